@@ -1,0 +1,88 @@
+"""What can end a run, drawn as a tree. Each error is one sentence: where, what, what to do.
+
+    PrecheckError
+    ├── UsageError          2   the command was called with words that do not fit
+    ├── InputError         65   the input file cannot be used
+    ├── OutputError        73   an output cannot be created
+    ├── DiskError          74   a disk is full or an I/O operation failed
+    ├── IncompleteError    75   not everything was decided; run again to go on
+    │   └── LockedError         another run is working on the same folder
+    ├── ProtocolError      76   the server broke the protocol repeatedly
+    ├── CredentialsError   77   credentials or certificate were refused
+    ├── ConfigurationError 78   the configuration cannot be used
+    │   └── TlsError            no trusted TLS connection can be made
+    └── StoppedError      130   a signal asked to stop (143 for SIGTERM); run again to go on
+
+A bad row is not an error: it is data, and travels as a reject. A mistake of our own is an
+`AssertionError` and is never caught.
+"""
+
+
+class PrecheckError(Exception):
+    """Something that ends the run, with the exit status of the command."""
+
+    exit_code: int
+
+
+class UsageError(PrecheckError):
+    """The command was called with words that do not fit together."""
+
+    exit_code = 2
+
+
+class InputError(PrecheckError):
+    """The input file cannot be used."""
+
+    exit_code = 65
+
+
+class OutputError(PrecheckError):
+    """An output cannot be created."""
+
+    exit_code = 73
+
+
+class DiskError(PrecheckError):
+    """A disk is full, or an I/O operation failed."""
+
+    exit_code = 74
+
+
+class IncompleteError(PrecheckError):
+    """The run stopped before every row was decided; running the same command again goes on."""
+
+    exit_code = 75
+
+
+class LockedError(IncompleteError):
+    """Another run is working on the same folder."""
+
+
+class ProtocolError(PrecheckError):
+    """The server broke the protocol repeatedly."""
+
+    exit_code = 76
+
+
+class CredentialsError(PrecheckError):
+    """The server refused the credentials or the client certificate."""
+
+    exit_code = 77
+
+
+class ConfigurationError(PrecheckError):
+    """The configuration cannot be used."""
+
+    exit_code = 78
+
+
+class TlsError(ConfigurationError):
+    """No TLS connection can be made that keeps the rules of the API reference."""
+
+
+class StoppedError(PrecheckError):
+    """A signal asked the run to stop; running the same command again goes on."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number

@@ -1,0 +1,69 @@
+"""The outcome file: the columns that are appended to the payments, and the words in them."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Outcome(StrEnum):
+    """What the payer is told about one payment."""
+
+    MATCH = "match"
+    CLOSE_MATCH = "close_match"
+    NO_MATCH = "no_match"
+    NOT_POSSIBLE = "not_possible"
+    REJECTED = "rejected"
+    DEFERRED = "deferred"
+    UNANSWERED = "unanswered"
+
+
+class Action(StrEnum):
+    """What a person does next."""
+
+    PAY = "pay"
+    FIX_NAME = "fix_name"
+    FIX_ACCOUNT_TYPE = "fix_account_type"
+    FIX_NAME_AND_ACCOUNT_TYPE = "fix_name_and_account_type"
+    CHECK_ACCOUNT_DETAILS = "check_account_details"
+    ADD_SECONDARY_REFERENCE = "add_secondary_reference"
+    GET_NEW_ACCOUNT_DETAILS = "get_new_account_details"
+    ASK_PAYEE = "ask_payee"
+    RETRY_LATER = "retry_later"
+    CORRECT_ROW = "correct_row"
+
+
+class ApiName(StrEnum):
+    """Which name-check API was, or would have been, asked."""
+
+    COP = "cop"
+    VOP_GATEWAY = "vop_gateway"
+    VOP_STANDARD = "vop_standard"
+
+
+class Environment(StrEnum):
+    """Which kind of server answered."""
+
+    SANDBOX = "sandbox"
+    TEST = "test"
+    PRODUCTION = "production"
+
+
+class OutcomeColumns(BaseModel):
+    """The columns appended to every payment row, in this order, after the untouched original ones."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    check_outcome: Annotated[Outcome, Field(description="What the payer is told.")]
+    check_code: Annotated[str, Field(description="The code behind it, verbatim where a server gave one.")]
+    check_reason: Annotated[str, Field(description="What the code means, as a sentence.")]
+    check_action: Annotated[Action, Field(description="What a person does next.")]
+    check_matched_name: Annotated[str | None, Field(description="The account's name, on a close match.")]
+    check_api: Annotated[ApiName | None, Field(description="Which API; empty where none was to be asked.")]
+    check_environment: Annotated[Environment, Field(description="Which kind of server answered.")]
+    check_id: Annotated[str | None, Field(description="Correlation id of the accepted answer.")]
+    check_time: Annotated[str | None, Field(description="When the answer came, UTC, ISO 8601 with Z.")]
+    check_attempts: Annotated[int, Field(ge=0, description="Requests sent for this question.")]
+
+
+COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)

@@ -1,0 +1,30 @@
+"""Problem details: what every error response of the three APIs carries.
+
+Source: API reference, "Problem details" and "Errors". Which members are always present, and the
+complete list of codes, are not shown: every member may be missing and any code is readable.
+"""
+
+from enum import StrEnum
+
+from schemas.strict import Document
+
+
+class ProblemCode(StrEnum):
+    """The five codes that the reference lists; a server may send others."""
+
+    FORMAT_ERROR = "FORMAT_ERROR"
+    CLIENT_INVALID = "CLIENT_INVALID"
+    SERVER_ERROR = "SERVER_ERROR"
+    SSL_ERROR = "SSL_ERROR"
+    TIMEOUT_ERROR = "TIMEOUT_ERROR"
+
+
+class Problem(Document):
+    """One error."""
+
+    type: str | None = None
+    code: str | None = None
+    title: str | None = None
+    status: int | None = None
+    detail: str | None = None
+    instance: str | None = None

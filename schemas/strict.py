@@ -1,0 +1,57 @@
+"""The one way a JSON document from outside becomes a model: strictly, or not at all."""
+
+import json
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Document(BaseModel):
+    """A document of one of the APIs: immutable, camelCase on the wire, no type coerced.
+
+    Members that a model does not know are ignored, because a server may add some within a
+    version; a model of a request, where an unknown member is a mistake, says so itself.
+    """
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        hide_input_in_errors=True,
+    )
+
+    def to_json(self) -> bytes:
+        """The document as UTF-8 JSON with its wire names; members that are None are left out."""
+        return self.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+AnyDocument = TypeVar("AnyDocument", bound=BaseModel)
+
+
+def parse(model: type[AnyDocument], body: bytes) -> AnyDocument:
+    """Read a JSON body as a model, refusing every document that two readers could read differently.
+
+    Python's own decoder takes the last of two equal keys and accepts NaN, so that
+    `{"matched": false, "matched": true}` would pass for a match. Here such a document is refused.
+
+    Raises:
+        ValueError: the body is not UTF-8 JSON, repeats a key, holds NaN or Infinity, nests too
+            deeply, or does not fit the model. The message never quotes the body.
+    """
+    document = model.model_validate_json(body, by_alias=True, by_name=False)
+    json.loads(body, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
+    return document
+
+
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("the document repeats a key")
+    return members
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise ValueError("the document holds a number that JSON does not have")
