@@ -17,6 +17,8 @@ A bad row is not an error: it is data, and travels as a reject. A mistake of our
 `AssertionError` and is never caught.
 """
 
+from collections.abc import Iterator
+
 
 class PrecheckError(Exception):
     """Something that ends the run, with the exit status of the command."""
@@ -86,3 +88,20 @@ class StoppedError(PrecheckError):
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
+
+
+def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one failure to tell of, where many tasks met the same end at once.
+
+    A mistake of our own goes before anything that can happen to a run.
+    """
+    leaves = list(_leaves(failures))
+    return next((leaf for leaf in leaves if not isinstance(leaf, PrecheckError)), leaves[0])
+
+
+def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for failure in failures.exceptions:
+        if isinstance(failure, BaseExceptionGroup):
+            yield from _leaves(failure)
+        else:
+            yield failure

@@ -1,0 +1,51 @@
+# `make` prints the targets. Each target bootstraps .venv when it is missing.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := demo
+.PHONY: help demo test check lint types imports docs bench sandbox wheel clean
+
+help:  ## print the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "payee-precheck needs Python 3.11 or later, and $(PYTHON) is not; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: .venv/installed  ## check two sample files through all three APIs on the embedded sandbox
+	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
+	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
+
+test: .venv/installed  ## run the tests
+	$(BIN)/python -m pytest
+
+check: lint types imports docs test  ## everything that must hold before a change goes in
+
+lint: .venv/installed  ## formatting and ruff
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: .venv/installed  ## mypy, strict
+	$(BIN)/mypy
+
+imports: .venv/installed  ## the arrows between the layers
+	$(BIN)/lint-imports
+
+docs: .venv/installed  ## the generated pages are up to date, and links lead somewhere
+	$(BIN)/python docs/generate.py --check
+
+bench: .venv/installed  ## measure throughput on this machine
+	$(BIN)/python -m pytest tests/bench -m bench -s
+
+sandbox: .venv/installed  ## serve the three APIs with simulated answers until stopped
+	$(BIN)/precheck sandbox
+
+wheel: .venv/installed  ## build the wheel and the source archive
+	$(BIN)/python -m build --quiet
+
+clean:  ## remove what the other targets made
+	rm -rf .venv $(DEMO) build dist sandbox .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

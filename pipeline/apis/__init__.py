@@ -1,0 +1,105 @@
+"""The name-check APIs, each a module of pure functions: build a request, read a response, know the codes.
+
+Nothing here touches a network, a clock or chance. An `Api` is the value that a module offers;
+`cop.API`, `vop.GATEWAY` and `vop.standard(...)` are the three there are.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from pipeline.frames import Check
+from schemas.outcomes import Action, ApiName, Outcome
+from schemas.problem import Problem
+from schemas.strict import parse
+from schemas.wire import Request, Response
+
+MATCH_CODE = "MTCH"
+"""The code of a full match, for every API: CoP has none of its own."""
+
+_CODE = re.compile(r"[A-Z][A-Z0-9_]{1,39}")
+
+
+class Basis(StrEnum):
+    """What the payee was asked for by."""
+
+    NAME = "name"
+    IDENTIFICATION = "identification"
+
+
+class Reading(NamedTuple):
+    """A well-formed answer: what the responder said, and nothing else."""
+
+    code: str
+    matched_name: str | None
+
+
+class Meaning(NamedTuple):
+    """What a code tells the payer."""
+
+    outcome: Outcome
+    action: Action
+    reason: str
+
+
+class ContractBreachError(Exception):
+    """A response that breaks the API reference; the message names the rule and quotes nothing."""
+
+
+class MisdirectedError(ContractBreachError):
+    """A response that belongs to another request: its correlation id is not ours."""
+
+
+class Api(NamedTuple):
+    """One name-check API."""
+
+    name: ApiName
+    responder_wait_s: float
+    """How long the service waits for the responder before it answers 504."""
+    request: Callable[[Check, str, str], Request]
+    """(check, correlation id, timestamp) -> request."""
+    read: Callable[[Response, Check, str], Reading]
+    """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
+    meanings: Mapping[tuple[Basis, str], Meaning]
+    """Every code that `read` can return, and what it means. A code that is not here does not exist."""
+
+
+def basis_of(check: Check) -> Basis:
+    """Tell whether a question asks by name or, having none, by identification."""
+    return Basis.IDENTIFICATION if check.name is None else Basis.NAME
+
+
+def require_json(response: Response) -> None:
+    """Refuse a response whose body is not declared to be JSON, such as a login page.
+
+    Raises:
+        ContractBreachError: the content type is something else, or missing.
+    """
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise ContractBreachError("the response is not application/json")
+
+
+def require_echo(response: Response, header: str, request_id: str) -> None:
+    """Refuse a response that does not carry the correlation id of its request.
+
+    Raises:
+        MisdirectedError: the header is missing or holds another id.
+    """
+    if response.headers.get(header.lower(), "").strip().lower() != request_id:
+        raise MisdirectedError(f"{header} does not echo the request's correlation id")
+
+
+def problem_code(response: Response) -> str:
+    """The machine-readable code of an error response, or `HTTP_` and its status.
+
+    A code is passed on verbatim, but only if it looks like one: the server's text is data.
+    """
+    try:
+        code = parse(Problem, response.body).code
+    except ValueError:
+        code = None
+    if code is not None and _CODE.fullmatch(code):
+        return code
+    return f"HTTP_{response.status}"

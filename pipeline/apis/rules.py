@@ -1,0 +1,325 @@
+"""The local rules: what must be true of a payment before anyone is asked about it.
+
+A rule is a row of a table. Its condition speaks of cleaned and routed payments (stages/validate.py);
+its sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits (API
+reference, "Resources and their fields"), and practice: what spreadsheets do to account numbers.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT
+from pipeline.apis.identifiers import BIC, SCIENTIFIC, lei_is_valid
+from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX
+from schemas.outcomes import ApiName
+from schemas.vop import SchemeCode
+
+
+class Rule(NamedTuple):
+    """One thing that must not be; a condition that cannot be decided counts as broken."""
+
+    field: str
+    code: str
+    broken: pl.Expr
+    sentence: str
+
+
+HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organisation_id").is_not_null())
+"""Whether a payment can be asked about by an identification."""
+
+_TO_COP = pl.col("to") == ApiName.COP
+_CONTROL = r"[\x00-\x1f\x7f-\x9f]"
+_INVISIBLE = r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+_FORMULA = r"^[=+\-@＝＋－＠]"  # noqa: RUF001 (the full-width forms are the point)
+_REPLACEMENT = "\ufffd"
+
+
+def _has(field: str) -> pl.Expr:
+    return pl.col(field).is_not_null()
+
+
+def _present(field: str, condition: pl.Expr) -> pl.Expr:
+    """A rule about a value, for rows that have one."""
+    return _has(field) & condition
+
+
+def _shape(field: str, pattern: str) -> pl.Expr:
+    return _present(field, ~pl.col(field).str.contains(pattern))
+
+
+def _iban(fault: str) -> pl.Expr:
+    return (pl.col("iban_fault") == fault).fill_null(value=False)
+
+
+def _text_rules(field: str, *, column: str | None = None) -> list[Rule]:
+    """The rules of free text that goes to an API, kept in a column of the field's name or another."""
+    column = column or field
+    return [
+        Rule(
+            field,
+            "CONTROL_CHARACTER",
+            _present(column, pl.col(column).str.contains(_CONTROL)),
+            "holds a control character; type it again",
+        ),
+        Rule(
+            field,
+            "INVISIBLE_CHARACTER",
+            _present(column, pl.col(column).str.contains(_INVISIBLE)),
+            "holds an invisible or direction-changing character; type it again",
+        ),
+        Rule(
+            field,
+            "DAMAGED_TEXT",
+            _present(column, pl.col(column).str.contains(_REPLACEMENT, literal=True)),
+            "holds the replacement character of a wrong encoding; export the file again as UTF-8",
+        ),
+    ]
+
+
+_DEFECT_RULES = [
+    Rule("row", "ROW_BLANK", pl.col("defect").eq_missing("ROW_BLANK"), "the row is empty; delete it"),
+    Rule(
+        "row",
+        "ROW_TOO_LONG",
+        pl.col("defect").eq_missing("ROW_TOO_LONG"),
+        "the row has more cells than the header; quote cells that hold the delimiter",
+    ),
+    Rule(
+        "row",
+        "ROW_TOO_SHORT",
+        pl.col("defect").eq_missing("ROW_TOO_SHORT"),
+        "the row has fewer cells than the header; fill in the missing delimiters",
+    ),
+]
+_ACCOUNT_RULES = [
+    Rule(
+        "account_number",
+        "ACCOUNT_MISSING",
+        ~_has("iban") & ~_has("sort_code") & ~_has("account_number"),
+        "no account; give an IBAN, or a sort code and an account number",
+    ),
+    Rule(
+        "iban",
+        "ACCOUNT_AMBIGUOUS",
+        _has("iban") & (_has("sort_code") | _has("account_number")),
+        "an IBAN as well as a sort code or account number; leave the one that is to be paid",
+    ),
+    Rule(
+        "sort_code",
+        "SORT_CODE_MISSING",
+        _has("account_number") & ~_has("sort_code") & ~_has("iban"),
+        "an account number without a sort code; add the sort code",
+    ),
+    Rule(
+        "account_number",
+        "ACCOUNT_NUMBER_MISSING",
+        _has("sort_code") & ~_has("account_number") & ~_has("iban"),
+        "a sort code without an account number; add the account number",
+    ),
+    Rule(
+        "sort_code",
+        "SORT_CODE_DAMAGED",
+        _present(
+            "sort_code",
+            pl.col("sort_code").str.contains(r"^[0-9]{1,5}$") | pl.col("sort_code").str.contains(SCIENTIFIC),
+        ),
+        "fewer than 6 digits: Excel removed the leading zeros; format the column as text and export again",
+    ),
+    Rule(
+        "sort_code",
+        "SORT_CODE_FORMAT",
+        _shape("sort_code", rf"^[0-9]{{1,6}}$|{SCIENTIFIC}"),
+        "not 6 digits; hyphens and spaces may stand between them, nothing else",
+    ),
+    Rule(
+        "account_number",
+        "ACCOUNT_NUMBER_DAMAGED",
+        _present(
+            "account_number",
+            pl.col("account_number").str.contains(r"^[0-9]{1,7}$")
+            | pl.col("account_number").str.contains(SCIENTIFIC),
+        ),
+        "fewer than 8 digits: Excel removed the leading zeros; format the column as text and export again",
+    ),
+    Rule(
+        "account_number",
+        "ACCOUNT_NUMBER_FORMAT",
+        _shape("account_number", rf"^[0-9]{{1,8}}$|{SCIENTIFIC}"),
+        "not 8 digits; ask the payee for the 8-digit account number",
+    ),
+    Rule(
+        "iban",
+        "IBAN_DAMAGED",
+        _iban("SCIENTIFIC"),
+        "Excel turned the IBAN into a rounded number; format the column as text and export again",
+    ),
+    Rule(
+        "iban",
+        "IBAN_FORMAT",
+        _iban("FORMAT"),
+        "not an IBAN: two letters, two digits and at most 30 letters or digits",
+    ),
+    Rule(
+        "iban",
+        "IBAN_COUNTRY",
+        _iban("COUNTRY"),
+        "no country has IBANs that start like this; check the first two letters",
+    ),
+    Rule(
+        "iban",
+        "IBAN_LENGTH",
+        _iban("LENGTH"),
+        "not as long as IBANs of its country are; look for a lost or doubled character",
+    ),
+    Rule(
+        "iban",
+        "IBAN_STRUCTURE",
+        _iban("STRUCTURE"),
+        "letters and digits do not stand where IBANs of its country have them; look for O and 0, I and 1",
+    ),
+    Rule(
+        "iban",
+        "IBAN_CHECK_DIGITS",
+        _iban("CHECKSUM"),
+        "the check digits do not fit; look for a mistyped or swapped character",
+    ),
+]
+_PAYEE_RULES = [
+    Rule(
+        "name",
+        "NAME_MISSING",
+        ~_has("name") & (_TO_COP.fill_null(value=True) | ~HAS_IDENTIFICATION),
+        "no payee name; add it (for an IBAN, an identification such as a LEI will do)",
+    ),
+    Rule(
+        "name",
+        "NAME_TOO_LONG",
+        _present("name", pl.col("name").str.len_chars() > NAME_LENGTH_MAX),
+        f"longer than {NAME_LENGTH_MAX} characters; shorten it",
+    ),
+    *_text_rules("name"),
+    Rule(
+        "name",
+        "NAME_FORMULA",
+        _present("name", pl.col("name").str.contains(_FORMULA)),
+        "starts with a character that a spreadsheet would run as a formula; remove it",
+    ),
+    Rule(
+        "account_type",
+        "ACCOUNT_TYPE",
+        _shape("account_type", "^(Personal|Business)$"),
+        "neither Personal nor Business; write one of them, or leave it empty",
+    ),
+    Rule(
+        "secondary_reference",
+        "SECONDARY_REFERENCE_TOO_LONG",
+        _present(
+            "secondary_reference",
+            pl.col("secondary_reference").str.len_chars() > SECONDARY_REFERENCE_LENGTH_MAX,
+        ),
+        f"longer than {SECONDARY_REFERENCE_LENGTH_MAX} characters; shorten it",
+    ),
+    *_text_rules("secondary_reference"),
+    Rule("bic", "BIC_FORMAT", _shape("bic", BIC), "not a BIC of 8 or 11 characters; correct or empty it"),
+    Rule(
+        "lei",
+        "LEI_CHECK_DIGITS",
+        _present("lei", ~lei_is_valid("lei")),
+        "not a LEI: 20 characters with check digits that fit; look for a mistyped character",
+    ),
+    Rule(
+        "organisation_bic",
+        "ORGANISATION_BIC_FORMAT",
+        _shape("organisation_bic", BIC),
+        "not a BIC of 8 or 11 characters; correct or empty it",
+    ),
+    Rule(
+        "organisation_id",
+        "ORGANISATION_ID_MISSING",
+        ~_has("organisation_id")
+        & (pl.col("organisation_id_scheme").is_not_null() | pl.col("organisation_id_issuer").is_not_null()),
+        "an identification scheme or issuer without the identification; add it",
+    ),
+    *(
+        Rule(
+            field,
+            "IDENTIFICATION_TOO_LONG",
+            _present(field, pl.col(field).str.len_chars() > 140),
+            "longer than 140 characters; shorten it",
+        )
+        for field in ("organisation_id", "organisation_id_issuer")
+    ),
+    *_text_rules("organisation_id"),
+    *_text_rules("organisation_id_issuer"),
+    Rule(
+        "reference",
+        "REFERENCE_TOO_LONG",
+        _present("remittance", pl.col("remittance").str.len_chars() > 140),
+        "longer than 140 characters, which is too long to be sent; shorten it",
+    ),
+    *_text_rules("reference", column="remittance"),
+    Rule(
+        "organisation_id_scheme",
+        "IDENTIFICATION_SCHEME",
+        _present("organisation_id_scheme", ~pl.col("organisation_id_scheme").is_in(list(SchemeCode))),
+        f"not one of {', '.join(SchemeCode)}",
+    ),
+]
+_MONEY_RULES = [
+    Rule(
+        "amount",
+        "AMOUNT_AMBIGUOUS",
+        _present("amount", pl.col("amount").str.contains(AMBIGUOUS)),
+        "thousands or decimals? write it with two decimals, such as 1234.00",
+    ),
+    Rule(
+        "amount",
+        "AMOUNT_FORMAT",
+        _shape("amount", f"{AMOUNT}|{AMBIGUOUS}"),
+        "not an amount; write digits and a decimal point, such as 1234.56",
+    ),
+    Rule(
+        "amount",
+        "AMOUNT_NEGATIVE",
+        _present("amount", pl.col("amount").str.starts_with("-")),
+        "negative; a payment has a positive amount",
+    ),
+    Rule(
+        "currency",
+        "CURRENCY_FORMAT",
+        _shape("currency", "^[A-Z]{3}$"),
+        "not a currency of three letters, such as GBP",
+    ),
+]
+_ROUTE_RULES = [
+    Rule(
+        "iban",
+        "NO_API",
+        pl.col("to").is_null() & _has("iban"),
+        "the profile has no API for this account; add a [vop] section (or [cop], for a GB IBAN)",
+    ),
+    Rule(
+        "sort_code",
+        "NO_API",
+        pl.col("to").is_null() & ~_has("iban") & _has("sort_code"),
+        "the profile has no API for this account; add a [cop] section",
+    ),
+    Rule(
+        "bic",
+        "RESPONDER_BIC_UNKNOWN",
+        (pl.col("to") == ApiName.VOP_STANDARD).fill_null(value=False)
+        & pl.col("responder_bic").is_null()
+        & pl.col("iban_fault").is_null(),
+        "VoP Standard needs the bank's BIC and none is known for this IBAN; add a bic column, or the bank "
+        "to the profile's bic_table",
+    ),
+]
+
+RULES: tuple[Rule, ...] = (
+    *_DEFECT_RULES,
+    *_ACCOUNT_RULES,
+    *_PAYEE_RULES,
+    *_MONEY_RULES,
+    *_ROUTE_RULES,
+)

@@ -1,0 +1,173 @@
+"""Verification of Payee: the European name check by IBAN, in its two forms.
+
+The gateway form is light: party and IBAN. The standard form names both banks as well. Answers and
+their meaning are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Standard 1.0.0.
+"""
+
+from functools import partial
+
+from pipeline.apis import (
+    MATCH_CODE,
+    Api,
+    Basis,
+    ContractBreachError,
+    Meaning,
+    Reading,
+    basis_of,
+    require_echo,
+    require_json,
+)
+from pipeline.frames import Check
+from schemas.outcomes import Action, ApiName, Outcome
+from schemas.strict import parse
+from schemas.vop import (
+    Agent,
+    FinancialInstitutionId,
+    GatewayRequest,
+    IdMatch,
+    NameMatch,
+    OrganisationId,
+    OtherId,
+    Party,
+    PartyAccount,
+    PartyIdentification,
+    SchemeCode,
+    StandardRequest,
+    VerificationOfPayeeResponse,
+)
+from schemas.wire import Request, Response
+
+GATEWAY_PATH = "/vopgateway/v1/payee-verifications"
+STANDARD_PATH = "/vop/v1/payee-verifications"
+CORRELATION_HEADER = "X-Request-ID"
+RESPONDER_WAIT_S = 5.0
+
+
+def gateway_request(check: Check, request_id: str, time: str) -> Request:
+    """Build the request of one check in the gateway form."""
+    body = GatewayRequest(party=_party(check), party_account=PartyAccount(iban=check.account))
+    return Request(GATEWAY_PATH, _headers(request_id, time), body.to_json())
+
+
+def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> Request:
+    """Build the request of one check in the standard form, which names both banks.
+
+    Args:
+        requesting_bic: BIC11 of the requester's own payment service provider.
+        check: a question with the responder's BIC11.
+        request_id: a UUID v4, in lower case.
+        time: UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
+    """
+    if check.responder_bic is None:
+        raise AssertionError("a VoP Standard check has the responder's BIC")
+    body = StandardRequest(
+        party=_party(check),
+        party_account=PartyAccount(iban=check.account),
+        party_agent=_agent(check.responder_bic),
+        requesting_agent=_agent(requesting_bic),
+        unstructured_remittance_information=None if check.remittance is None else [check.remittance],
+    )
+    return Request(STANDARD_PATH, _headers(request_id, time), body.to_json())
+
+
+def read(response: Response, check: Check, request_id: str) -> Reading:
+    """Read a response with status 200.
+
+    The answer to what was asked counts: `partyNameMatch` for a name, `partyIdMatch` for an
+    identification. The other member was not asked for and may only be absent or NOAP.
+
+    Raises:
+        ContractBreachError: the response contradicts itself or the API reference in any way.
+    """
+    require_json(response)
+    require_echo(response, CORRELATION_HEADER, request_id)
+    try:
+        answer = parse(VerificationOfPayeeResponse, response.body)
+    except ValueError:
+        raise ContractBreachError("the body is not a VerificationOfPayeeResponse") from None
+    match basis_of(check):
+        case Basis.NAME:
+            return _read_name_match(answer)
+        case Basis.IDENTIFICATION:
+            return _read_id_match(answer)
+
+
+def _read_name_match(answer: VerificationOfPayeeResponse) -> Reading:
+    match answer.party_name_match, answer.matched_name, answer.party_id_match:
+        case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if name.strip():
+            return Reading(NameMatch.CMTC.value, name)
+        case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
+            return Reading(code.value, None)
+        case _:
+            raise ContractBreachError("partyNameMatch, matchedName and partyIdMatch contradict one another")
+
+
+def _read_id_match(answer: VerificationOfPayeeResponse) -> Reading:
+    match answer.party_id_match, answer.matched_name, answer.party_name_match:
+        case IdMatch() as code, None, None | NameMatch.NOAP:
+            return Reading(code.value, None)
+        case _:
+            raise ContractBreachError("partyIdMatch, matchedName and partyNameMatch contradict one another")
+
+
+def _headers(request_id: str, time: str) -> dict[str, str]:
+    return {
+        "Content-Type": "application/json",
+        CORRELATION_HEADER: request_id,
+        "X-Request-Timestamp": time,
+    }
+
+
+def _agent(bic: str) -> Agent:
+    return Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+
+
+def _party(check: Check) -> Party:
+    if check.name is not None:
+        return Party(name=check.name)
+    others = None
+    if check.organisation_id is not None:
+        scheme = check.organisation_id_scheme
+        other = OtherId(
+            identification=check.organisation_id,
+            scheme_name_code=None if scheme is None else SchemeCode(scheme),
+            issuer=check.organisation_id_issuer,
+        )
+        others = [other]
+    organisation = OrganisationId(lei=check.lei, any_bic=check.organisation_bic, others=others)
+    return Party(identification=PartyIdentification(organisation_id=organisation))
+
+
+_MEANINGS: dict[tuple[Basis, str], Meaning] = {
+    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, "The name belongs to the account."),
+    (Basis.NAME, NameMatch.CMTC): Meaning(
+        Outcome.CLOSE_MATCH, Action.FIX_NAME, "The name is close to the name on the account."
+    ),
+    (Basis.NAME, NameMatch.NMTC): Meaning(
+        Outcome.NO_MATCH, Action.ASK_PAYEE, "The name on the account is a different one."
+    ),
+    (Basis.NAME, NameMatch.NOAP): Meaning(
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "The responder cannot check this account, and does not say why.",
+    ),
+    (Basis.IDENTIFICATION, MATCH_CODE): Meaning(
+        Outcome.MATCH, Action.PAY, "The identification belongs to the account."
+    ),
+    (Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
+        Outcome.NO_MATCH, Action.ASK_PAYEE, "The identification is not that of the account's holder."
+    ),
+    (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "The responder cannot check this identification, and does not say why.",
+    ),
+}
+
+GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEANINGS)
+
+
+def standard(requesting_bic: str) -> Api:
+    """The standard form, for a requester known by this BIC11."""
+    build = partial(standard_request, requesting_bic)
+    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS)

@@ -1,0 +1,140 @@
+"""From a profile to open channels: one per API, with its server, its credentials and its limits."""
+
+import ssl
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from platformdirs import user_state_path
+
+from pipeline.apis import Api, cop, vop
+from pipeline.quota import Quota, scope_of
+from pipeline.settings import Cop, Oauth, Profile, Server, VopGateway, VopStandard
+from pipeline.stages.ask import Channel
+from pipeline.stages.validate import Routes
+from pipeline.transport.client import Client, TokenEndpoint
+from pipeline.transport.pace import Pace
+from pipeline.transport.tls import client_context, preflight
+from pipeline.transport.tokens import Tokens
+from schemas.outcomes import ApiName
+from schemas.token import TokenRequest
+
+AnyServer = Cop | VopGateway | VopStandard
+
+
+def quota_path() -> Path:
+    """Where the daily caps of all processes of this user are counted."""
+    return user_state_path("payee-precheck") / "quota.db"
+
+
+def routes(profile: Profile) -> Routes:
+    """Where payments can go under a profile."""
+    standard = profile.vop if isinstance(profile.vop, VopStandard) else None
+    return Routes(
+        cop=profile.cop is not None,
+        vop=None if profile.vop is None else profile.vop.name,
+        gb_iban_to=profile.gb_iban_to,
+        default_account_type=profile.default_account_type,
+        ask_by=profile.ask_by,
+        send_remittance=standard is not None and standard.send_remittance,
+        bic_table={} if standard is None else standard.bic_table,
+    )
+
+
+def api_of(server: AnyServer) -> Api:
+    """The API that a section of a profile is for."""
+    match server:
+        case Cop():
+            return cop.API
+        case VopGateway():
+            return vop.GATEWAY
+        case VopStandard():
+            return vop.standard(server.requesting_bic)
+
+
+def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
+    """The daily cap of a server, counted together with every other process of this user."""
+    if server.cap is None:
+        return None
+    host = urlsplit(server.base_url).netloc
+    return Quota(
+        quota_path(),
+        scope=scope_of(host, server.client),
+        cap=server.cap,
+        window=server.cap_window,
+        clock=now,
+    )
+
+
+def tokens_of(server: Oauth) -> Tokens:
+    """The access token of one server's client; nothing is fetched yet."""
+    context = client_context(ca_file=server.ca_file)
+    endpoint = TokenEndpoint(server.token_url, context=context, method=server.token_method)
+    request = TokenRequest(
+        client_id=server.client_id, client_secret=server.client_secret(), scope=server.scope
+    )
+    return Tokens(endpoint, request)
+
+
+async def greet(server: Server) -> str:
+    """Make one TLS connection and send nothing; return the version and suite agreed on.
+
+    Raises:
+        TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
+    """
+    address = urlsplit(server.base_url)
+    assert address.hostname is not None
+    return await preflight(address.hostname, address.port or 443, context_of(server))
+
+
+def context_of(server: Server) -> ssl.SSLContext:
+    """The TLS of one server, with our certificate where it wants one."""
+    if isinstance(server, VopStandard):
+        return client_context(
+            ca_file=server.ca_file,
+            certificate=server.client_certificate,
+            key=server.client_key,
+            key_password=server.client_key_password(),
+        )
+    return client_context(ca_file=server.ca_file)
+
+
+@asynccontextmanager
+async def open_channels(
+    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime]
+) -> AsyncIterator[dict[ApiName, Channel]]:
+    """Open the channels that a run needs, and close them afterwards.
+
+    A client certificate is tried first: in TLS 1.3 its refusal would look like a broken network on
+    every row.
+
+    Raises:
+        ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
+    """
+    async with AsyncExitStack() as stack:
+        channels: dict[ApiName, Channel] = {}
+        for server in profile.servers:
+            if server.name not in needed:
+                continue
+            if isinstance(server, VopStandard):
+                await greet(server)
+            client = Client(
+                server.base_url,
+                context=context_of(server),
+                in_flight_max=server.in_flight_max,
+                tokens=tokens_of(server) if isinstance(server, Oauth) else None,
+            )
+            quota = quota_of(server, now=now)
+            api = api_of(server)
+            channels[server.name] = Channel(
+                api=api,
+                sender=await stack.enter_async_context(client),
+                pace=Pace(server.rate_per_s),
+                quota=None if quota is None else stack.enter_context(quota),
+                in_flight_max=server.in_flight_max,
+                attempts_max=server.attempts_max,
+                deadline_s=api.responder_wait_s + server.response_margin_s,
+            )
+        yield channels

@@ -1,0 +1,406 @@
+"""The `precheck` command: parse, call, print, exit. No decision lives here.
+
+Heavy imports stand inside the commands, so that `precheck --help` answers at once.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.errors import InputError, PrecheckError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
+
+
+class Group(click.Group):
+    """Turns the errors of the program into one sentence and an exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except PrecheckError as error:
+            _say(str(error))
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            # Whoever read our output has gone; there is nobody left to tell.
+            with suppress(OSError):
+                sys.stdout.close()
+            sys.exit(74)
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+profile_options: list[Callable[..., Any]] = [
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Which profile of the configuration to use. Without it, a sandbox is started that gives "
+        "simulated answers; sandbox-standard does so for VoP Standard.",
+    ),
+    click.option("--config", type=FILE, metavar="FILE", help="The configuration file."),
+]
+input_options: list[Callable[..., Any]] = [
+    click.option(
+        "--map",
+        "mapping",
+        multiple=True,
+        metavar="FIELD=HEADER",
+        help="Read the column HEADER as FIELD, such as --map name=Beneficiary. May be repeated.",
+    ),
+    click.option("--encoding", metavar="NAME", help="Of a CSV file that is not UTF-8, such as cp1252."),
+]
+order_option = click.option(
+    "--order",
+    type=click.Choice(["file", "amount"]),
+    default="file",
+    show_default=True,
+    help="What to ask first: in file order, or the largest payments.",
+)
+
+
+def _with(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("payee-precheck"), prog_name="precheck")
+def main() -> None:
+    """Check every payee name in a bulk payment file before the money leaves.
+
+    UK accounts are asked about by Confirmation of Payee, IBANs by Verification of Payee. Try it without
+    any account or configuration: `precheck run payments.csv` starts a sandbox with simulated answers.
+    """
+
+
+@main.command()
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@_with(profile_options, input_options)
+@click.option(
+    "--out",
+    type=FOLDER,
+    metavar="DIR",
+    help="Where the results go; default: FILE's name with .precheck. Several FILEs get a folder each in DIR.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["csv", "parquet"]),
+    help="Of the outcome file; default: FILE's.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice(OUTCOMES),
+    help="Exit with 1 if a row has this outcome. May be repeated.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", help="Ask at most N questions; defer the rest."
+)
+@order_option
+@click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def run(  # noqa: PLR0913 (one argument per option)
+    *,
+    files: tuple[Path, ...],
+    profile: str | None,
+    config: Path | None,
+    mapping: tuple[str, ...],
+    encoding: str | None,
+    out: Path | None,
+    format_name: str | None,
+    fail_on: tuple[str, ...],
+    limit: int | None,
+    order: str,
+    fresh: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    r"""Check every payment of FILE and write it back with the outcomes.
+
+    Running the same command again goes on where the last run ended: an answered check is never asked
+    again.
+
+    \b
+    Exit status:  0  every row is decided
+                  1  a row has an outcome named by --fail-on
+                 75  not every row is decided: run the same command again
+    More in docs/operations.md.
+    """
+    from pipeline.reports.progress import progress
+    from pipeline.reports.terminal import print_summary
+    from pipeline.run import Job, exit_code, folders
+    from pipeline.run import run as run_job
+
+    console = _console()
+    codes = []
+    for file, folder in folders(files, out).items():
+        job = Job(
+            file=file,
+            out=folder,
+            profile=profile,
+            config=config,
+            mapping=_mapping(mapping),
+            encoding=encoding,
+            format=format_name,
+            order="amount" if order == "amount" else "file",
+            limit=limit,
+            fresh=fresh,
+        )
+        try:
+            with progress(console, quiet=quiet) as watch:
+                result = run_job(job, watch)
+        except InputError as error:
+            # The other files can still be checked.
+            _say(str(error))
+            codes.append(error.exit_code)
+            continue
+        codes.append(exit_code(result.summary, fail_on))
+        if as_json:
+            click.echo(result.summary.model_dump_json())
+        if not quiet:
+            print_summary(result.summary, folder, console, already_finished=result.already_finished)
+        elif result.summary.next_step:
+            _say(result.summary.next_step)
+    sys.exit(max(codes))
+
+
+@main.command()
+@click.argument("file", type=FILE)
+@_with(profile_options, input_options, [order_option])
+def plan(  # noqa: PLR0913 (one argument per option)
+    *,
+    file: Path,
+    profile: str | None,
+    config: Path | None,
+    mapping: tuple[str, ...],
+    encoding: str | None,
+    order: str,
+) -> None:
+    """Say what checking FILE would take, and send nothing."""
+    from pipeline.reports.listings import print_forecast
+    from pipeline.run import Job, forecast_file
+
+    job = Job(
+        file=file,
+        out=Path(),
+        profile=profile,
+        config=config,
+        mapping=_mapping(mapping),
+        encoding=encoding,
+        order="amount" if order == "amount" else "file",
+    )
+    print_forecast(forecast_file(job), _console())
+
+
+@main.command()
+@click.argument("file", type=FILE)
+@_with(input_options)
+def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None) -> None:
+    """Show how each header of FILE is read."""
+    from pipeline.reports.listings import print_columns
+    from pipeline.stages.read import read
+
+    source = read(file, mapping=_mapping(mapping), encoding=encoding)
+    print_columns([(reading.header, reading.field, reading.how) for reading in source.columns], _console())
+
+
+@main.command()
+def quota() -> None:
+    """Show how much of each daily cap is used."""
+    from pipeline.reports.listings import print_quota
+    from pipeline.run import quota_usage
+
+    uses = [(use.scope, use.used_count, use.cap, use.resets_at) for use in quota_usage()]
+    print_quota(uses, _console())
+
+
+@main.command()
+@_with(profile_options)
+def doctor(*, profile: str | None, config: Path | None) -> None:
+    """Try the configuration, the certificates, TLS and the token; check no payee."""
+    from pipeline.doctor import diagnose
+    from pipeline.reports.listings import print_findings
+
+    findings = diagnose(profile, config)
+    print_findings([(found.what, found.said, not found.exit_code) for found in findings], _console())
+    sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
+
+
+@main.command()
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.argument("path", type=FILE, default=Path("precheck.toml"))
+def init(*, path: Path, force: bool) -> None:
+    """Write a commented configuration to PATH, by default ./precheck.toml."""
+    from pipeline.settings import write_example
+
+    write_example(path, force=force)
+    click.echo(f"{path} written; fill in your servers and credentials, then try `precheck doctor`", err=True)
+
+
+@main.command()
+@click.argument("name", required=False)
+def schema(*, name: str | None) -> None:
+    """Print the JSON Schema of the document NAME; without NAME, list the documents."""
+    from schemas.catalogue import json_schema, names
+
+    if name is None:
+        click.echo("\n".join(names()))
+    elif name in names():
+        click.echo(json_schema(name))
+    else:
+        raise UsageError(f"no document {name!r}; one of {', '.join(names())}")
+
+
+@main.command()
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("sandbox"),
+    show_default=True,
+    help="Where certificates, secrets and a ready precheck.toml are written.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; 0 takes a free one.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the simulated network.")
+@click.option(
+    "--latency",
+    "latency_s",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Median wait of a simulated bank.",
+)
+@click.option("--responder-faults", is_flag=True, help="Let some simulated banks be slow, fail or break TLS.")
+@click.option(
+    "--token-life",
+    "token_life_s",
+    type=click.IntRange(min=0),
+    default=3600,
+    metavar="SECONDS",
+    help="How long access tokens live.",
+)
+@click.option(
+    "--rate-max",
+    "rate_per_s_max",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Answer 429 beyond N requests a second.",
+)
+@click.option("--call-log", type=FILE, help="Append one JSON line per request.")
+@click.option("--while-stdin-is-open", is_flag=True, hidden=True)
+@click.option(
+    "--write-payments",
+    type=FILE,
+    metavar="FILE",
+    help="Write a payment file drawn from the simulated network, and exit.",
+)
+@click.option(
+    "--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of --write-payments."
+)
+def sandbox(  # noqa: PLR0913 (one argument per option)
+    *,
+    folder: Path,
+    host: str,
+    port: int,
+    seed: int,
+    latency_s: float,
+    responder_faults: bool,
+    token_life_s: int,
+    rate_per_s_max: int | None,
+    call_log: Path | None,
+    while_stdin_is_open: bool,
+    write_payments: Path | None,
+    rows: int,
+) -> None:
+    """Serve the three APIs with simulated answers until stopped.
+
+    The folder gets a precheck.toml whose profiles point at this server. All banks, accounts and
+    names are invented.
+    """
+    if write_payments is not None:
+        from pipeline.sandbox.samples import write_payments as write_sample
+
+        write_sample(write_payments, rows=rows, seed=seed)
+        return
+    from pipeline.sandbox.server import SandboxSettings
+    from pipeline.sandbox.server import run as serve
+
+    def announce(url: str) -> None:
+        click.echo(url)
+        sys.stdout.flush()
+        if not while_stdin_is_open:
+            config = folder / "precheck.toml"
+            click.echo(
+                f"Serving simulated answers at {url}. Try, in another terminal:\n"
+                f"  precheck run FILE --profile sandbox --config {config}\n"
+                "Stop with Ctrl-C.",
+                err=True,
+            )
+
+    settings = SandboxSettings(
+        folder=folder,
+        host=host,
+        port=port,
+        seed=seed,
+        latency_s=latency_s,
+        responder_faults=responder_faults,
+        token_life_s=token_life_s,
+        rate_per_s_max=rate_per_s_max,
+        call_log=call_log,
+    )
+    if while_stdin_is_open:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+    serve(settings, announce=announce)
+
+
+def _end_with_stdin() -> None:
+    """End with the process that started this one: it alone holds the other end of standard input."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    mapping = {}
+    for pair in pairs:
+        name, separator, header = pair.partition("=")
+        if not separator or not name.strip() or not header.strip():
+            raise UsageError(f"--map {pair}: write FIELD=HEADER, such as --map name=Beneficiary")
+        if name.strip() in mapping:
+            raise UsageError(f"--map {pair}: {name.strip()} is mapped twice; name one header")
+        mapping[name.strip()] = header.strip()
+    return mapping
+
+
+def _say(sentence: str) -> None:
+    from pipeline.reports.terminal import visible
+
+    click.echo(f"precheck: {visible(sentence)}", err=True)
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+if __name__ == "__main__":
+    main()

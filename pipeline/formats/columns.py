@@ -1,0 +1,387 @@
+"""Which column of a file is which field: known headers, and what `--map` says.
+
+A header is compared after folding: Unicode NFKC, lower case, letters and digits only, so that
+`Sort Code`, `sort_code` and `SORT-CODE` are one. The synonyms are headers that banks, payroll
+products and payment providers print in their own templates. A header that could mean two things
+is not a synonym: a wrong guess would ask a bank about the wrong account.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from schemas.payments import FIELDS
+
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "payment_id": ("E2E ID", "End To End ID", "transaction id", "custom id"),
+    "name": (
+        "Payee",
+        "Beneficiary",
+        "Beneficiary Name",
+        "Beneficiary Account Name",
+        "Recipient",
+        "Recipient Name",
+        "Account Name",
+        "Account Holder",
+        "Account Holder Name",
+        "Creditor Name",
+        "Destination Name",
+        "Destination Account Name",
+        "Contact Name",
+        "Request Name",
+        "Payee Name",
+        "Nm",
+        "NAME 1",
+        "AGNAME1",
+        "Empfänger",
+        "Inhaber",
+        "Kontoinhaber",
+        "Empfänger/Absender - Name",
+        "KNDNAME",
+    ),
+    "account_type": (
+        "Payee Type",
+        "Beneficiary Type",
+        "Recipient Type",
+        "Person or Business",
+        "Personal or Business",
+    ),
+    "sort_code": (
+        "Payee Sort Code",
+        "Beneficiary Sort Code",
+        "Recipient Sort Code",
+        "Destination Sort Code",
+    ),
+    "account_number": (
+        "Account",
+        "Account No",
+        "Payee Account Number",
+        "Beneficiary Account",
+        "Beneficiary Account Number",
+        "Recipient Account Number",
+        "Destination Account Number",
+        "Bank Account Number",
+    ),
+    "iban": (
+        "Account IBAN",
+        "Payee IBAN",
+        "Beneficiary IBAN",
+        "Recipient IBAN",
+        "Request IBAN",
+        "Creditor IBAN",
+        "creditor account IBAN",
+        # German files of the SEPA era write the IBAN under the old word for account number. An old
+        # number under it cannot pass for an IBAN: its check digits would be wrong.
+        "Kontonummer",
+        "KONTONR",
+        "KTONUMMER",
+        "KONTO",
+        "AGKTO",
+        "KNDKONTONR",
+        "Empfänger/Absender - Kontonummer",
+    ),
+    "bic": (
+        "BIC Code",
+        "SWIFT",
+        "SWIFT Code",
+        "SWIFT BIC",
+        "BIC SWIFT",
+        "Account SWIFT",
+        "Beneficiary BIC",
+        "creditor agent BIC",
+    ),
+    "secondary_reference": (
+        "Secondary Identification",
+        "Roll Number",
+        "Building Society Roll Number",
+        "Building Society Reference",
+    ),
+    "lei": ("Legal Entity Identifier",),
+    "organisation_bic": ("organization BIC", "AnyBIC", "BICOrBEI"),
+    "organisation_id": ("organization id", "org id", "Beneficiary ORG ID"),
+    "organisation_id_scheme": ("organization id scheme", "org id scheme"),
+    "organisation_id_issuer": ("organization id issuer", "org id issuer"),
+    "amount": (
+        "amount pounds",
+        "Amount (GBP)",
+        "Amount (EUR)",
+        "payment amount",
+        "Send Value",
+        "InstdAmt",
+        "Value",
+        "Net Pay",
+        "Betrag",
+        "Betrag (EUR)",
+    ),
+    "currency": (
+        "Currency Code",
+        "amount currency",
+        "Währung",
+        "WAEHRUNG",
+        "BTGWAEHR",
+        "Betrag - Währung",
+        "WKZ",
+        "VK-Währung",
+    ),
+    "reference": (
+        "Payment Reference",
+        "Beneficiary Reference",
+        "Recipient Reference",
+        "Service User Reference",
+        "Customer Reference",
+        "Reference Number",
+        "label",
+        "remittance information",
+        "Ustrd",
+        "Text for creditor",
+        "VWZ",
+        "Verwendungszweck",
+        "ZWECK1",
+        "Umsatzbeschreibung",
+    ),
+}
+"""Headers seen in the wild, as printed, that mean one field wherever they stand.
+
+Left out on purpose: `Details` (a sort code in one product, free text in all others); `code`,
+`number`, `identifier`, `id` (of what?); `bank code`, `routing number`, `BLZ`, `national bank code`
+(a national code of any country: a sort code only in Britain, never a BIC); `InstrId` (stands
+beside EndToEndId); source, target, send, recipient, payment and payout currency (two of them in
+one file); company registration, tax number, DUNS (an identification without its scheme).
+"""
+
+COMBINED: tuple[str, ...] = (
+    "Sort Code Account Number",
+    "Sort Code and Account Number",
+    "Sort Code Account",
+    "Sort Code and Account",
+    "Sort Code Account No",
+)
+"""Headers of a sort code and an account number in one cell; read as account_number, then split."""
+
+GIVEN_NAME = ("First Name", "Given Name", "Forename", "fname", "Vorname")
+FAMILY_NAME = ("Last Name", "Family Name", "Surname", "lname", "Nachname")
+COMPANY_NAME = ("Company Name", "Company", "Business Name", "Organisation Name", "Organization Name")
+
+ACCOUNT_FIELDS = ("iban", "account_number")
+"""A file needs one of these..."""
+PAYEE_FIELDS = ("name", "lei", "organisation_bic", "organisation_id")
+"""...and one of these."""
+
+HEADERS_QUOTED_MAX = 20
+HEADER_QUOTED_LENGTH_MAX = 40
+
+
+class ColumnReading(NamedTuple):
+    """How one header was read."""
+
+    header: str
+    field: str | None
+    how: str
+    """canonical, synonym, map, combined, first/last name part, or unknown (kept)."""
+
+
+class Columns(NamedTuple):
+    """How a whole header line was read."""
+
+    readings: tuple[ColumnReading, ...]
+    """One per header, in file order."""
+    headers: Mapping[str, tuple[str, ...]]
+    """Per field, the header it is read from; for a name in parts, the headers to join, in order."""
+    company: str | None
+    """The header whose cell, in rows where it is filled, replaces a name in parts."""
+
+
+def fold(header: str) -> str:
+    """The form in which headers are compared.
+
+    >>> fold("Account-Number (UK)") == fold("account_number uk")
+    True
+    """
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", header).casefold()))
+
+
+def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:
+    """The fields and parts of a name that are known among these cells, if this is the header line."""
+    mapped = {fold(part): field for field, target in mapping.items() for part in (target, *target.split("+"))}
+    folded = [fold(header) for header in headers]
+    return frozenset(
+        mapped.get(header) or _KNOWN[header][0] for header in folded if header in mapped or header in _KNOWN
+    )
+
+
+def is_sufficient(fields: Collection[str]) -> bool:
+    """Whether these fields hold an account and a payee."""
+    payee = any(field in fields for field in (*PAYEE_FIELDS, "company name"))
+    return any(field in fields for field in ACCOUNT_FIELDS) and (payee or _IN_PARTS.issubset(fields))
+
+
+def read_columns(headers: Sequence[str], mapping: Mapping[str, str], *, where: str) -> Columns:
+    """Assign the canonical fields to the headers of a file.
+
+    Args:
+        headers: The header line, in order.
+        mapping: From `--map FIELD=HEADER`. A mapped field is read from its header and from nothing
+            else; a name may be mapped to two headers, as `name=Forename+Surname`.
+        where: The file, for messages.
+
+    Raises:
+        InputError: a header stands twice, two headers mean one field, the mapping names something
+            that does not exist, or there is no column for the account or for the payee.
+    """
+    refuse_repeats(headers, where=where)
+    mapped = {field: _mapped_headers(field, mapping[field], headers, where) for field in mapping}
+    taken = {header for targets in mapped.values() for header in targets}
+    if len(taken) < sum(map(len, mapped.values())):
+        raise InputError(f"{where}: --map reads one header as two fields; give each field its own header")
+
+    claims: dict[str, list[str]] = {}
+    for header in headers:
+        field, _ = _KNOWN.get(fold(header), (None, ""))
+        if field is not None and field not in mapped and header not in taken:
+            claims.setdefault(field, []).append(header)
+    parts = {part: claims.pop(part, []) for part in _PARTS}
+
+    found, company = dict(mapped), None
+    if "name" not in mapped:
+        names, company = _name_headers(claims.pop("name", []), parts, where)
+        if names:
+            found["name"] = names
+    for field, candidates in claims.items():
+        found[field] = (_only(candidates, field, where),)
+
+    _require(found, headers, where)
+    return Columns(_readings(headers, found, company, mapped), found, company)
+
+
+def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
+    """Refuse a header line in which one header stands twice.
+
+    Raises:
+        InputError: it does; the message has the positions, never the text.
+    """
+    first_at: dict[str, int] = {}
+    for position, header in enumerate(headers, start=1):
+        if header in first_at:
+            raise InputError(
+                f"{where}: columns {first_at[header]} and {position} have the same header; rename one of them"
+            )
+        first_at[header] = position
+
+
+def _known() -> dict[str, tuple[str, str]]:
+    """Folded header -> the field or part of a name it means, and how it is known."""
+    known = {fold(synonym): (part, _PART) for part, group in _PARTS.items() for synonym in group}
+    known |= {fold(synonym): (field, "synonym") for field, group in SYNONYMS.items() for synonym in group}
+    known |= {fold(synonym): ("account_number", "combined") for synonym in COMBINED}
+    return known | {fold(field): (field, "canonical") for field in FIELDS}
+
+
+_PART = "first/last name part"
+_PARTS = {"given name": GIVEN_NAME, "family name": FAMILY_NAME, "company name": COMPANY_NAME}
+_IN_PARTS = frozenset({"given name", "family name"})
+_KNOWN = _known()
+
+
+def _mapped_headers(field: str, target: str, headers: Sequence[str], where: str) -> tuple[str, ...]:
+    if field not in FIELDS:
+        raise InputError(f"{where}: --map {field}: no such field; the fields are {', '.join(FIELDS)}")
+    whole = _matching(target, headers)
+    if whole is None and field == "name" and "+" in target:
+        parts = [_matching(part, headers) for part in target.split("+")]
+        if None not in parts:
+            return tuple(part for part in parts if part is not None)
+    if whole is None:
+        raise InputError(
+            f"{where}: --map {field}={target}: the file has no such header{_listed(headers)}; "
+            "write it as the file does"
+        )
+    return (whole,)
+
+
+def _matching(target: str, headers: Sequence[str]) -> str | None:
+    """The one header that is meant: the same text, or else the only one that folds alike."""
+    if target in headers:
+        return target
+    alike = [header for header in headers if fold(header) == fold(target)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _name_headers(
+    whole: list[str], parts: Mapping[str, list[str]], where: str
+) -> tuple[tuple[str, ...], str | None]:
+    """Where the payee's name is read from: the headers to join, and the company that goes first."""
+    given, family, company = parts.values()
+    if given and family:
+        if whole:
+            _only([*whole, *given, *family], "name", where)
+        company_header = _only(company, "name", where) if company else None
+        return (_only(given, "name", where), _only(family, "name", where)), company_header
+    if any(fold(header) == "name" for header in whole) and (given or family):
+        beside = (given or family)[0]
+        raise InputError(
+            f"{where}: the header {_quoted(whole[0])} beside {_quoted(beside)} may be a whole name or a part "
+            f"of it; say --map name={whole[0]}, or --map name=FIRST+LAST with both headers"
+        )
+    candidates = [*whole, *company]
+    return ((_only(candidates, "name", where),) if candidates else ()), None
+
+
+def _only(candidates: Sequence[str], field: str, where: str) -> str:
+    if len(candidates) > 1:
+        raise InputError(
+            f"{where}: {' and '.join(map(_quoted, candidates))} all read as {field}; "
+            f"say which one with --map {field}=HEADER"
+        )
+    return candidates[0]
+
+
+def _require(found: Collection[str], headers: Sequence[str], where: str) -> None:
+    for fields, what in ((ACCOUNT_FIELDS, "account"), (PAYEE_FIELDS, "payee")):
+        if not any(field in found for field in fields):
+            raise InputError(
+                f"{where}: no column for the {what} ({' or '.join(fields)})"
+                f"{_listed(headers)}; say which column it is with --map {fields[0]}=HEADER"
+            )
+
+
+def _readings(
+    headers: Sequence[str],
+    found: Mapping[str, tuple[str, ...]],
+    company: str | None,
+    mapped: Collection[str],
+) -> tuple[ColumnReading, ...]:
+    field_of = {header: field for field, sources in found.items() for header in sources}
+    if company is not None:
+        field_of[company] = "name"
+    in_parts = len(found.get("name", ())) > 1
+    readings = []
+    for header in headers:
+        field = field_of.get(header)
+        if field is None:
+            how = "unknown (kept)"
+        elif field in mapped:
+            how = "map"
+        elif field == "name" and in_parts:
+            how = _PART
+        else:
+            # A company alone in its file is simply the name.
+            how = _KNOWN[fold(header)][1].replace(_PART, "synonym")
+        readings.append(ColumnReading(header, field, how))
+    return tuple(readings)
+
+
+def _listed(headers: Sequence[str]) -> str:
+    """The headers found, for a message; empty where they may be somebody's payment."""
+    if not recognised(headers, {}):
+        return f" (the file has {len(headers)} columns, and no header of them is known)"
+    shown = ", ".join(map(_quoted, headers[:HEADERS_QUOTED_MAX]))
+    more = f" and {len(headers) - HEADERS_QUOTED_MAX} more" if len(headers) > HEADERS_QUOTED_MAX else ""
+    return f" (found: {shown}{more})"
+
+
+def _quoted(header: str) -> str:
+    """A header, safe to show: no control character, no long number, not without end."""
+    printable = "".join(character if character.isprintable() else "?" for character in header)
+    return f'"{re.sub("[0-9]{5,}", "#####", printable)[:HEADER_QUOTED_LENGTH_MAX]}"'

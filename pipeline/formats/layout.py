@@ -1,0 +1,185 @@
+"""What a delimited file does not say about itself: its encoding, its delimiter, its header line."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pipeline.errors import InputError, UsageError
+from pipeline.formats.columns import is_sufficient, recognised, refuse_repeats
+from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
+
+DELIMITERS = (",", ";", "|", "\t")
+COLUMNS_MAX = 1_000
+LINES_BEFORE_HEADER_MAX = 5
+
+ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
+_CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CHUNK_BYTES = 16 * 1024 * 1024
+
+_LOOKS_LIKE_DATA = re.compile(
+    r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
+    r"|[0-9]{7,14}"  # an account number
+    r"|[A-Z]{2}[0-9]{2}[A-Z0-9 ]{10,}"  # an IBAN
+    r"|-?[0-9]+[.,][0-9]{2}"  # an amount
+)
+
+
+class Layout(NamedTuple):
+    """How a delimited text is to be read."""
+
+    delimiter: str
+    headers: tuple[str, ...]
+    """The header line; a blank header is named by its position, as column_7."""
+    body_at: int
+    """The byte at which the first row after the header line starts."""
+    line_first: int
+    """The number of the line at that byte."""
+
+
+def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
+    """The text of a file as UTF-8 without a byte order mark, and the name of its encoding.
+
+    Never lossy: a byte that the encoding does not know is an error, not a question mark.
+
+    Args:
+        data: The bytes of the file.
+        encoding: One of `ENCODINGS` or another name for it; None means UTF-8.
+        where: The file, for messages.
+
+    Raises:
+        UsageError: the encoding is not supported.
+        InputError: the bytes are not text in this encoding.
+    """
+    if encoding is None:
+        if data.startswith(_UTF_16_MARKS):
+            raise InputError(f"{where}: the text is UTF-16; run again with --encoding utf-16")
+        encoding = "utf-8"
+    codec = _codec(encoding)
+    if codec in ("utf-8", "utf-8-sig"):
+        text = data.removeprefix(codecs.BOM_UTF8)
+        if not text.isascii():
+            _require_utf_8(text, where)
+        return text, "utf-8"
+    try:
+        decoded = data.decode(codec)
+        return decoded.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
+    except UnicodeError as error:
+        position = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = line_ends(data[:position]) + 1
+        raise InputError(
+            f"{where} line {line}: not text in {encoding}; say --encoding with one of {', '.join(ENCODINGS)}"
+        ) from None
+
+
+def _codec(encoding: str) -> str:
+    try:
+        codec = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        codec = ""
+    if codec not in _CODECS:
+        raise UsageError(f"--encoding {encoding}: not supported; say one of {', '.join(ENCODINGS)}")
+    return codec
+
+
+def _require_utf_8(text: bytes, where: str) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(text), _CHUNK_BYTES):
+        stop = start + _CHUNK_BYTES
+        # A character may be cut by the end of the chunk: the decoder keeps its first bytes.
+        kept = len(decoder.getstate()[0])
+        try:
+            decoder.decode(text[start:stop], final=stop >= len(text))
+        except UnicodeDecodeError as error:
+            line = line_ends(text[: start - kept + error.start]) + 1
+            raise InputError(
+                f"{where} line {line}: a byte that is not UTF-8; "
+                "run again with --encoding cp1252 if the file comes from Windows"
+            ) from None
+
+
+def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layout:
+    """Find the delimiter and the header line.
+
+    The header line is the first line of more than one cell, so that blank lines and titles may stand
+    before it; the delimiter is the one under which most of its headers are known.
+
+    Args:
+        text: UTF-8 without a byte order mark.
+        mapping: From `--map FIELD=HEADER`: these headers count as known.
+        where: The file, for messages.
+
+    Raises:
+        InputError: the file is empty, has no header line, or a header stands twice in it.
+    """
+    if not text.strip():
+        raise InputError(f"{where}: the file is empty; give a file with a header line and payments")
+    # Cutting inside a character harms nothing: the lines read here are far shorter, or refused.
+    head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
+    best = max(
+        (_candidate(head, delimiter, mapping) for delimiter in DELIMITERS),
+        key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.cells)),
+    )
+    _require_header(best, where)
+    headers = tuple(
+        header if header.strip() else f"column_{position}"
+        for position, header in enumerate(best.cells, start=1)
+    )
+    refuse_repeats(headers, where=where)
+    return Layout(best.delimiter, headers, best.body_at, best.line_first)
+
+
+class _Candidate(NamedTuple):
+    delimiter: str
+    cells: tuple[str, ...]
+    known_count: int
+    sufficient: bool
+    body_at: int
+    line_first: int
+
+
+def _candidate(head: str, delimiter: str, mapping: Mapping[str, str]) -> _Candidate:
+    """The line that is the header line if this is the delimiter: the first with two cells or more."""
+    title: _Candidate | None = None
+    for cells, body_at, line_first in _records(head, delimiter):
+        known = recognised(cells, mapping)
+        found = _Candidate(delimiter, cells, len(known), is_sufficient(known), body_at, line_first)
+        if sum(1 for cell in cells if cell.strip()) > 1:
+            return found
+        title = title or found
+    return title or _Candidate(delimiter, (), 0, sufficient=False, body_at=0, line_first=1)
+
+
+def _records(head: str, delimiter: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """The first lines: their cells, the byte after them, and the number of the line after them."""
+    lines = list(io.StringIO(head, newline=""))
+    reader = csv.reader(lines, delimiter=delimiter)
+    try:
+        for number, cells in enumerate(reader):
+            if number > LINES_BEFORE_HEADER_MAX:
+                return
+            consumed = "".join(lines[: reader.line_num]).encode()
+            yield tuple(cells), len(consumed), reader.line_num + 1
+    except csv.Error:
+        return
+
+
+def _require_header(candidate: _Candidate, where: str) -> None:
+    cells = candidate.cells
+    if any("\0" in cell for cell in cells):
+        raise InputError(
+            f"{where} line 1: NUL bytes in the header line; "
+            "give a CSV or Parquet file, or --encoding utf-16 if it is text"
+        )
+    if len(cells) > COLUMNS_MAX:
+        raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
+    if not candidate.sufficient and any(_LOOKS_LIKE_DATA.fullmatch(cell.strip()) for cell in cells):
+        raise InputError(
+            f"{where} line 1: this looks like a payment, not like headers; "
+            "add a first line that names the columns, such as name,sort_code,account_number,amount"
+        )
+    if not cells:
+        raise InputError(f"{where}: no header line found; add a first line that names the columns")

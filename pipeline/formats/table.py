@@ -1,0 +1,28 @@
+"""What every format reads a file into."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+ROW_TOO_LONG = "ROW_TOO_LONG"
+ROW_TOO_SHORT = "ROW_TOO_SHORT"
+ROW_BLANK = "ROW_BLANK"
+
+
+class Table(NamedTuple):
+    """The cells of a file as they stand in it."""
+
+    cells: pl.DataFrame
+    """The columns of the file, in order. From CSV all are text and an empty cell is null; from
+    Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
+    defects: pl.Series
+    """What is wrong with each row as a whole, as text; null where nothing is. Same height."""
+    delimiter: str | None
+    """Between the cells of a line; None where the format has none."""
+    encoding: str
+    """Of the text in the file."""
+
+
+def no_defects(row_count: int) -> pl.Series:
+    """The defects of a table whose rows are all whole."""
+    return pl.Series("defect", [None], dtype=pl.String).new_from_index(0, row_count)

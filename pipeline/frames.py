@@ -1,0 +1,122 @@
+"""The frames that travel between stages: their columns, types and meaning.
+
+One row of `Payments` is one payment row of the file; of `Accepted`, a payment fit to be checked; of
+`Rejects` and `Warnings`, one finding about one payment; of `Checks`, one distinct question; of
+`Answers`, what came back for one question; of `Outcomes`, one payment, decided.
+
+Identifiers are text from the first byte read to the last byte written. Null means absent; there
+are no empty strings in a canonical field.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import polars as pl
+
+from schemas.outcomes import COLUMNS, ApiName
+from schemas.payments import FIELDS
+
+Schema = dict[str, pl.DataType]
+
+MONEY = pl.Decimal(precision=38, scale=3)
+"""Amounts, exact, in the currency's main unit: no currency has more than three decimals in use."""
+
+PAYMENTS: Schema = {
+    "row": pl.UInt32(),  # 1-based data row of the file; the header is not counted
+    "defect": pl.String(),  # what the reader found wrong with the row as a whole; null where nothing
+    **{field: pl.String() for field in FIELDS},
+}
+
+FINDINGS: Schema = {
+    "row": pl.UInt32(),
+    "field": pl.String(),
+    "code": pl.String(),
+    "message": pl.String(),  # for a person; never quotes a name or an account number
+}
+REJECTS = FINDINGS
+WARNINGS = FINDINGS
+
+QUESTION: Schema = {
+    "api": pl.String(),  # an ApiName
+    "account": pl.String(),  # cop: sort code and account number, 14 digits; vop: the IBAN
+    "name": pl.String(),  # null where the payee is asked for by identification
+    "account_type": pl.String(),  # cop only: an AccountType
+    "secondary_reference": pl.String(),  # cop only
+    "lei": pl.String(),
+    "organisation_bic": pl.String(),
+    "organisation_id": pl.String(),
+    "organisation_id_scheme": pl.String(),
+    "organisation_id_issuer": pl.String(),
+    "responder_bic": pl.String(),  # vop_standard only: BIC11
+    "remittance": pl.String(),  # vop_standard only, where the profile sends it
+}
+"""What makes two payments one question: equal in all of these."""
+
+ACCEPTED: Schema = {
+    "row": pl.UInt32(),
+    **QUESTION,
+    "route_reason": pl.String(),  # why this API
+    "bic_source": pl.String(),  # vop_standard only: file, table or registry
+    "amount": MONEY,  # null where the file gives none
+    "currency": pl.String(),
+}
+
+CHECKS: Schema = {"check": pl.UInt32(), **QUESTION}
+
+ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
+"""Which question answers which payment: one row per accepted payment."""
+
+ANSWERS: Schema = {
+    "check": pl.UInt32(),
+    "state": pl.String(),  # an AnswerState
+    "code": pl.String(),  # verbatim: a reason code, a problem code, or one of our own
+    "matched_name": pl.String(),
+    "request_id": pl.String(),  # correlation id of the accepted answer
+    "time": pl.String(),  # UTC, milliseconds, Z
+    "attempts": pl.UInt32(),
+}
+
+OUTCOMES: Schema = {
+    "row": pl.UInt32(),
+    **{column: pl.String() for column in COLUMNS},
+    "check_attempts": pl.UInt32(),
+}
+
+
+class AnswerState(StrEnum):
+    """What became of one question."""
+
+    ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
+    REFUSED = "refused"  # a 400: the server will not look at it, today or tomorrow
+    UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
+    DEFERRED = "deferred"  # not asked: a limit left it for a later run
+
+
+class Check(NamedTuple):
+    """One question, as a row of `Checks`, for the one hop that is truly one at a time."""
+
+    check: int
+    api: ApiName
+    account: str
+    name: str | None
+    account_type: str | None
+    secondary_reference: str | None
+    lei: str | None
+    organisation_bic: str | None
+    organisation_id: str | None
+    organisation_id_scheme: str | None
+    organisation_id_issuer: str | None
+    responder_bic: str | None
+    remittance: str | None
+
+
+class Answer(NamedTuple):
+    """What came back for one question, as a row of `Answers`."""
+
+    check: int
+    state: AnswerState
+    code: str
+    matched_name: str | None
+    request_id: str | None
+    time: str | None
+    attempts: int

@@ -1,0 +1,185 @@
+"""The ledger's file and its folder: locked, created whole, opened only if it is sound and ours."""
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+
+_APPLICATION_ID = int.from_bytes(b"PCL1")
+_SCHEMA_VERSION = 1
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_SCHEMA_VERSION};
+CREATE TABLE run(
+    one INTEGER PRIMARY KEY CHECK(one = 1),
+    input_sha256 TEXT NOT NULL, profile_sha256 TEXT NOT NULL, environment TEXT NOT NULL,
+    tool_version TEXT NOT NULL, created_at TEXT NOT NULL,
+    run_key BLOB NOT NULL CHECK(length(run_key) = 32)) STRICT;
+CREATE TABLE intent(
+    id INTEGER PRIMARY KEY, question BLOB NOT NULL, attempt INTEGER NOT NULL CHECK(attempt > 0),
+    request_id TEXT NOT NULL, time TEXT NOT NULL) STRICT;
+CREATE TABLE failure(
+    intent INTEGER PRIMARY KEY REFERENCES intent, code TEXT NOT NULL, time TEXT NOT NULL) STRICT;
+CREATE TABLE answer(
+    intent INTEGER PRIMARY KEY REFERENCES intent,
+    state TEXT NOT NULL CHECK(state IN ('answered', 'refused')), code TEXT NOT NULL,
+    matched_name TEXT, request_id TEXT, time TEXT) STRICT;
+CREATE TABLE finish(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, question_count INTEGER NOT NULL,
+    unanswered_count INTEGER NOT NULL CHECK(unanswered_count BETWEEN 0 AND question_count),
+    outcome_sha256 TEXT NOT NULL) STRICT;
+CREATE TRIGGER answer_never_changes BEFORE UPDATE ON answer
+    BEGIN SELECT RAISE(ABORT, 'an answer never changes'); END;
+CREATE TRIGGER answer_never_leaves BEFORE DELETE ON answer
+    BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
+"""
+# FULL, not NORMAL: with NORMAL a power loss takes acknowledged answers with it.
+# EXCLUSIVE comes first: the log then needs no shared memory, and another program is kept out.
+_PRAGMAS = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
+PRAGMA trusted_schema = OFF;
+"""
+
+
+class RunIdentity(NamedTuple):
+    """What a run is the run of. A folder holds one run; only `tool_version` may change within it."""
+
+    input_sha256: str
+    profile_sha256: str
+    environment: str
+    tool_version: str
+
+
+@contextmanager
+def opened(path: Path, identity: RunIdentity, *, now: str, fresh: bool) -> Iterator[sqlite3.Connection]:
+    """The folder's ledger, new or taken up again, for this process alone until the block ends.
+
+    Raises:
+        LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_locked(path.parent, now))
+            if fresh:
+                path.unlink(missing_ok=True)
+            if not os.path.lexists(path):
+                _create(path, identity, now)
+            _require_ours(path)
+            # Used by the event loop's thread and by the worker thread of a commit, never at once.
+            db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
+            stack.enter_context(closing(db))
+            db.executescript(_PRAGMAS)
+            _require_sound(path, db)
+            _require_same_run(path, db, identity)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be opened ({error.strerror}); choose another --out") from error
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                raise LockedError(
+                    f"{path}: another program has the ledger open; close it, then run again"
+                ) from error
+            raise damaged(path, str(error)) from error
+        yield db
+
+
+@contextmanager
+def _locked(folder: Path, now: str) -> Iterator[None]:
+    """Make this process the folder's only one, creating the folder if it is missing.
+
+    The lock goes with the process, however it ends. Its file stays: to unlink it would let two
+    processes each lock a file of their own.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LockedError(
+                f"{folder}: {_owner(lock)} is working in this folder;"
+                " wait for it to end, or choose another --out"
+            ) from error
+        this_process = {"pid": os.getpid(), "host": os.uname().nodename, "started_at": now}
+        os.truncate(lock, 0)
+        os.pwrite(lock, json.dumps(this_process).encode(), 0)
+        yield
+        os.truncate(lock, 0)
+    finally:
+        os.close(lock)
+
+
+def _owner(lock: int) -> str:
+    try:
+        owner = json.loads(os.pread(lock, 4096, 0))
+        return f"process {owner['pid']} on {owner['host']}, started at {owner['started_at']},"
+    except (ValueError, TypeError, KeyError):
+        return "a process that has just started"
+
+
+def _create(path: Path, identity: RunIdentity, now: str) -> None:
+    """Build the ledger under another name and move it into place: it is there whole, or not at all."""
+    growing = path.with_name(path.name + ".new")
+    for stale in (growing, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+        stale.unlink(missing_ok=True)  # a log without its ledger would be played into the new one
+    os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    with closing(sqlite3.connect(growing, isolation_level=None)) as db:
+        db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
+        db.execute("INSERT INTO run VALUES(1, ?, ?, ?, ?, ?, ?)", (*identity, now, os.urandom(32)))
+    growing.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _require_ours(path: Path) -> None:
+    """Look at the file's header before SQLite touches it: a stranger's file is left as it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        header = os.pread(descriptor, 100, 0)
+    finally:
+        os.close(descriptor)
+    if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
+        raise OutputError(
+            f"{path}: not a ledger of this tool, or cut short; choose another --out, or say --fresh"
+        )
+    if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
+        raise OutputError(
+            f"{path}: a ledger of another version of this tool; use that version, or say --fresh"
+        )
+
+
+def _require_sound(path: Path, db: sqlite3.Connection) -> None:
+    [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
+    [run_count] = db.execute("SELECT count(*) FROM run").fetchone()
+    if finding != "ok" or run_count != 1:
+        raise damaged(path, "it names no run" if finding == "ok" else finding)
+
+
+def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity) -> None:
+    recorded = db.execute("SELECT input_sha256, profile_sha256, environment FROM run").fetchone()
+    for what, ours, theirs in zip(("input file", "profile", "environment"), identity, recorded, strict=False):
+        if ours != theirs:
+            raise UsageError(
+                f"{path.parent}: this folder holds the run of another {what};"
+                " choose another --out, or start over with --fresh"
+            )
+
+
+def damaged(path: Path, finding: str) -> DiskError:
+    """What to say of a ledger that cannot be trusted: it is never mended or replaced in silence."""
+    return DiskError(
+        f"{path}: damaged or unreadable ({finding}); bring it back from a copy,"
+        " or start over with --fresh, which asks every question again"
+    )

@@ -1,0 +1,105 @@
+"""Which profile a job means, and the embedded sandbox behind those that are built in.
+
+The sandbox is a child process that serves simulated answers while a run lasts. It writes a
+configuration for itself into a private folder, and the run reads that like any other: there is one
+road for all answers.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline import settings
+from pipeline.errors import ConfigurationError
+from pipeline.settings import Profile
+from schemas.outcomes import Environment
+
+BUILT_IN = ("sandbox", "sandbox-standard")
+"""The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
+STOP_MAX_S = 5.0
+
+
+class Chosen(NamedTuple):
+    """A profile that was asked for, not yet opened."""
+
+    name: str
+    config: Path | None
+    """None: the embedded sandbox."""
+    fingerprint: str
+    environment: Environment
+
+
+def choose(name: str | None, config: Path | None) -> Chosen:
+    """Find the profile of a name. Without a name it is the embedded sandbox.
+
+    The built-in names need no configuration file, unless one is given with `--config` or the usual
+    file has them itself.
+
+    Raises:
+        ConfigurationError: there is no such profile.
+    """
+    wanted = name or BUILT_IN[0]
+    may_be_built_in = wanted in BUILT_IN and config is None
+    if may_be_built_in and (name is None or not settings.defines(wanted)):
+        fingerprint = sha256(f"embedded {wanted}".encode()).hexdigest()
+        return Chosen(wanted, None, fingerprint, Environment.SANDBOX)
+    found = settings.find(config)
+    profile = settings.load(found, wanted)
+    return Chosen(wanted, found, profile.fingerprint(), profile.environment)
+
+
+@contextmanager
+def opened(chosen: Chosen) -> Iterator[Profile]:
+    """The chosen profile, with its sandbox running where it is the embedded one."""
+    if chosen.config is not None:
+        yield settings.load(chosen.config, chosen.name)
+        return
+    with sandbox() as config:
+        yield settings.load(config, chosen.name)
+
+
+@contextmanager
+def sandbox() -> Iterator[Path]:
+    """Serve a sandbox on a free loopback port; give the path of its configuration.
+
+    The child stops when the block ends, and also when this process dies: it watches its standard
+    input, which only we hold open.
+
+    Raises:
+        ConfigurationError: the sandbox did not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="precheck-sandbox-") as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "pipeline.cli",
+            "sandbox",
+            "--folder",
+            folder,
+            "--while-stdin-is-open",
+        ]
+        # A session of its own: Ctrl-C is for us, and requests in flight still want their answers.
+        child = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            if not child.stdout.readline().startswith("https://"):
+                raise ConfigurationError(
+                    "the embedded sandbox did not start; try `precheck sandbox` to see why"
+                )
+            yield Path(folder) / "precheck.toml"
+        finally:
+            child.stdin.close()
+            try:
+                child.wait(STOP_MAX_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+            child.stdout.close()

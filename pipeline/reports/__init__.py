@@ -1,0 +1,1 @@
+"""Reports: a Summary in, a document for people out."""

@@ -1,0 +1,319 @@
+"""The whole job, in order: read, validate, plan, ask, resolve, write, report. Read this page first.
+
+    file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
+                              `--------> Rejects ---------------------------'              `-report-> Summary
+
+This module opens and closes what must be opened and closed, and touches the real clock and real
+chance. What happens in between is in the stages.
+"""
+
+import random
+import signal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+from uuid import uuid4
+
+import anyio
+import polars as pl
+
+from pipeline.channels import api_of, open_channels, quota_path, routes
+from pipeline.errors import IncompleteError, StoppedError, UsageError, first_of
+from pipeline.formats import format_named
+from pipeline.formats.whole import write_whole
+from pipeline.frames import ANSWERS, AnswerState
+from pipeline.ledger import Ledger, RunIdentity
+from pipeline.profiles import Chosen, choose, opened
+from pipeline.quota import QuotaUse, usage
+from pipeline.settings import Profile
+from pipeline.stages.ask import Tally, World, ask
+from pipeline.stages.plan import Plan, plan
+from pipeline.stages.read import Source, read
+from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report
+from pipeline.stages.resolve import resolve
+from pipeline.stages.validate import Validated, validate
+from pipeline.stages.write import write
+from schemas.outcomes import ApiName
+from schemas.strict import parse
+from schemas.summary import ApiCalls, Forecast, InputFile, Summary
+from schemas.wire import timestamp
+
+VERSION = version("payee-precheck")
+PROGRESS_INTERVAL_S = 0.2
+FAILED_ON = 1
+"""The exit status where a row has an outcome that the caller wanted to hear of."""
+_HAS_UVLOOP = find_spec("uvloop") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One payment file, and how it is to be checked."""
+
+    file: Path
+    out: Path
+    profile: str | None = None
+    """None: the embedded sandbox."""
+    config: Path | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Canonical field -> header, where the headers do not say it themselves."""
+    encoding: str | None = None
+    format: str | None = None
+    """Of the outcome file; None: that of the input."""
+    order: Literal["file", "amount"] = "file"
+    limit: int | None = None
+    fresh: bool = False
+    """Forget the answers of earlier runs in the same folder."""
+
+
+class Result(NamedTuple):
+    """What a run leaves behind."""
+
+    summary: Summary
+    already_finished: bool
+    """True where an earlier run had finished the job, so that nothing was left to do."""
+
+
+class Planned(NamedTuple):
+    """A file, read, validated and planned; nothing has been sent."""
+
+    source: Source
+    profile: Profile
+    validated: Validated
+    plan: Plan
+
+
+class Watch(Protocol):
+    """Somebody who wants to see how far a run is."""
+
+    def update(self, done_count: int, check_count: int) -> None:
+        """Called a few times a second while questions are asked."""
+
+
+def run(job: Job, watch: Watch) -> Result:
+    """Check one payment file.
+
+    Raises:
+        PrecheckError: the run ended before its outcome file was written; the exit code says why.
+            Answers that came before are kept, and are not asked for again.
+    """
+    started = _now()
+    source = read(job.file, mapping=job.mapping, encoding=job.encoding)
+    chosen = choose(job.profile, job.config)
+    identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
+    with Ledger.open(job.out / "ledger.db", identity, now=timestamp(started), fresh=job.fresh) as ledger:
+        if (summary := _finished_before(job, source, ledger)) is not None:
+            return Result(summary, already_finished=True)
+        with opened(chosen) as profile:
+            planned = _planned(job, source, profile)
+            world = World(_now, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
+            asked = anyio.run(
+                _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
+            )
+        validated, checks, assignments = planned.validated, *planned.plan
+        outcomes = resolve(
+            (validated.rejects, validated.warnings),
+            (checks, assignments),
+            asked.answers,
+            [api_of(server) for server in profile.servers],
+            profile.environment,
+        )
+        format_name = job.format or source.format
+        files = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
+        header = _header(job, chosen, source, started, _next_step(asked))
+        calls = _calls(checks, world.tally)
+        summary = report(header, source.payments, outcomes, validated.warnings, calls)
+        _write_summary(summary, job.out)
+        ledger.finish(
+            timestamp(_now()),
+            question_count=checks.height,
+            unanswered_count=_undecided(asked.answers).height,
+            outcome_sha256=files.outcomes_sha256,
+        )
+    return Result(summary, already_finished=False)
+
+
+def forecast_file(job: Job) -> Forecast:
+    """Read, validate and plan one payment file, and say what checking it would take; send nothing."""
+    source = read(job.file, mapping=job.mapping, encoding=job.encoding)
+    with opened(choose(job.profile, job.config)) as profile:
+        planned = _planned(job, source, profile)
+    limits = {server.name: Limits(server.rate_per_s, server.cap) for server in profile.servers}
+    findings = (planned.validated.rejects, planned.validated.warnings)
+    return forecast(job.file.name, profile.environment, findings, planned.plan, limits)
+
+
+def _planned(job: Job, source: Source, profile: Profile) -> Planned:
+    validated = validate(source.payments, routes(profile))
+    return Planned(source, profile, validated, plan(validated.accepted, job.order))
+
+
+class Asked(NamedTuple):
+    """The answers, and when the daily cap that stopped some of them begins anew."""
+
+    answers: pl.DataFrame
+    cap_resets_at: datetime | None
+
+
+async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
+    """Ask what is left to ask, while watching for signals and showing the progress."""
+    checks = planned.plan.checks
+    needed = {ApiName(api) for api in checks["api"].unique()}
+    stopper = _Stopper(world.stop)
+    answers = pl.DataFrame(schema=ANSWERS)
+    resets: list[datetime] = []
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(stopper.listen, group.cancel_scope)
+            group.start_soon(_show, world.tally, watch)
+            async with open_channels(planned.profile, needed, now=_now) as channels:
+                answers = await ask(checks, channels, ledger, world, limit=job.limit)
+                quotas = [channel.quota for channel in channels.values() if channel.quota is not None]
+                resets = [quota.resets_at() for quota in quotas]
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as failures:
+        raise first_of(failures) from None
+    if stopper.received is not None:
+        raise StoppedError(
+            f"{job.file.name}: stopped by {stopper.received.name}; what was answered is kept: "
+            "run the same command again to go on",
+            stopper.received,
+        )
+    return Asked(answers, max(resets, default=None))
+
+
+class _Stopper:
+    """Turns the first signal into a wish to stop, and the second into an immediate end."""
+
+    def __init__(self, stop: anyio.Event) -> None:
+        self.received: signal.Signals | None = None
+        self._stop = stop
+
+    async def listen(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                if self.received is not None:
+                    scope.cancel()
+                self.received = number
+                self._stop.set()
+
+
+async def _show(tally: Tally, watch: Watch) -> None:
+    while True:
+        watch.update(tally.done_count, tally.check_count)
+        await anyio.sleep(PROGRESS_INTERVAL_S)
+
+
+def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
+    """The summary of an earlier run that left nothing to do, if its files are still there."""
+    outcome_file = job.out / f"outcomes{format_named(job.format or source.format).SUFFIX}"
+    finish = ledger.last_finish
+    if finish is None or ledger.finished_at is None:
+        return None
+    try:
+        summary = parse(Summary, (job.out / "summary.json").read_bytes())
+        if sha256(outcome_file.read_bytes()).hexdigest() != finish.outcome_sha256:
+            return None
+    except (OSError, ValueError):
+        return None
+    calls = [
+        call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
+        for call in summary.calls
+    ]
+    return summary.model_copy(update={"calls": calls})
+
+
+def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_step: str) -> Header:
+    columns = {reading.header: reading.field for reading in source.columns if reading.field is not None}
+    return Header(
+        tool_version=VERSION,
+        profile=chosen.name,
+        environment=chosen.environment,
+        started=timestamp(started),
+        finished=timestamp(_now()),
+        input=InputFile(
+            name=job.file.name,
+            sha256=source.sha256,
+            byte_count=source.byte_count,
+            row_count=source.payments.height,
+            format=source.format,
+            columns=columns,
+        ),
+        next_step=next_step,
+    )
+
+
+def _undecided(answers: pl.DataFrame) -> pl.DataFrame:
+    return answers.filter(pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED]))
+
+
+def _next_step(asked: Asked) -> str:
+    """How to go on with the questions that are left, and when."""
+    left = _undecided(asked.answers)
+    capped_count = left.filter(pl.col("code") == "DAILY_CAP").height
+    when = ""
+    if capped_count and asked.cap_resets_at is not None:
+        when = f" after {timestamp(asked.cap_resets_at)}, when {capped_count:,} of them can be asked again"
+    return f"{left.height:,} questions are left: run the same command again{when}."
+
+
+def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
+    counts = checks.group_by("api", maintain_order=True).len()
+    return [
+        ApiCalls(
+            api=ApiName(api),
+            question_count=question_count,
+            answered_before_count=tally.answered_before.get(ApiName(api), 0),
+            request_count=tally.requests.get(ApiName(api), 0),
+        )
+        for api, question_count in counts.iter_rows()
+    ]
+
+
+def _write_summary(summary: Summary, folder: Path) -> None:
+    with write_whole(folder / "summary.json") as file:
+        file.write(summary.model_dump_json(indent=2).encode() + b"\n")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
+    """Where the results of each file go.
+
+    Raises:
+        UsageError: two files would share a folder.
+    """
+    if len(files) == 1:
+        return {files[0]: out or Path(f"{files[0].stem}.precheck")}
+    chosen = {file: out / file.stem if out else Path(f"{file.stem}.precheck") for file in files}
+    shared = {folder for folder in chosen.values() if list(chosen.values()).count(folder) > 1}
+    if shared or len(chosen) < len(files):
+        raise UsageError(
+            f"{', '.join(str(folder) for folder in shared) or 'FILE'}: named twice; check one alone"
+        )
+    return chosen
+
+
+def exit_code(summary: Summary, fail_on: Collection[str]) -> int:
+    """The exit status that a summary stands for.
+
+    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says
+    so first; unless it was asked to fail on just that.
+    """
+    found = {total.outcome for total in summary.outcomes if total.row_count and total.outcome in fail_on}
+    if found & set(UNDECIDED):
+        return FAILED_ON
+    if not summary.complete:
+        return IncompleteError.exit_code
+    return FAILED_ON if found else 0
+
+
+def quota_usage() -> list[QuotaUse]:
+    """How much of each daily cap of this user is used."""
+    return usage(quota_path(), _now())

@@ -1,0 +1,130 @@
+"""The banks of the simulated network, and which of them holds an account.
+
+UK banks own ranges of sort codes. The others own a bank code within the IBAN; most of those codes are
+ones that a public registry resolves to a BIC, because a client of VoP Standard must find the
+responder's BIC by itself. What stands behind them here is simulated all the same.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Conduct(Enum):
+    """How a bank behaves as a responder, when the sandbox is told to let banks misbehave."""
+
+    STEADY = auto()
+    SLOW = auto()
+    """Answers just within the responder wait."""
+    FAILING = auto()
+    """Cannot check the name, or makes the gateway fail."""
+    SILENT = auto()
+    """Never answers: the gateway gives up after the responder wait."""
+    BROKEN_TLS = auto()
+    """Fails the TLS handshake with the gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """A responder."""
+
+    code: str
+    """Its key in the network; the bank code within an IBAN, or a word of ours for a UK bank."""
+    country: str
+    weight: int
+    """Its share of the payments in the samples, relative to the other banks of its network."""
+    bic: str = ""
+    """BIC11; empty for a UK bank, which is found by sort code."""
+    is_lenient: bool = False
+    """Whether a slight deviation of the name is a full match."""
+    has_roll_numbers: bool = False
+    """Whether a name can be checked only with a secondary reference."""
+    conduct: Conduct = Conduct.STEADY
+
+
+_UK_RANGES: tuple[tuple[str, str, Bank], ...] = (
+    ("010000", "109999", Bank("northmere", "GB", 30)),
+    ("110000", "199999", Bank("castlebrook", "GB", 25, is_lenient=True)),
+    ("200000", "299999", Bank("harrowgate-vale", "GB", 20)),
+    ("300000", "389999", Bank("pennant", "GB", 15, is_lenient=True)),
+    ("400000", "449999", Bank("wold-and-fen", "GB", 6, has_roll_numbers=True)),
+    ("450000", "499999", Bank("slowwater", "GB", 1, conduct=Conduct.SLOW)),
+    ("500000", "549999", Bank("tumbledown", "GB", 1, conduct=Conduct.FAILING)),
+    ("550000", "569999", Bank("stillmoor", "GB", 1, conduct=Conduct.SILENT)),
+    ("570000", "589999", Bank("brittlegate", "GB", 1, conduct=Conduct.BROKEN_TLS)),
+    ("600000", "699999", Bank("eastmarch", "GB", 10)),
+    ("800000", "839999", Bank("glenarrow", "GB", 8)),
+)
+"""First and last sort code of each range; a sort code in none of them has no participant bank."""
+
+_STARTS = [first for first, _, _ in _UK_RANGES]
+
+UNSUPPORTED_BRANCH = "99"
+"""A sort code ending so belongs to a bank that does not support it."""
+
+_IBAN_BANKS: tuple[Bank, ...] = (
+    Bank("10010010", "DE", 12, bic="PBNKDEFFXXX"),
+    Bank("37040044", "DE", 12, bic="COBADEFFXXX", is_lenient=True),
+    Bank("30003", "FR", 10, bic="SOGEFRPPXXX"),
+    Bank("30004", "FR", 8, bic="BNPAFRPPXXX", is_lenient=True),
+    Bank("RABO", "NL", 10, bic="RABONL2UXXX"),
+    Bank("ABNA", "NL", 6, bic="ABNANL2AXXX"),
+    Bank("0049", "ES", 8, bic="BSCHESMMXXX"),
+    Bank("03069", "IT", 8, bic="BCITITMMXXX"),
+    Bank("000", "BE", 5, bic="GEBABEBBXXX", is_lenient=True),
+    Bank("34000", "AT", 5, bic="RZOOAT2LXXX"),
+    Bank("AIBK", "IE", 5, bic="AIBKIE2DXXX"),
+    Bank("0035", "PT", 4, bic="CGDIPTPLXXX"),
+    # The misbehaving ones are nobody's: no registry knows their codes.
+    Bank("99900011", "DE", 1, bic="SLOWDEM0XXX", conduct=Conduct.SLOW),
+    Bank("99900022", "DE", 1, bic="FAILDEM0XXX", conduct=Conduct.FAILING),
+    Bank("99903", "FR", 1, bic="HUSHFRP0XXX", conduct=Conduct.SILENT),
+    Bank("ZZTL", "NL", 1, bic="ZZTLNL20XXX", conduct=Conduct.BROKEN_TLS),
+)
+
+BBAN_PATTERNS = {
+    "AT": "BBBBBNNNNNNNNNNN",
+    "BE": "BBBNNNNNNNNN",
+    "DE": "BBBBBBBBNNNNNNNNNN",
+    "ES": "BBBBNNNNNNNNNNNNNNNN",
+    "FR": "BBBBBNNNNNNNNNNNNNNNNNN",
+    "IE": "BBBBNNNNNNNNNNNNNN",
+    "IT": "ABBBBBNNNNNNNNNNNNNNNNN",
+    "NL": "BBBBNNNNNNNNNN",
+    "PT": "BBBBNNNNNNNNNNNNNNNNN",
+}
+"""National account numbers of the network's countries: B the bank code, N a digit, A a letter."""
+
+_BY_BANK_CODE = {(bank.country, bank.code): bank for bank in _IBAN_BANKS}
+_BY_BIC8 = {bank.bic[:8]: bank for bank in _IBAN_BANKS}
+
+UK_BANKS = tuple(bank for _, _, bank in _UK_RANGES)
+IBAN_BANKS = _IBAN_BANKS
+
+
+def bank_of_sort_code(sort_code: str) -> Bank | None:
+    """The bank that owns a sort code; None where no participant does."""
+    position = bisect_right(_STARTS, sort_code) - 1
+    if position < 0:
+        return None
+    _, last, bank = _UK_RANGES[position]
+    return bank if sort_code <= last else None
+
+
+def bank_of_iban(iban: str) -> Bank | None:
+    """The bank that an IBAN names; None where no participant is named."""
+    pattern = BBAN_PATTERNS.get(iban[:2])
+    if pattern is None:
+        return None
+    start = 4 + pattern.index("B")
+    return _BY_BANK_CODE.get((iban[:2], iban[start : start + pattern.count("B")]))
+
+
+def bank_of_bic(bic: str) -> Bank | None:
+    """The bank of a BIC, whichever of its branches is named; None where it is no participant."""
+    return _BY_BIC8.get(bic[:8])
+
+
+def sort_codes(bank: Bank) -> tuple[int, int]:
+    """First and last sort code of a UK bank, as numbers to draw from."""
+    return next((int(first), int(last)) for first, last, owner in _UK_RANGES if owner == bank)

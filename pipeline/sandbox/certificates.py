@@ -1,0 +1,273 @@
+"""The sandbox's own certificates: an authority and server certificates, and a qualified one for clients.
+
+The server has one certificate on an elliptic curve and one on RSA, because the suites of the API
+reference need both. The client certificate is shaped like a qualified website authentication
+certificate under PSD2 (ETSI EN 319 412, TS 119 495) and is issued by an authority of its own.
+"""
+
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from pipeline.sandbox import der, participants
+from pipeline.sandbox.private_files import write_private
+
+AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
+"""Of the client certificate that the sandbox issues."""
+
+_LIFE = timedelta(days=365)
+_LIFE_LEFT_MIN = timedelta(days=7)
+_CLOCK_SKEW = timedelta(hours=1)
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """An authority that signs certificates."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """Where the certificates of a sandbox lie; all PEM, mode 0600."""
+
+    folder: Path
+
+    @property
+    def authority(self) -> Path:
+        """The authority that a client must trust."""
+        return self.folder / "ca.pem"
+
+    @property
+    def servers(self) -> tuple[Path, Path]:
+        """Key and certificate of the server: on an elliptic curve, and on RSA."""
+        return self.folder / "server_ec.pem", self.folder / "server_rsa.pem"
+
+    @property
+    def client_authority(self) -> Path:
+        """The authority whose client certificates the server accepts."""
+        return self.folder / "qwac_ca.pem"
+
+    @property
+    def client_authority_key(self) -> Path:
+        """Its key, with which tests issue further certificates."""
+        return self.folder / "qwac_ca.key"
+
+    @property
+    def client(self) -> Path:
+        """The client certificate."""
+        return self.folder / "client.pem"
+
+    @property
+    def client_key(self) -> Path:
+        """Its key, encrypted."""
+        return self.folder / "client.key"
+
+    @property
+    def client_passphrase(self) -> Path:
+        """The passphrase of the key."""
+        return self.folder / "client.passphrase"
+
+    def certificates(self) -> tuple[Path, ...]:
+        """The files that hold a certificate with an end."""
+        return (self.authority, *self.servers, self.client_authority, self.client)
+
+
+def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateFiles:
+    """Take the certificates in a folder where all are still valid for the host, else make new ones.
+
+    Raises:
+        OutputError: the files cannot be written.
+    """
+    files = CertificateFiles(folder)
+    if not _are_usable(files, host, now):
+        _write_server_side(files, host, now)
+        _write_client_side(files, now)
+    return files
+
+
+def load_client_issuer(files: CertificateFiles) -> Issuer:
+    """The authority of client certificates, to issue further ones."""
+    key = serialization.load_pem_private_key(files.client_authority_key.read_bytes(), None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError("the authority's key is on an elliptic curve")
+    return Issuer(x509.load_pem_x509_certificate(files.client_authority.read_bytes()), key)
+
+
+def issue_client_certificate(
+    issuer: Issuer,
+    *,
+    authorisation_number: str = AUTHORISATION_NUMBER,
+    is_qualified: bool = True,
+    not_before: datetime,
+    not_after: datetime,
+) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """Issue a client certificate, in order or with a chosen defect."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name(
+        [
+            x509.NameAttribute(NameOID.COUNTRY_NAME, authorisation_number[3:5]),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Invented Treasury"),
+            x509.NameAttribute(NameOID.ORGANIZATION_IDENTIFIER, authorisation_number),
+            x509.NameAttribute(NameOID.COMMON_NAME, "treasury.invalid"),
+        ]
+    )
+    builder = _builder(subject, issuer.certificate.subject, key, not_before, not_after)
+    builder = _with_leaf_extensions(
+        builder, issuer, [x509.DNSName("treasury.invalid")], [ExtendedKeyUsageOID.CLIENT_AUTH]
+    )
+    if is_qualified:
+        statements = x509.UnrecognizedExtension(
+            x509.ObjectIdentifier(participants.QC_STATEMENTS), _qualified_statements()
+        )
+        builder = builder.add_extension(statements, critical=False)
+    return builder.sign(issuer.key, hashes.SHA256()), key
+
+
+def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
+    rest = (files.client_authority_key, files.client_key, files.client_passphrase)
+    if not all(path.is_file() for path in (*files.certificates(), *rest)):
+        return False
+    try:
+        found = [x509.load_pem_x509_certificate(path.read_bytes()) for path in files.certificates()]
+    except ValueError:
+        return False
+    is_valid = all(certificate.not_valid_after_utc - now > _LIFE_LEFT_MIN for certificate in found)
+    names = found[1].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return is_valid and all(name in names for name in _alternative_names(host))
+
+
+def _write_server_side(files: CertificateFiles, host: str, now: datetime) -> None:
+    authority = _issue_authority("Sandbox Authority (simulated)", now)
+    keys: tuple[PrivateKey, ...] = (
+        ec.generate_private_key(ec.SECP256R1()),
+        rsa.generate_private_key(public_exponent=65537, key_size=2048),
+    )
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "payee-precheck sandbox")])
+    write_private(files.authority, _pem(authority.certificate))
+    for path, key in zip(files.servers, keys, strict=True):
+        builder = _builder(subject, authority.certificate.subject, key, now - _CLOCK_SKEW, now + _LIFE)
+        builder = _with_leaf_extensions(builder, authority, _alternative_names(host), [])
+        certificate = builder.sign(authority.key, hashes.SHA256())
+        write_private(path, _pem(certificate) + _key_pem(key, None))
+
+
+def _write_client_side(files: CertificateFiles, now: datetime) -> None:
+    authority = _issue_authority("Sandbox QWAC Authority (simulated)", now)
+    passphrase = secrets.token_urlsafe(24).encode()
+    certificate, key = issue_client_certificate(
+        authority, not_before=now - _CLOCK_SKEW, not_after=now + _LIFE
+    )
+    write_private(files.client_authority, _pem(authority.certificate))
+    write_private(files.client_authority_key, _key_pem(authority.key, None))
+    write_private(files.client_passphrase, passphrase)
+    write_private(files.client_key, _key_pem(key, passphrase))
+    write_private(files.client, _pem(certificate))
+
+
+def _issue_authority(common_name: str, now: datetime) -> Issuer:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    builder = _builder(name, name, key, now - _CLOCK_SKEW, now + 2 * _LIFE)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_key_usage(is_authority=True), critical=True)
+    return Issuer(builder.sign(key, hashes.SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: PrivateKey, not_before: datetime, not_after: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(not_before.astimezone(UTC))
+        .not_valid_after(not_after.astimezone(UTC))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _with_leaf_extensions(
+    builder: x509.CertificateBuilder,
+    issuer: Issuer,
+    alternative_names: Sequence[x509.GeneralName],
+    further_usages: Sequence[x509.ObjectIdentifier],
+) -> x509.CertificateBuilder:
+    authority_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, *further_usages]
+    return (
+        builder.add_extension(authority_key, critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(is_authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(x509.SubjectAlternativeName(alternative_names), critical=False)
+    )
+
+
+def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _alternative_names(host: str) -> list[x509.GeneralName]:
+    names: list[x509.GeneralName] = [
+        x509.DNSName("localhost"),
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+    ]
+    try:
+        own: x509.GeneralName = x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        own = x509.DNSName(host)
+    return names if own in names else [*names, own]
+
+
+def _qualified_statements() -> bytes:
+    """QcCompliance, QcType web, and the PSD2 statement with roles and competent authority."""
+    roles = (("0.4.0.19495.1.2", "PSP_PI"), ("0.4.0.19495.1.3", "PSP_AI"))
+    encoded_roles = [der.sequence(der.object_identifier(oid), der.utf8_string(name)) for oid, name in roles]
+    psd2 = der.sequence(
+        der.sequence(*encoded_roles),
+        der.utf8_string("Invented Competent Authority"),
+        der.utf8_string("FR-ACPR"),
+    )
+    return der.sequence(
+        der.sequence(der.object_identifier(participants.QC_COMPLIANCE)),
+        der.sequence(
+            der.object_identifier(participants.QC_TYPE),
+            der.sequence(der.object_identifier(participants.QC_TYPE_WEB)),
+        ),
+        der.sequence(der.object_identifier(participants.PSD2_STATEMENT), psd2),
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: PrivateKey, passphrase: bytes | None) -> bytes:
+    encryption = (
+        serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+    )
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)

@@ -1,0 +1,96 @@
+"""The ready-made precheck.toml that points a client at a sandbox."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.sandbox.certificates import CertificateFiles
+from pipeline.sandbox.private_files import write_private
+from pipeline.sandbox.settings import CLIENT_IDS, SCOPES, TOKEN_PATH
+from schemas.outcomes import Environment
+
+CONFIGURATION = "precheck.toml"
+REQUESTING_BIC = "TREZFRP0XXX"
+"""An invented BIC of the participant named by the client certificate."""
+
+_HEADER = """\
+# Written by the sandbox of payee-precheck each time it starts. Every answer behind these profiles is
+# simulated: accounts, names and banks are invented. Do not pay anybody because of them.
+"""
+
+_LIMITS: Mapping[str, str | int] = {"rate_per_s": 200, "in_flight_max": 64}
+
+Section = dict[str, str | int]
+
+
+def secret_path(folder: Path, role: Environment) -> Path:
+    """Where the client secret of a role lies."""
+    return folder / f"{role.value}.client_secret"
+
+
+def write_configuration(files: CertificateFiles, url: str, *, test_daily_cap: int) -> Path:
+    """Write precheck.toml for a sandbox, into the folder of its certificates and secrets.
+
+    Args:
+        files: the sandbox's certificates, named in the configuration by relative path.
+        url: where the sandbox listens, such as https://127.0.0.1:8443.
+        test_daily_cap: requests a UTC day in the role test.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    sandbox, test, production = Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION
+    profiles: dict[str, dict[str, Section]] = {
+        "sandbox": _both_gateways(sandbox, url, files),
+        "sandbox-standard": {"vop": _standard(sandbox, url, files)},
+        "test": {"cop": {**_gateway(test, url, files), "daily_cap": test_daily_cap}},
+        "production": _both_gateways(production, url, files),
+        "production-standard": {"vop": _standard(production, url, files)},
+    }
+    lines = [_HEADER]
+    for profile, apis in profiles.items():
+        lines += [f"[profiles.{profile}]", 'default_account_type = "Personal"', ""]
+        for api, section in apis.items():
+            # A JSON string or number is one in TOML too.
+            values = [f"{key} = {json.dumps(value)}" for key, value in section.items()]
+            lines += [f"[profiles.{profile}.{api}]", *values, ""]
+    path = files.folder / CONFIGURATION
+    write_private(path, "\n".join(lines).encode())
+    return path
+
+
+def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict[str, Section]:
+    gateway = _gateway(role, url, files)
+    return {"cop": gateway, "vop": {"api": "gateway", **gateway}}
+
+
+def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
+    """The section of an API that takes a token."""
+    return {
+        "server": role.value,
+        "base_url": f"{url}/{role.value}",
+        "token_url": f"{url}{TOKEN_PATH}",
+        "client_id": CLIENT_IDS[role],
+        "client_secret_file": secret_path(files.folder, role).name,
+        "scope": SCOPES[role],
+        "ca_file": files.authority.name,
+        **_LIMITS,
+    }
+
+
+def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
+    """The section of the API that takes a client certificate."""
+    return {
+        "api": "standard",
+        "server": role.value,
+        "base_url": f"{url}/{role.value}",
+        "client_certificate": files.client.name,
+        "client_key": files.client_key.name,
+        "client_key_password_file": files.client_passphrase.name,
+        "requesting_bic": REQUESTING_BIC,
+        "ca_file": files.authority.name,
+        **_LIMITS,
+    }

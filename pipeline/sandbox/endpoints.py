@@ -1,0 +1,136 @@
+"""What stands behind a path: the token endpoint, and one endpoint per API and server.
+
+A check is handled in the order in which a gateway would: who asks, may it ask now, is the request
+well formed, and only then what the responder says.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from aiohttp import web
+
+from pipeline.sandbox import intake, participants
+from pipeline.sandbox.calls import Call, fingerprint
+from pipeline.sandbox.faults import Responder
+from pipeline.sandbox.identity import IdentityProvider
+from pipeline.sandbox.network import NameReply, PayeeReply
+from pipeline.sandbox.problems import format_error
+from pipeline.sandbox.surface import Api, Question
+from schemas.cop import (
+    NameVerification,
+    NameVerificationRequest,
+    NameVerificationResponse,
+    VerificationResult,
+)
+from schemas.outcomes import ApiName, Environment
+from schemas.vop import GatewayRequest, StandardRequest
+
+
+class Answering(Protocol):
+    """Who knows the answers: the dummy accounts, or the network."""
+
+    def check_name(self, question: NameVerification) -> NameReply:
+        """Answer a question of Confirmation of Payee."""
+
+    def check_payee(self, question: GatewayRequest) -> PayeeReply:
+        """Answer a question of Verification of Payee."""
+
+
+class Limit(Protocol):
+    """Something that a client may exceed."""
+
+    def admit(self, client: str) -> None:
+        """Count one request of a client, or raise a 429."""
+
+
+class Endpoint(Protocol):
+    """What stands at one path."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The HTTP methods it takes."""
+
+    async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
+        """The body of a 200; any other answer is raised as a ProblemError."""
+
+
+class TokenEndpoint:
+    """The identity provider's token endpoint: GET with a body, as the reference documents it, or POST."""
+
+    methods: tuple[str, ...] = ("GET", "POST")
+
+    def __init__(self, identity: IdentityProvider) -> None:
+        self._identity = identity
+
+    async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
+        """Issue a token."""
+        call.api = "token"
+        if request.query_string:
+            # A secret in a URL ends up in logs on the way.
+            raise format_error("query: not accepted; send the fields as a form in the body")
+        intake.check_body_headers(request.headers, "application/x-www-form-urlencoded")
+        role, body = self._identity.issue(await _read(request))
+        call.role = role.value
+        call.headers["Cache-Control"] = "no-store"
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEndpoint:
+    """One of the three APIs on one server."""
+
+    api: Api
+    role: Environment
+    """Which server."""
+    identity: IdentityProvider
+    limits: Sequence[Limit]
+    """What a client may not exceed here."""
+    answering: Answering
+    responder: Responder
+    """How long responders take, and how they fail."""
+    methods: tuple[str, ...] = ("POST",)
+
+    async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
+        """Check a payee."""
+        call.role, call.api = self.role.value, self.api.name.value
+        header = self.api.correlation_header
+        call.request_id = intake.correlation_id(request.headers, header)
+        if call.request_id is not None:
+            call.headers[header] = call.request_id
+        client = self._client(request)
+        for limit in self.limits:
+            limit.admit(client)
+        intake.check_headers(request.headers, header)
+        body = await _read(request)
+        call.question = fingerprint(body)
+        question = intake.read_question(self.api.document, body)
+        call.question = fingerprint(intake.canonical(question))
+        if isinstance(question, StandardRequest) and question.requesting_agent is not None:
+            bic = question.requesting_agent.financial_institution_id.bicfi
+            participants.check_requesting_bic(client, bic)
+        return await self._ask(question)
+
+    def _client(self, request: web.BaseRequest) -> str:
+        if self.api.name is not ApiName.VOP_STANDARD:
+            return self.identity.client_of(request.headers.get("Authorization"), self.role)
+        tls = request.get_extra_info("ssl_object")
+        certificate: bytes | None = tls.getpeercert(True) if tls is not None else None
+        return participants.requester_of(certificate, datetime.now(UTC))
+
+    async def _ask(self, question: Question) -> bytes:
+        if isinstance(question, NameVerificationRequest):
+            report, conduct = self.answering.check_name(question.data)
+            await self.responder.respond(conduct)
+            return NameVerificationResponse(data=VerificationResult(verification_report=report)).to_json()
+        response, conduct = self.answering.check_payee(question)
+        await self.responder.respond(conduct)
+        return response.to_json()
+
+
+async def _read(request: web.BaseRequest) -> bytes:
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise format_error(f"body: longer than {intake.BODY_BYTES_MAX} bytes") from None

@@ -1,0 +1,64 @@
+"""Waits and faults of the simulated responders, as the caller of the gateway sees them."""
+
+import asyncio
+import math
+import random
+
+from pipeline.sandbox.banks import Conduct
+from pipeline.sandbox.problems import ProblemError
+from schemas.problem import ProblemCode
+
+_SPREAD = 0.73  # of the log-normal wait: the 95th percentile is 3.3 times the median
+_JUST_WITHIN = 0.9  # of the responder wait
+
+
+class Responder:
+    """The far end of one API: how long it takes, and how it fails."""
+
+    def __init__(self, *, wait_max_s: float, latency_s: float, seed: int) -> None:
+        """Describe the responders of one API.
+
+        Args:
+            wait_max_s: how long the gateway waits for a responder before it answers 504.
+            latency_s: median of the log-normal wait added to every answer; 0 for none.
+            seed: of the waits.
+        """
+        self._wait_max_s = wait_max_s
+        self._latency_s = latency_s
+        self._chance = random.Random(seed)  # noqa: S311 (waits are no secret)
+
+    async def respond(self, conduct: Conduct) -> None:
+        """Take the time that the responder takes, and fail as it fails.
+
+        Raises:
+            ProblemError: 500, 502 or 504, as the reference describes them.
+        """
+        match conduct:
+            case Conduct.STEADY:
+                await self._wait()
+            case Conduct.SLOW:
+                await asyncio.sleep(self._wait_max_s * _JUST_WITHIN)
+            case Conduct.FAILING:
+                await self._wait()
+                self._fail_sometimes()
+            case Conduct.SILENT:
+                await asyncio.sleep(self._wait_max_s)
+                raise ProblemError(
+                    504,
+                    ProblemCode.TIMEOUT_ERROR,
+                    f"no response from the responder within {self._wait_max_s:g} seconds",
+                )
+            case Conduct.BROKEN_TLS:
+                raise ProblemError(502, ProblemCode.SSL_ERROR, "the TLS handshake with the responder failed")
+
+    async def _wait(self) -> None:
+        if self._latency_s > 0:
+            drawn_s = self._chance.lognormvariate(math.log(self._latency_s), _SPREAD)
+            await asyncio.sleep(min(drawn_s, self._wait_max_s * _JUST_WITHIN))
+
+    def _fail_sometimes(self) -> None:
+        # Passing failures, so that a client which asks again gets an answer in the end.
+        if self._chance.random() < 0.3:
+            raise ProblemError(
+                500, ProblemCode.SERVER_ERROR, "a technical problem in the gateway prevented execution"
+            )

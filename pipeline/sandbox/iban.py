@@ -1,0 +1,38 @@
+"""IBANs: structure by country and check digits (ISO 13616, ISO 7064 MOD 97-10)."""
+
+import string
+
+_LENGTHS = {
+    "AD": 24, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18,
+    "EE": 20, "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GI": 23, "GR": 27, "HR": 21, "HU": 28,
+    "IE": 22, "IS": 26, "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31,
+    "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27,
+    "VA": 22,
+}  # fmt: skip
+"""Characters of an IBAN; a country that is not listed may have any length up to 34."""
+
+_LETTERS_AS_NUMBERS = str.maketrans({letter: str(ord(letter) - 55) for letter in string.ascii_uppercase})
+
+
+def is_valid(iban: str) -> bool:
+    """Whether an IBAN of the right characters also has its country's length and right check digits.
+
+    >>> is_valid("DE89370400440532013000"), is_valid("DE88370400440532013000")
+    (True, False)
+    """
+    length = _LENGTHS.get(iban[:2])
+    return (length is None or len(iban) == length) and _remainder(iban[4:] + iban[:4]) == 1
+
+
+def compose(country: str, bban: str) -> str:
+    """The IBAN of an account, from its country and its national number."""
+    return f"{country}{check_digits(bban + country)}{bban}"
+
+
+def check_digits(text: str) -> str:
+    """The two MOD 97-10 digits that complete a text of capitals and digits."""
+    return f"{98 - _remainder(text + '00'):02d}"
+
+
+def _remainder(text: str) -> int:
+    return int(text.translate(_LETTERS_AS_NUMBERS)) % 97

@@ -1,0 +1,130 @@
+"""The identity provider: OAuth 2.0 client credentials, opaque bearer tokens.
+
+Source: API reference, "Authentication". Each role has its own client, and a token of one role is
+worth nothing at another.
+"""
+
+import hmac
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+
+from pipeline.sandbox.problems import client_invalid, format_error
+from pipeline.sandbox.settings import CLIENT_IDS, SCOPES
+from schemas.outcomes import Environment
+from schemas.token import TokenRequest
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A registered client."""
+
+    client_id: str
+    secret: str = field(repr=False)
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    role: Environment
+    client_id: str
+    expires: float
+
+
+def registered_clients(client_secrets: Mapping[Environment, str]) -> dict[Environment, Client]:
+    """The client of each role, from the secrets of this sandbox."""
+    return {role: Client(CLIENT_IDS[role], secret, SCOPES[role]) for role, secret in client_secrets.items()}
+
+
+class IdentityProvider:
+    """Issues tokens and says whose they are."""
+
+    def __init__(
+        self, clients: Mapping[Environment, Client], token_life_s: int, clock: Callable[[], float]
+    ) -> None:
+        """Know the clients; no token is issued yet.
+
+        Args:
+            clients: the client of each role.
+            token_life_s: seconds from issue to expiry.
+            clock: monotonic seconds.
+        """
+        self._roles = {client.client_id: (role, client) for role, client in clients.items()}
+        self._token_life_s = token_life_s
+        self._clock = clock
+        self._tokens: dict[str, _Token] = {}
+
+    def issue(self, form: bytes) -> tuple[Environment, bytes]:
+        """Answer a token request.
+
+        Args:
+            form: the body, application/x-www-form-urlencoded.
+
+        Returns:
+            The role the token is for, and the JSON body of the answer (RFC 6749, section 5.1).
+
+        Raises:
+            ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
+        """
+        request = _token_request(form)
+        role, client = self._roles.get(request.client_id, (None, None))
+        # An unknown client costs the same comparison, so that time does not tell which part was wrong.
+        expected = client.secret if client else secrets.token_urlsafe(32)
+        is_secret_right = hmac.compare_digest(
+            request.client_secret.get_secret_value().encode(), expected.encode()
+        )
+        if role is None or client is None or not is_secret_right:
+            raise client_invalid("the client id or the client secret is not valid")
+        if request.scope != client.scope:
+            raise client_invalid("the client has no permission for this scope")
+        self._forget_expired()
+        token = secrets.token_urlsafe(32)
+        self._tokens[token] = _Token(role, client.client_id, self._clock() + self._token_life_s)
+        body = f'{{"token_type":"Bearer","expires_in":{self._token_life_s},"access_token":"{token}"}}'
+        return role, body.encode()
+
+    def client_of(self, authorization: str | None, role: Environment) -> str:
+        """The client id behind the Authorization header of a request to a role.
+
+        Raises:
+            ProblemError: 401, with what is wrong.
+        """
+        if authorization is None:
+            raise client_invalid("the Authorization header is missing", _CHALLENGE)
+        scheme, _, value = authorization.partition(" ")
+        token = self._tokens.get(value)
+        if scheme.lower() != "bearer" or token is None:
+            raise client_invalid("the Authorization header holds no access token of this issuer", _CHALLENGE)
+        if self._clock() >= token.expires:
+            raise client_invalid("the access token has expired", _CHALLENGE)
+        if token.role is not role:
+            raise client_invalid("the access token is for another server", _CHALLENGE)
+        return token.client_id
+
+    def _forget_expired(self) -> None:
+        # Kept for one more life, so that an old token is told from one that never was.
+        oldest = self._clock() - self._token_life_s
+        for value in [value for value, token in self._tokens.items() if token.expires < oldest]:
+            del self._tokens[value]
+
+
+def _token_request(form: bytes) -> TokenRequest:
+    try:
+        fields = parse_qsl(form.decode("ascii"), keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise format_error("the body is not a form") from None
+    if len(dict(fields)) != len(fields):
+        raise format_error("the form repeats a field")
+    # The client's side of the model fills the one allowed value in; a request must carry it.
+    if "grant_type" not in dict(fields):
+        raise format_error("form fields missing, unknown or not valid: grant_type")
+    try:
+        return TokenRequest.model_validate(dict(fields))
+    except ValidationError as error:
+        broken = sorted({str(part["loc"][0]) for part in error.errors(include_input=False)})
+        raise format_error(f"form fields missing, unknown or not valid: {', '.join(broken)}") from None

@@ -1,0 +1,75 @@
+"""The limits that the simulated servers keep: requests a day, and requests a second.
+
+The reference names the first (50 a day and client on the CoP test server) and shows no answer to
+exceeding it; 429 with Retry-After is our choice. It shows no rate limit at all; ours is off unless
+asked for.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+
+from pipeline.sandbox.problems import too_many_requests
+
+_DAY_S = 86_400
+
+
+class DailyCap:
+    """Counts each client's requests of the current UTC day, and refuses those beyond the cap."""
+
+    def __init__(self, requests_max: int, clock: Callable[[], float]) -> None:
+        """Start with an empty count; it is not kept beyond the life of the server.
+
+        Args:
+            requests_max: requests a UTC day and client.
+            clock: seconds since the epoch.
+        """
+        self._requests_max = requests_max
+        self._clock = clock
+        self._day = 0
+        self._used: dict[str, int] = {}
+
+    def admit(self, client: str) -> None:
+        """Count one request of a client.
+
+        Raises:
+            ProblemError: 429, with the seconds to midnight UTC.
+        """
+        now = self._clock()
+        today = int(now // _DAY_S)
+        if today != self._day:
+            self._day, self._used = today, {}
+        used = self._used.get(client, 0)
+        if used >= self._requests_max:
+            raise too_many_requests(
+                f"the daily limit of {self._requests_max} requests of this client is used up",
+                math.ceil((today + 1) * _DAY_S - now),
+            )
+        self._used[client] = used + 1
+
+
+class RateLimit:
+    """Refuses a client's request when it sent the allowed number within the last second."""
+
+    def __init__(self, rate_per_s_max: int, clock: Callable[[], float]) -> None:
+        """Start with no request seen.
+
+        Args:
+            rate_per_s_max: requests in any one second and client.
+            clock: monotonic seconds.
+        """
+        self._rate_per_s_max = rate_per_s_max
+        self._clock = clock
+        self._admitted: dict[str, deque[float]] = {}
+
+    def admit(self, client: str) -> None:
+        """Count one request of a client.
+
+        Raises:
+            ProblemError: 429, to be repeated after a second.
+        """
+        now = self._clock()
+        times = self._admitted.setdefault(client, deque(maxlen=self._rate_per_s_max))
+        if len(times) == self._rate_per_s_max and now - times[0] < 1.0:
+            raise too_many_requests(f"more than {self._rate_per_s_max} requests in one second", 1)
+        times.append(now)

@@ -1,0 +1,237 @@
+"""How a simulated responder compares two names, and two identifications.
+
+The Confirmation of Payee guidance (API reference, "What the service does") binds every bank:
+
+- never No Match where forename and surname are reversed, where the surname matches and the forename
+  is a common nickname or variant, or where the forename or the surname has a spelling error;
+- never Full Match unless the surname matches exactly and the first character of the forename is
+  correct.
+
+Between these bounds banks differ: a lenient one calls a slight deviation a full match.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from functools import lru_cache
+
+from pipeline.sandbox.names import NICKNAMES, SURNAME_PARTICLES, TITLES
+from schemas.outcomes import Outcome
+from schemas.vop import IdMatch, OrganisationId
+
+
+class Likeness(IntEnum):
+    """How alike two names, or two parts of them, are; a higher one is more alike."""
+
+    OTHER = 0
+    NEAR = 1
+    """Perhaps the same: reversed, misspelt, or shortened to another first character."""
+    SLIGHT = 2
+    """The same surname and the same first character of the forename, and little else amiss."""
+    EXACT = 3
+
+
+_JOINED = re.compile(r"[.'`\u2019\u2010-\u2015-]")  # O'Dunmore, S.r.l., Ashby-Fenn
+_SEPARATOR = re.compile(r"[^\w]+|_+")
+
+_SAME_WORD = {"ltd": "limited", "co": "company", "bros": "brothers", "inc": "incorporated"}
+_LEGAL_FORMS = frozenset({
+    "limited", "llp", "lp", "plc", "company", "incorporated", "gmbh", "ag", "kg", "bv", "nv",
+    "sa", "sas", "sarl", "sl", "srl", "spa", "oy", "ab", "as", "lda",
+})  # fmt: skip
+
+
+def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Outcome:
+    """Compare a name as entered by the payer with the name of the account.
+
+    Args:
+        asked: the name in the request.
+        held: the name that the bank holds.
+        business: whether the account is a business account.
+        lenient: whether this bank takes a slight deviation for a full match.
+
+    Returns:
+        `match`, `close_match` or `no_match`.
+
+    >>> compare_names("thornwood avery", "Avery Thornwood", business=False, lenient=True).value
+    'close_match'
+    """
+    if asked == held:
+        return Outcome.MATCH
+    likeness = _company_likeness(asked, held) if business else _person_likeness(asked, held)
+    if likeness is Likeness.EXACT or (lenient and likeness is Likeness.SLIGHT):
+        return Outcome.MATCH
+    return Outcome.NO_MATCH if likeness is Likeness.OTHER else Outcome.CLOSE_MATCH
+
+
+def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -> IdMatch:
+    """Compare the identifications in a request with those the bank holds, by kind.
+
+    An identification of a kind that the bank does not hold says nothing; where nothing can be
+    compared the answer is NOAP. One that differs outweighs any that agree.
+    """
+    comparable = asked.keys() & held.keys()
+    if not comparable:
+        return IdMatch.NOAP
+    return IdMatch.MTCH if all(asked[kind] == held[kind] for kind in comparable) else IdMatch.NMTC
+
+
+def identifications(organisation: OrganisationId | None) -> dict[str, str]:
+    """The identifications of a request by kind: LEI, BIC, a scheme code, or a scheme's own name."""
+    if organisation is None:
+        return {}
+    found: dict[str, str] = {}
+    if organisation.lei is not None:
+        found["LEI"] = organisation.lei
+    if organisation.any_bic is not None:
+        found["BIC"] = organisation.any_bic
+    for other in organisation.others or ():
+        kind = other.scheme_name_code or other.scheme_name_proprietary
+        if kind is not None and other.identification is not None:
+            found[str(kind)] = other.identification
+    return found
+
+
+def _person_likeness(asked: str, held: str) -> Likeness:
+    words = _without_titles(_words(asked))
+    forenames, surname = _parts(_without_titles(_words(held)))
+    if len(words) == 1 and words[0] == "".join(forenames) + surname:
+        return Likeness.EXACT  # written as one word: nothing contradicts the surname
+    return max(
+        (_order_likeness(reading, forenames, surname) for reading in _readings(words)),
+        default=Likeness.OTHER,
+    )
+
+
+def _readings(words: list[str]) -> Iterator[tuple[list[str], str, bool]]:
+    """Every way to read words as forenames and surname; true where the surname stands first."""
+    for cut in range(1, len(words)):
+        yield words[:cut], "".join(words[cut:]), False
+        yield words[cut:], "".join(words[:cut]), True
+
+
+def _order_likeness(
+    reading: tuple[list[str], str, bool], held_forenames: list[str], held_surname: str
+) -> Likeness:
+    forenames, surname, is_reversed = reading
+    of_surname = _surname_likeness(surname, held_surname)
+    if of_surname is Likeness.OTHER:
+        return Likeness.OTHER
+    of_forenames = _forename_likeness(forenames, held_forenames)
+    if of_forenames is Likeness.OTHER:
+        return Likeness.OTHER
+    return Likeness.NEAR if is_reversed else min(of_surname, of_forenames)
+
+
+def _surname_likeness(asked: str, held: str) -> Likeness:
+    if asked == held:
+        return Likeness.EXACT
+    return Likeness.NEAR if _is_misspelling(asked, held) else Likeness.OTHER
+
+
+def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
+    if "".join(asked) == "".join(held):
+        return Likeness.EXACT
+    if not held:
+        return Likeness.OTHER
+    first_asked, first_held = asked[0], held[0]
+    is_alike = (
+        first_asked == first_held
+        or (len(first_asked) == 1 and first_held.startswith(first_asked))
+        or _are_nicknames(first_asked, first_held)
+        or _is_misspelling(first_asked, first_held)
+    )
+    if not is_alike:
+        # Two forenames written as one, with a spelling error somewhere in them.
+        return Likeness.NEAR if _is_misspelling("".join(asked), "".join(held)) else Likeness.OTHER
+    if first_asked[0] != first_held[0] or _middle_names_differ(asked[1:], held[1:]):
+        return Likeness.NEAR
+    return Likeness.SLIGHT
+
+
+def _middle_names_differ(asked: list[str], held: list[str]) -> bool:
+    """Whether a middle name contradicts; one that is missing or an initial does not."""
+    return any(a[0] != h[0] or (len(a) > 1 < len(h) and a != h) for a, h in zip(asked, held, strict=False))
+
+
+def _company_likeness(asked: str, held: str) -> Likeness:
+    asked_words, held_words = _company_words(asked), _company_words(held)
+    if "".join(asked_words) == "".join(held_words):
+        return Likeness.EXACT
+    asked_core, asked_form = _core(asked_words)
+    held_core, held_form = _core(held_words)
+    if not asked_core or not held_core:
+        return Likeness.OTHER
+    if "".join(asked_core) == "".join(held_core):
+        # Acme Ltd and Acme LLP are two companies; Acme is perhaps short for either.
+        return Likeness.NEAR if asked_form and held_form and asked_form != held_form else Likeness.SLIGHT
+    shorter, longer = sorted((asked_core, held_core), key=len)
+    is_short_form = longer[: len(shorter)] == shorter and 2 * len(shorter) >= len(longer)
+    is_near = is_short_form or _is_misspelling("".join(asked_core), "".join(held_core))
+    return Likeness.NEAR if is_near else Likeness.OTHER
+
+
+def _company_words(name: str) -> list[str]:
+    return [_SAME_WORD.get(word, word) for word in _words(name.replace("&", " and ").replace("+", " and "))]
+
+
+def _core(words: list[str]) -> tuple[list[str], list[str]]:
+    """A company's words without a leading article, and its legal form."""
+    core = [word for word in words if word not in _LEGAL_FORMS]
+    return (core[1:] if core[:1] == ["the"] else core), [word for word in words if word in _LEGAL_FORMS]
+
+
+def _words(name: str) -> list[str]:
+    folded = _JOINED.sub("", unicodedata.normalize("NFKC", name).casefold())
+    return [word for word in _SEPARATOR.split(folded) if word]
+
+
+def _without_titles(words: list[str]) -> list[str]:
+    return [word for word in words if word not in TITLES] or words
+
+
+def _parts(words: list[str]) -> tuple[list[str], str]:
+    """Forenames and surname; a surname starts at its first particle, as in van der Maasdijk."""
+    start = len(words) - 1
+    while start > 1 and words[start - 1] in SURNAME_PARTICLES:
+        start -= 1
+    return words[:start], "".join(words[start:])
+
+
+@lru_cache(maxsize=4096)
+def _are_nicknames(one: str, other: str) -> bool:
+    return any(one in group and other in group for group in NICKNAMES)
+
+
+@lru_cache(maxsize=65_536)  # the same few names are compared again and again
+def _is_misspelling(one: str, other: str) -> bool:
+    """Whether a few wrong, missing, added or swapped letters, or accents, tell two words apart."""
+    one, other = _without_accents(one), _without_accents(other)
+    errors_max = 1 if min(len(one), len(other)) <= 4 else 2
+    return abs(len(one) - len(other)) <= errors_max and _edit_distance(one, other) <= errors_max
+
+
+def _without_accents(word: str) -> str:
+    if word.isascii():
+        return word
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter)
+    )
+
+
+def _edit_distance(one: str, other: str) -> int:
+    """Optimal string alignment distance: insert, delete, replace, or swap two neighbours."""
+    before_last: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, start=1):
+        current = [row]
+        for column, other_letter in enumerate(other, start=1):
+            is_changed = letter != other_letter
+            cost = min(last[column] + 1, current[-1] + 1, last[column - 1] + is_changed)
+            is_swap = row > 1 < column and letter == other[column - 2] and one[row - 2] == other_letter
+            if is_swap and is_changed:
+                cost = min(cost, before_last[column - 2] + 1)
+            current.append(cost)
+        before_last, last = last, current
+    return last[-1]

@@ -1,0 +1,151 @@
+"""Roles test and production: the simulated network behind the gateway.
+
+A question is routed to a bank as the real service would route it, and answered by that bank from its
+register. Matching belongs entirely to the bank (API reference, "What the service does").
+"""
+
+import hashlib
+from typing import NamedTuple
+
+from pipeline.sandbox import banks
+from pipeline.sandbox.banks import Bank, Conduct
+from pipeline.sandbox.matching import compare_identifications, compare_names, identifications
+from pipeline.sandbox.registers import Account, Standing, account_of
+from schemas.cop import NameVerification, ReasonCode, VerificationReport
+from schemas.outcomes import Outcome
+from schemas.vop import (
+    GatewayRequest,
+    IdMatch,
+    NameMatch,
+    StandardRequest,
+    VerificationOfPayeeResponse,
+)
+
+
+class NameReply(NamedTuple):
+    """A responder's reply to a Confirmation of Payee question."""
+
+    report: VerificationReport
+    conduct: Conduct
+
+
+class PayeeReply(NamedTuple):
+    """A responder's reply to a Verification of Payee question."""
+
+    response: VerificationOfPayeeResponse
+    conduct: Conduct
+
+
+_CODE_OF_STANDING = {
+    Standing.ABSENT: ReasonCode.AC01,
+    Standing.OPTED_OUT: ReasonCode.OPTO,
+    Standing.UNSUPPORTED_TYPE: ReasonCode.ACNS,
+    Standing.SWITCHED: ReasonCode.CASS,
+}
+
+
+class Network:
+    """The banks, their registers and their conduct."""
+
+    def __init__(self, seed: int, *, is_faulty: bool) -> None:
+        """Open the network.
+
+        Args:
+            seed: from which every register is computed.
+            is_faulty: whether banks that can misbehave do.
+        """
+        self._seed = seed
+        self._is_faulty = is_faulty
+
+    def check_name(self, question: NameVerification) -> NameReply:
+        """Ask the bank that owns the sort code."""
+        bank = banks.bank_of_sort_code(question.identification[:6])
+        if bank is None:
+            return NameReply(_not_possible(ReasonCode.NOROUTE), Conduct.STEADY)
+        conduct = self._conduct(bank)
+        if conduct is Conduct.FAILING:
+            is_refusal = hashlib.blake2b(question.identification.encode()).digest()[0] % 2
+            code = ReasonCode.FOURHUN if is_refusal else ReasonCode.HTTPERR
+            return NameReply(_not_possible(code), conduct)
+        if question.identification[4:6] == banks.UNSUPPORTED_BRANCH:
+            return NameReply(_not_possible(ReasonCode.SCNS), conduct)
+        account = account_of(self._seed, bank, question.identification)
+        return NameReply(report_on(question, account, is_lenient=bank.is_lenient), conduct)
+
+    def check_payee(self, question: GatewayRequest) -> PayeeReply:
+        """Ask the bank that the IBAN names or, where the requester names one, that bank."""
+        account_number = question.party_account.iban
+        bank = banks.bank_of_iban(account_number)
+        if isinstance(question, StandardRequest) and question.party_agent is not None:
+            asked = banks.bank_of_bic(question.party_agent.financial_institution_id.bicfi)
+            # A bank knows nothing of another bank's accounts.
+            bank = bank if asked == bank else None
+        if bank is None:
+            return PayeeReply(not_applicable(question), Conduct.STEADY)
+        conduct = self._conduct(bank)
+        account = account_of(self._seed, bank, account_number)
+        if conduct is Conduct.FAILING or account.standing is not Standing.OPEN:
+            return PayeeReply(not_applicable(question), conduct)
+        return PayeeReply(response_on(question, account, is_lenient=bank.is_lenient), conduct)
+
+    def _conduct(self, bank: Bank) -> Conduct:
+        return bank.conduct if self._is_faulty else Conduct.STEADY
+
+
+def report_on(question: NameVerification, account: Account, *, is_lenient: bool) -> VerificationReport:
+    """What a bank reports of one of its accounts."""
+    if account.standing is not Standing.OPEN:
+        return _not_possible(_CODE_OF_STANDING[account.standing])
+    needed = account.secondary_reference
+    if needed is not None and needed != question.secondary_identification:
+        is_missing = question.secondary_identification is None
+        return _not_possible(ReasonCode.SECMISS if is_missing else ReasonCode.IVCR)
+    outcome = compare_names(question.name, account.name, business=account.is_business, lenient=is_lenient)
+    return cop_report(outcome, account, is_type_right=question.account_type is account.account_type)
+
+
+def cop_report(outcome: Outcome, account: Account, *, is_type_right: bool) -> VerificationReport:
+    """The report of a comparison of names, given whether the account type was the one requested."""
+    if outcome is Outcome.MATCH and is_type_right:
+        return VerificationReport(matched=True)
+    if outcome is Outcome.MATCH:
+        code = ReasonCode.BANM if account.is_business else ReasonCode.PANM
+        return VerificationReport(matched=False, reason_code=code)
+    if outcome is Outcome.CLOSE_MATCH:
+        of_wrong_type = ReasonCode.BAMM if account.is_business else ReasonCode.PAMM
+        code = ReasonCode.MBAM if is_type_right else of_wrong_type
+        return VerificationReport(matched=False, reason_code=code, name=account.name)
+    return VerificationReport(matched=False, reason_code=ReasonCode.ANNM)
+
+
+def response_on(
+    question: GatewayRequest, account: Account, *, is_lenient: bool
+) -> VerificationOfPayeeResponse:
+    """What a bank answers about one of its accounts: by name where there is one, else by identification."""
+    party = question.party
+    if party.name is None:
+        organisation = party.identification.organisation_id if party.identification else None
+        verdict = compare_identifications(identifications(organisation), account.identifications)
+        return VerificationOfPayeeResponse(party_id_match=verdict)
+    outcome = compare_names(party.name, account.name, business=account.is_business, lenient=is_lenient)
+    return vop_response(outcome, account.name)
+
+
+def vop_response(outcome: Outcome, held_name: str) -> VerificationOfPayeeResponse:
+    """The answer to a check by name."""
+    if outcome is Outcome.MATCH:
+        return VerificationOfPayeeResponse(party_name_match=NameMatch.MTCH)
+    if outcome is Outcome.CLOSE_MATCH:
+        return VerificationOfPayeeResponse(party_name_match=NameMatch.CMTC, matched_name=held_name)
+    return VerificationOfPayeeResponse(party_name_match=NameMatch.NMTC)
+
+
+def not_applicable(question: GatewayRequest) -> VerificationOfPayeeResponse:
+    """The answer where the account cannot be checked, to the kind of question that was asked."""
+    if question.party.name is None:
+        return VerificationOfPayeeResponse(party_id_match=IdMatch.NOAP)
+    return VerificationOfPayeeResponse(party_name_match=NameMatch.NOAP)
+
+
+def _not_possible(code: ReasonCode) -> VerificationReport:
+    return VerificationReport(matched=False, reason_code=code)

@@ -1,0 +1,120 @@
+"""Who may use VoP Standard: the scheme directory, and how a client certificate proves membership.
+
+Source: API reference, "VoP Standard: mutual TLS". A qualified website authentication certificate
+carries the authorisation number in its subject (ETSI EN 319 412-1, organizationIdentifier) and its
+PSD2 roles in the QCStatements (ETSI TS 119 495).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from cryptography import x509
+
+from pipeline.sandbox import der
+from pipeline.sandbox.problems import client_invalid
+
+DIRECTORY: Mapping[str, frozenset[str]] = {
+    "PSDFR-ACPR-99999": frozenset({"TREZFRP0XXX"}),
+    "PSDDE-BAFIN-99998": frozenset({"TREZDEF0XXX", "TREZDEF0MUC"}),
+}
+"""Authorisation number to the BICs of the participant; every one of them is invented."""
+
+ORGANIZATION_IDENTIFIER = "2.5.4.97"
+QC_STATEMENTS = "1.3.6.1.5.5.7.1.3"
+QC_COMPLIANCE = "0.4.0.1862.1.1"
+QC_TYPE = "0.4.0.1862.1.6"
+QC_TYPE_WEB = "0.4.0.1862.1.6.3"
+PSD2_STATEMENT = "0.4.0.19495.2"
+
+_AUTHORISATION_NUMBER = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Certificate:
+    authorisation_number: str
+    is_qualified: bool
+    not_before: datetime
+    not_after: datetime
+
+
+def requester_of(certificate: bytes | None, now: datetime) -> str:
+    """The authorisation number of the participant that presents a client certificate.
+
+    Args:
+        certificate: the peer's certificate in DER, whose issuer TLS has checked; None where the
+            client presented none.
+        now: the moment at which it must be valid.
+
+    Raises:
+        ProblemError: 401, with what is wrong with the certificate.
+    """
+    if certificate is None:
+        raise client_invalid("no client certificate was presented")
+    read = _read(certificate)
+    if now > read.not_after:
+        raise client_invalid("the client certificate has expired")
+    if now < read.not_before:
+        raise client_invalid("the client certificate is not valid yet")
+    if not read.is_qualified:
+        raise client_invalid("the client certificate is not a qualified website certificate with PSD2 roles")
+    if not _AUTHORISATION_NUMBER.fullmatch(read.authorisation_number):
+        raise client_invalid("the client certificate holds no PSD2 authorisation number")
+    if read.authorisation_number not in DIRECTORY:
+        raise client_invalid("the authorisation number is not in the participant directory")
+    return read.authorisation_number
+
+
+def check_requesting_bic(authorisation_number: str, bic: str) -> None:
+    """Hold that a requesting BIC belongs to the participant of the certificate.
+
+    Raises:
+        ProblemError: 401 where it belongs to somebody else.
+    """
+    if bic not in DIRECTORY[authorisation_number]:
+        raise client_invalid("requestingAgent is not a BIC of the participant named by the certificate")
+
+
+@lru_cache(maxsize=1024)
+def _read(certificate: bytes) -> _Certificate:
+    # Parsing costs far more than a check, and one certificate sends many requests.
+    try:
+        parsed = x509.load_der_x509_certificate(certificate)
+        subject = parsed.subject.get_attributes_for_oid(x509.ObjectIdentifier(ORGANIZATION_IDENTIFIER))
+        return _Certificate(
+            authorisation_number=str(subject[0].value) if subject else "",
+            is_qualified=_is_qualified(_statements(parsed)),
+            not_before=parsed.not_valid_before_utc,
+            not_after=parsed.not_valid_after_utc,
+        )
+    except ValueError:
+        raise client_invalid("the client certificate cannot be read") from None
+
+
+def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
+    """QCStatements by statement id: the content of each statement's information, empty where it has none."""
+    try:
+        extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(QC_STATEMENTS))
+    except x509.ExtensionNotFound:
+        return {}
+    found = {}
+    for _, statements in der.members(extension.value.public_bytes()):
+        for _, statement in der.members(statements):
+            (_, statement_id), *information = der.members(statement)
+            found[statement_id] = information[0][1] if information else b""
+    return found
+
+
+def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
+    """Whether the statements are those of a website certificate of a PSD2 provider with a role."""
+    types = {content for _, content in der.members(statements.get(_content_of(QC_TYPE), b""))}
+    psd2 = list(der.members(statements.get(_content_of(PSD2_STATEMENT), b"")))
+    has_roles = bool(psd2) and any(der.members(psd2[0][1]))
+    return _content_of(QC_COMPLIANCE) in statements and _content_of(QC_TYPE_WEB) in types and has_roles
+
+
+def _content_of(dotted: str) -> bytes:
+    """An object identifier as it stands between tags."""
+    return next(der.members(der.object_identifier(dotted)))[1]

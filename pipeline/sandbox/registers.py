@@ -1,0 +1,113 @@
+"""The account registers of the simulated banks: deterministic from a seed, made as they are asked.
+
+Nothing is stored: an account is computed from the seed, its bank and its number, so that a network
+of any size costs no memory and two sandboxes with one seed agree on every account.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from pipeline.sandbox import iban, names
+from pipeline.sandbox.banks import Bank
+from schemas.cop import AccountType
+
+
+class Standing(Enum):
+    """What a bank can say about an account, before any name is compared."""
+
+    OPEN = auto()
+    ABSENT = auto()
+    OPTED_OUT = auto()
+    UNSUPPORTED_TYPE = auto()
+    SWITCHED = auto()
+
+
+_STANDINGS_PER_MILLE = (
+    (40, Standing.ABSENT),
+    (10, Standing.OPTED_OUT),
+    (10, Standing.UNSUPPORTED_TYPE),
+    (15, Standing.SWITCHED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a bank holds about one account."""
+
+    standing: Standing
+    account_type: AccountType
+    name: str
+    secondary_reference: str | None = None
+    """The reference without which this bank cannot check the name; None where it needs none."""
+    identifications: dict[str, str] = field(default_factory=dict)
+    """By kind, such as LEI or TXID; empty for a person."""
+
+    @property
+    def is_business(self) -> bool:
+        """Whether the account is a business account."""
+        return self.account_type is AccountType.BUSINESS
+
+
+def account_of(seed: int, bank: Bank, number: str) -> Account:
+    """The account with a number at a bank.
+
+    Args:
+        seed: the seed of the network.
+        bank: the bank whose register is read.
+        number: sort code and account number, or the IBAN.
+    """
+    draw = _Draw(f"{seed}/{bank.code}/{number}")
+    standing = _standing(draw.below(1000))
+    is_business = draw.below(100) < 35
+    account_type = AccountType.BUSINESS if is_business else AccountType.PERSONAL
+    is_uk = bank.country == "GB"
+    name = _company_name(draw, is_uk=is_uk) if is_business else _person_name(draw, is_uk=is_uk)
+    return Account(
+        standing=standing,
+        account_type=account_type,
+        name=name,
+        secondary_reference=f"ROLL{draw.below(10**8):08d}" if bank.has_roll_numbers else None,
+        identifications=_identifications(draw, bank.country) if is_business and not is_uk else {},
+    )
+
+
+class _Draw:
+    """Numbers drawn, one after another, from the digest of a key."""
+
+    def __init__(self, key: str) -> None:
+        self._left = int.from_bytes(hashlib.blake2b(key.encode()).digest(), "big")
+
+    def below(self, limit: int) -> int:
+        self._left, drawn = divmod(self._left, limit)
+        return drawn
+
+    def one_of(self, words: tuple[str, ...]) -> str:
+        return words[self.below(len(words))]
+
+
+def _standing(drawn: int) -> Standing:
+    for share, standing in _STANDINGS_PER_MILLE:
+        if drawn < share:
+            return standing
+        drawn -= share
+    return Standing.OPEN
+
+
+def _person_name(draw: _Draw, *, is_uk: bool) -> str:
+    forenames = names.UK_FORENAMES if is_uk else names.EUROPEAN_FORENAMES
+    surnames = names.UK_SURNAMES if is_uk else names.EUROPEAN_SURNAMES
+    words = [draw.one_of(forenames)]
+    if draw.below(4) == 0:
+        words.append(draw.one_of(forenames))
+    return " ".join([*words, draw.one_of(surnames)])
+
+
+def _company_name(draw: _Draw, *, is_uk: bool) -> str:
+    forms = names.UK_COMPANY_FORMS if is_uk else names.EUROPEAN_COMPANY_FORMS
+    return f"{draw.one_of(names.COMPANY_WORDS)} {draw.one_of(names.TRADES)} {draw.one_of(forms)}"
+
+
+def _identifications(draw: _Draw, country: str) -> dict[str, str]:
+    stem = f"SIMU00{draw.below(10**12):012d}"
+    return {"LEI": stem + iban.check_digits(stem), "TXID": f"{country}{draw.below(10**9):09d}"}

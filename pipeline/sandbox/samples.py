@@ -1,0 +1,216 @@
+"""Payment files drawn from the simulated network, for trials and for load tests.
+
+Mostly matches, and a realistic share of everything else. What a row will be answered depends on its
+bank as well: the share of each outcome is near the one intended, not equal to it.
+"""
+
+import csv
+import random
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import OutputError
+from pipeline.sandbox import banks, iban, names
+from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
+from pipeline.sandbox.banks import Bank
+from pipeline.sandbox.registers import Account, Standing, account_of
+from schemas.cop import AccountType
+
+__all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_payments"]
+
+HEADER = (
+    "payment_id", "name", "account_type", "sort_code", "account_number", "iban",
+    "secondary_reference", "amount", "currency", "reference",
+)  # fmt: skip
+
+_UK_SHARE = 0.6  # of the payments; the rest go to an IBAN
+_REPEATED_SHARE = 0.1  # ask again what an earlier row asked
+_REMEMBERED_MAX = 10_000  # earlier questions to choose from
+
+
+class Question(NamedTuple):
+    """The part of a row that says who is paid."""
+
+    name: str
+    account_type: str
+    sort_code: str
+    account_number: str
+    iban: str
+    secondary_reference: str
+
+
+Flaw = Callable[[Question, Account, random.Random], Question]
+
+
+def write_payments(path: Path, *, rows: int, seed: int) -> None:
+    """Write a CSV of payments to accounts of the simulated network.
+
+    Args:
+        path: where to write it.
+        rows: how many payments.
+        seed: the seed of the sandbox that will be asked; the same seed and rows give the same file.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
+    remembered: list[Question] = []
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(HEADER)
+            for row in range(1, rows + 1):
+                question = _next_question(seed, chance, remembered)
+                currency = "GBP" if question.sort_code else "EUR"
+                amount = f"{chance.randrange(1, 5000)}.{chance.randrange(100):02d}"
+                writer.writerow((f"PAY{row:08d}", *question, amount, currency, f"INV {row}"))
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror}); choose another path") from error
+
+
+def _next_question(seed: int, chance: random.Random, remembered: list[Question]) -> Question:
+    if remembered and chance.random() < _REPEATED_SHARE:
+        return chance.choice(remembered)
+    question = _new_question(seed, chance)
+    if len(remembered) < _REMEMBERED_MAX:
+        remembered.append(question)
+    else:
+        remembered[chance.randrange(_REMEMBERED_MAX)] = question
+    return question
+
+
+def _new_question(seed: int, chance: random.Random) -> Question:
+    flaws, weights = _FLAWS
+    (flaw,) = chance.choices(flaws, cum_weights=weights)
+    needs_roll_number = flaw in (_no_secondary_reference, _wrong_secondary_reference)
+    is_uk = needs_roll_number or chance.random() < _UK_SHARE
+    while True:
+        bank = _draw_bank(chance, is_uk=is_uk)
+        if needs_roll_number and not bank.has_roll_numbers:
+            continue
+        number = _draw_uk_number(bank, chance) if is_uk else _draw_iban(bank, chance)
+        account = account_of(seed, bank, number)
+        if account.standing is Standing.OPEN or flaw is _as_it_comes:
+            break
+    question = Question(
+        name=account.name,
+        account_type=account.account_type.value,
+        sort_code=number[:6] if is_uk else "",
+        account_number=number[6:] if is_uk else "",
+        iban="" if is_uk else number,
+        secondary_reference=account.secondary_reference or "",
+    )
+    return flaw(question, account, chance)
+
+
+def _draw_bank(chance: random.Random, *, is_uk: bool) -> Bank:
+    choices, weights = _weighted_banks(is_uk=is_uk)
+    (bank,) = chance.choices(choices, cum_weights=weights)
+    return bank
+
+
+@cache
+def _weighted_banks(*, is_uk: bool) -> tuple[tuple[Bank, ...], list[int]]:
+    choices = banks.UK_BANKS if is_uk else banks.IBAN_BANKS
+    return choices, _cumulative([bank.weight for bank in choices])
+
+
+def _draw_uk_number(bank: Bank, chance: random.Random) -> str:
+    first, last = banks.sort_codes(bank)
+    return f"{chance.randint(first, last):06d}{chance.randrange(10**8):08d}"
+
+
+def _draw_iban(bank: Bank, chance: random.Random) -> str:
+    pattern = banks.BBAN_PATTERNS[bank.country]
+    before, _, rest = pattern.partition(pattern.strip("AN"))
+    bban = f"{before.replace('A', 'X')}{bank.code}{chance.randrange(10 ** len(rest)):0{len(rest)}d}"
+    return iban.compose(bank.country, bban)
+
+
+def _right(question: Question, _account: Account, _chance: random.Random) -> Question:
+    return question
+
+
+def _as_it_comes(question: Question, _account: Account, _chance: random.Random) -> Question:
+    """The account may be absent, switched, opted out or of an unsupported type."""
+    return question
+
+
+def _close_name(question: Question, account: Account, chance: random.Random) -> Question:
+    words = account.name.split()
+    if account.is_business:
+        name = " ".join(words[:-1])
+    elif chance.random() < 0.3:
+        name = f"{words[-1]} {' '.join(words[:-1])}"
+    else:
+        first = words[0]
+        position = chance.randrange(1, len(first) - 1)
+        misspelt = first[:position] + first[position + 1 :]
+        name = " ".join([misspelt, *words[1:]])
+    return question._replace(name=name)
+
+
+def _wrong_name(question: Question, _account: Account, chance: random.Random) -> Question:
+    pool = names.EUROPEAN_SURNAMES if question.iban else names.UK_SURNAMES
+    return question._replace(name=f"{chance.choice(names.UK_FORENAMES)} {chance.choice(pool)}")
+
+
+def _wrong_type(question: Question, account: Account, _chance: random.Random) -> Question:
+    other = AccountType.PERSONAL if account.is_business else AccountType.BUSINESS
+    return question._replace(account_type=other.value)
+
+
+def _close_name_wrong_type(question: Question, account: Account, chance: random.Random) -> Question:
+    return _wrong_type(_close_name(question, account, chance), account, chance)
+
+
+def _no_route(question: Question, _account: Account, chance: random.Random) -> Question:
+    if question.iban:
+        return question._replace(iban=iban.compose("NL", f"QQQQ{chance.randrange(10**10):010d}"))
+    return question._replace(sort_code=f"9{chance.randrange(10**5):05d}")
+
+
+def _no_secondary_reference(question: Question, _account: Account, _chance: random.Random) -> Question:
+    return question._replace(secondary_reference="")
+
+
+def _wrong_secondary_reference(question: Question, _account: Account, _chance: random.Random) -> Question:
+    return question._replace(secondary_reference="ROLL00000000")
+
+
+def _broken(question: Question, _account: Account, chance: random.Random) -> Question:
+    """What a client should find by itself: a lost digit, a wrong check digit, no name."""
+    if chance.random() < 0.3:
+        return question._replace(name="")
+    if question.iban:
+        wrong = (int(question.iban[2:4]) + 1) % 97
+        return question._replace(iban=f"{question.iban[:2]}{wrong:02d}{question.iban[4:]}")
+    return question._replace(account_number=question.account_number[1:])
+
+
+def _cumulative(weights: list[int]) -> list[int]:
+    totals, total = [], 0
+    for weight in weights:
+        total += weight
+        totals.append(total)
+    return totals
+
+
+_SHARES_PER_MILLE: tuple[tuple[Flaw, int], ...] = (
+    (_right, 804),
+    (_close_name, 70),
+    (_wrong_name, 30),
+    (_wrong_type, 25),
+    (_close_name_wrong_type, 5),
+    (_as_it_comes, 40),
+    (_no_route, 6),
+    (_no_secondary_reference, 10),
+    (_wrong_secondary_reference, 4),
+    (_broken, 6),
+)
+_FLAWS = (
+    tuple(flaw for flaw, _ in _SHARES_PER_MILLE),
+    _cumulative([share for _, share in _SHARES_PER_MILLE]),
+)

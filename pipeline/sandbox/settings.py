@@ -1,0 +1,46 @@
+"""What can be set about a sandbox, and the names under which it is known."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.outcomes import Environment
+
+TENANT_ID = "5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001"
+"""The invented tenant of the identity provider."""
+
+TOKEN_PATH = f"/{TENANT_ID}/oauth2/v2.0/token"
+
+CLIENT_IDS = {
+    Environment.SANDBOX: "c0de0000-0000-4000-8000-000000000001",
+    Environment.TEST: "c0de0000-0000-4000-8000-000000000002",
+    Environment.PRODUCTION: "c0de0000-0000-4000-8000-000000000003",
+}
+SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in Environment}
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """How one sandbox is served."""
+
+    folder: Path
+    """Where certificates, secrets and precheck.toml are written; folder 0700, files 0600."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: a free one."""
+    seed: int = 1
+    """From which the simulated network is computed."""
+    token_life_s: int = 3600
+    latency_s: float = 0.0
+    """Median of a log-normal wait added to every answer; 0 for none."""
+    responder_faults: bool = False
+    """Whether banks that can misbehave do: slow, failing, silent, broken TLS."""
+    cop_responder_wait_s: float = 7.0
+    vop_responder_wait_s: float = 5.0
+    daily_cap: int = 50
+    """Requests a UTC day and client in the role test."""
+    rate_per_s_max: int | None = None
+    """Requests in any one second and client, beyond which the answer is 429; an addition of ours."""
+    call_log: Path | None = None
+    """Where one JSON line per request is appended."""
+    client_certificate_required: bool = False
+    """Whether the TLS handshake itself refuses a client without a valid certificate."""

@@ -1,0 +1,50 @@
+"""The three name-check APIs as they look from outside: path, headers, document, servers.
+
+Source: API reference, "Endpoints", "Request headers" and "Servers".
+"""
+
+from dataclasses import dataclass
+
+from schemas.cop import NameVerificationRequest
+from schemas.outcomes import ApiName, Environment
+from schemas.vop import GatewayRequest, StandardRequest
+
+Question = NameVerificationRequest | GatewayRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One of the three."""
+
+    name: ApiName
+    path: str
+    """Below the base URL of a server."""
+    correlation_header: str
+    document: type[Question]
+    roles: tuple[Environment, ...]
+    """The servers that offer it."""
+
+
+APIS = (
+    Api(
+        ApiName.COP,
+        "/copgateway/v1.0/confirmation-payee/name-verification",
+        "x-fapi-interaction-id",
+        NameVerificationRequest,
+        (Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION),
+    ),
+    Api(
+        ApiName.VOP_GATEWAY,
+        "/vopgateway/v1/payee-verifications",
+        "X-Request-ID",
+        GatewayRequest,
+        (Environment.SANDBOX, Environment.PRODUCTION),
+    ),
+    Api(
+        ApiName.VOP_STANDARD,
+        "/vop/v1/payee-verifications",
+        "X-Request-ID",
+        StandardRequest,
+        (Environment.SANDBOX, Environment.PRODUCTION),
+    ),
+)

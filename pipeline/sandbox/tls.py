@@ -1,0 +1,73 @@
+"""The server's side of TLS: exactly the versions and suites of the API reference.
+
+Source: API reference, "Transport security". Python before 3.15 cannot name the suites of TLS 1.3; they
+are set through the TLS library that Python itself has loaded, and the outcome is read back.
+"""
+
+import _ssl
+import ctypes
+import ssl
+from pathlib import Path
+
+from pipeline.errors import TlsError
+
+TLS13_SUITE = "TLS_AES_256_GCM_SHA384"
+TLS12_SUITES = (
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+)
+"""OpenSSL's names of the three suites of the reference."""
+
+_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
+
+
+def server_context(
+    servers: tuple[Path, ...], client_authority: Path, *, is_client_certificate_required: bool
+) -> ssl.SSLContext:
+    """A TLS context for the server.
+
+    Unless a client certificate is required, one that is missing or out of date still makes a
+    connection, so that the refusal can be told in a 401 instead of a broken handshake.
+
+    Args:
+        servers: files with a key and its certificate, one per kind of key.
+        client_authority: who must have issued a client certificate.
+        is_client_certificate_required: whether the handshake fails without a valid one.
+
+    Raises:
+        TlsError: this Python cannot be limited to the suites of the reference.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(":".join(TLS12_SUITES))
+    _set_tls13_suite(context)
+    offered = {cipher["name"] for cipher in context.get_ciphers()}
+    if offered != {TLS13_SUITE, *TLS12_SUITES}:
+        raise TlsError(
+            "sandbox: this Python cannot be limited to the four TLS suites of the reference; "
+            "use CPython 3.11 or later with OpenSSL 3"
+        )
+    for server in servers:
+        context.load_cert_chain(server)
+    context.load_verify_locations(client_authority)
+    if is_client_certificate_required:
+        context.verify_mode = ssl.CERT_REQUIRED
+    else:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.verify_flags |= ssl.VerifyFlags(_NO_CHECK_TIME)
+    return context
+
+
+def _set_tls13_suite(context: ssl.SSLContext) -> None:
+    set_ciphersuites = getattr(context, "set_ciphersuites", None)
+    if set_ciphersuites is not None:  # Python 3.15
+        set_ciphersuites(TLS13_SUITE)
+        return
+    library = ctypes.CDLL(getattr(_ssl, "__file__", None))
+    # The first field after the object's header is the SSL_CTX*.
+    native = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
+    set_native = library.SSL_CTX_set_ciphersuites
+    set_native.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    set_native.restype = ctypes.c_int
+    set_native(native, TLS13_SUITE.encode())

@@ -1,0 +1,178 @@
+"""Read a payment file into payments, and keep its own columns as they are.
+
+file -read-> Payments
+"""
+
+import hashlib
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats import format_of
+from pipeline.formats.columns import ColumnReading, Columns, read_columns
+from pipeline.formats.table import ROW_BLANK, Table
+from pipeline.frames import PAYMENTS
+from schemas.outcomes import COLUMNS
+from schemas.payments import FIELDS
+
+FILE_BYTES_MAX = 8 * 1024**3
+
+_IDENTIFIERS = ("sort_code", "account_number", "iban")
+_GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
+"""How spreadsheets are made to keep an identifier as text: `="00123456"`, or an apostrophe first."""
+_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{8})$"
+
+
+class Source(NamedTuple):
+    """A payment file, read."""
+
+    payments: pl.DataFrame
+    """`frames.PAYMENTS`: one row per data row of the file, in order, numbered from 1."""
+    original: pl.DataFrame
+    """The columns of the file, untouched and in order, without the outcome columns of an earlier
+    run; the same height."""
+    columns: tuple[ColumnReading, ...]
+    """How each header was read, in file order."""
+    format: str
+    """The name of the format: csv or parquet."""
+    delimiter: str | None
+    """Between the cells of a line; None where the format has none."""
+    encoding: str
+    sha256: str
+    """Of the bytes of the file, as hexadecimal digits."""
+    byte_count: int
+
+
+def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None) -> Source:
+    """Read a payment file.
+
+    A row that is too long, too short or blank is data: it is in the payments, with its defect.
+
+    Args:
+        path: The file; the suffix of its name says the format.
+        mapping: From `--map FIELD=HEADER`.
+        encoding: The encoding of a CSV file; None means UTF-8.
+
+    Raises:
+        InputError: the file cannot be read as payments.
+        UsageError: the encoding is not supported.
+    """
+    file_format = format_of(path)
+    data = _bytes(path)
+    table = file_format.read(data, where=path.name, mapping=mapping, encoding=encoding)
+    original = table.cells.drop(COLUMNS, strict=False)
+    columns = read_columns(original.columns, mapping, where=path.name)
+    return Source(
+        payments=_payments(original, table, columns, path.name),
+        original=original,
+        columns=columns.readings,
+        format=file_format.NAME,
+        delimiter=table.delimiter,
+        encoding=table.encoding,
+        sha256=hashlib.sha256(data).hexdigest(),
+        byte_count=len(data),
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    """The file, read once: what is hashed is what is parsed."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{path.name}: not a file; give the name of a payment file")
+        if status.st_size > FILE_BYTES_MAX:
+            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX} bytes; split the file")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a name that a file can have"
+        raise InputError(f"{path.name}: cannot be read ({reason}); check the name and the rights") from error
+
+
+def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str) -> pl.DataFrame:
+    texts = {
+        field: tuple(_text(original[header], field, where) for header in headers)
+        for field, headers in columns.headers.items()
+    }
+    fields = {field: parts[0] for field, parts in texts.items()}
+    if len(texts.get("name", ())) > 1:
+        company = None if columns.company is None else _text(original[columns.company], "name", where)
+        fields["name"] = _joined(texts["name"], company)
+    for field in _IDENTIFIERS:
+        if field in fields:
+            fields[field] = _without_guard(fields[field])
+    absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
+    payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
+    payments = _with_combined_accounts_split(payments)
+    defects = _with_blank_rows(table.defects, payments, original)
+    rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
+    return payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
+
+
+def _text(column: pl.Series, field: str, where: str) -> pl.Series:
+    """A column as stripped text, null where blank.
+
+    Raises:
+        InputError: the type of the column cannot hold this field.
+    """
+    if column.dtype in (pl.Categorical, pl.Enum, pl.Null) or _holds_money(column, field):
+        column = column.cast(pl.String)
+    if column.dtype != pl.String:
+        raise InputError(f'{where}: column "{column.name}" ({field}): {_advice(column, field)}')
+    stripped = column.str.strip_chars()
+    return stripped.set(stripped == "", None)
+
+
+def _holds_money(column: pl.Series, field: str) -> bool:
+    return field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal())
+
+
+def _advice(column: pl.Series, field: str) -> str:
+    if field == "amount" and column.dtype.is_float():
+        return "floating-point numbers cannot hold money exactly; write it as decimal or text"
+    if field in _IDENTIFIERS and column.dtype.is_numeric():
+        return "numbers, in which leading zeros are lost; write it as text from its source"
+    return f"values of type {column.dtype.base_type().__name__}; write it as text"
+
+
+def _joined(parts: tuple[pl.Series, ...], company: pl.Series | None) -> pl.Series:
+    names = pl.select(pl.concat_str(parts, separator=" ", ignore_nulls=True)).to_series().str.strip_chars()
+    names = names.set(names == "", None)
+    return names if company is None else pl.select(pl.coalesce(company, names)).to_series()
+
+
+def _without_guard(column: pl.Series) -> pl.Series:
+    guarded = column.str.starts_with("=") | column.str.starts_with("'")
+    if not guarded.any():
+        return column
+    inside = column.str.replace(_GUARD, "$1$2").str.strip_chars()
+    return inside.set(inside == "", None)
+
+
+def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
+    """Sort code and account number apart, in rows that have both in account_number and no sort code."""
+    combined = pl.col("sort_code").is_null() & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
+    if not payments.select(combined.any()).item():
+        return payments
+    account = pl.col("account_number")
+    sort_code = pl.concat_str(account.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
+    return payments.with_columns(
+        sort_code=pl.when(combined).then(sort_code).otherwise("sort_code"),
+        account_number=pl.when(combined)
+        .then(account.str.extract(_SORT_CODE_AND_ACCOUNT, 4))
+        .otherwise("account_number"),
+    )
+
+
+def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
+    """The defects, with the rows in which no cell has any text told apart."""
+    without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    if not without_fields.any():
+        return defects
+    text = pl.col(pl.String).str.strip_chars()
+    blank = pl.all_horizontal(pl.col(pl.String).is_null() | (text == ""), pl.exclude(pl.String).is_null())
+    rows = without_fields.arg_true()
+    return defects.scatter(rows.filter(original[rows].select(blank).to_series()), ROW_BLANK)

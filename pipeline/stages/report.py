@@ -1,0 +1,228 @@
+"""report: everything -> Summary, or a plan -> Forecast. The documents that reports are made of."""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from math import ceil
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.amounts import decimal_text, money
+from pipeline.frames import OUTCOMES, PAYMENTS, WARNINGS
+from schemas.outcomes import Action, ApiName, Environment, Outcome
+from schemas.summary import (
+    ApiCalls,
+    ApiForecast,
+    AttentionRow,
+    CodeCount,
+    Forecast,
+    InputFile,
+    Money,
+    OutcomeTotal,
+    RejectedRow,
+    Summary,
+    WarningRow,
+)
+
+ROWS_LISTED_MAX = 1000
+ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+"""The outcomes whose rows a person must look at before anything is paid."""
+UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+"""The outcomes that a later run may change."""
+
+
+class Header(NamedTuple):
+    """What a summary says about the run as a whole."""
+
+    tool_version: str
+    profile: str
+    environment: Environment
+    started: str
+    finished: str
+    input: InputFile
+    next_step: str
+    """How to go on, told where rows are left for a later run."""
+
+
+def report(
+    header: Header,
+    payments: pl.DataFrame,
+    outcomes: pl.DataFrame,
+    warnings: pl.DataFrame,
+    calls: Iterable[ApiCalls],
+) -> Summary:
+    """Count rows and money.
+
+    Args:
+        header: what to say about the run.
+        payments: `Payments`, for the amounts and the payer's ids.
+        outcomes: `Outcomes`, one row per payment.
+        warnings: `Warnings`.
+        calls: what was asked of each API.
+
+    Returns:
+        The summary. Its totals add up to the file's: every payment is in one outcome.
+    """
+    assert payments.schema == PAYMENTS
+    assert outcomes.schema == OUTCOMES
+    assert warnings.schema == WARNINGS
+    rows = _with_money(payments, outcomes)
+    assert rows.height == payments.height
+    calls = list(calls)
+    attention = rows.filter(pl.col("check_outcome").is_in(list(ATTENTION)))
+    asked_count = rows.filter(pl.col("check_api").is_not_null()).height
+    undecided_count = rows.filter(pl.col("check_outcome").is_in(list(UNDECIDED))).height
+    return Summary(
+        tool_version=header.tool_version,
+        profile=header.profile,
+        environment=header.environment,
+        simulated=header.environment is Environment.SANDBOX,
+        started=header.started,
+        finished=header.finished,
+        input=header.input,
+        outcomes=[_outcome_total(outcome, rows) for outcome in Outcome],
+        codes=_code_counts(rows),
+        calls=calls,
+        saved_call_count=asked_count - sum(call.question_count for call in calls),
+        attention=_attention_rows(attention),
+        attention_count=attention.height,
+        warnings=[
+            WarningRow(row=row, code=code, message=message)
+            for row, code, message in warnings.select("row", "code", "message")
+            .head(ROWS_LISTED_MAX)
+            .iter_rows()
+        ],
+        warning_count=warnings.height,
+        complete=undecided_count == 0,
+        next_step=header.next_step if undecided_count else None,
+    )
+
+
+class Limits(NamedTuple):
+    """What this client keeps to at one server."""
+
+    rate_per_s: float
+    daily_cap: int | None
+
+
+def forecast(
+    input_name: str,
+    environment: Environment,
+    findings: tuple[pl.DataFrame, pl.DataFrame],
+    planned: tuple[pl.DataFrame, pl.DataFrame],
+    limits: Mapping[ApiName, Limits],
+) -> Forecast:
+    """Say what checking a file would take.
+
+    Args:
+        input_name: the file's name.
+        environment: which kind of server would answer.
+        findings: `Rejects` and `Warnings`.
+        planned: `Checks` and `Assignments`.
+        limits: per API that the profile has.
+    """
+    rejects, warnings = findings
+    checks, assignments = planned
+    rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
+    apis = [
+        _api_forecast(api, rows.filter(pl.col("api") == api), limit)
+        for api, limit in limits.items()
+        if api in checks["api"]
+    ]
+    rejected_count = rejects["row"].n_unique()
+    return Forecast(
+        environment=environment,
+        input_name=input_name,
+        row_count=assignments.height + rejected_count,
+        accepted_count=assignments.height,
+        rejected_count=rejected_count,
+        apis=apis,
+        saved_call_count=assignments.height - checks.height,
+        rejects=[
+            RejectedRow(row=row, field=field, code=code, message=message)
+            for row, field, code, message in rejects.head(ROWS_LISTED_MAX).iter_rows()
+        ],
+        warning_count=warnings.height,
+    )
+
+
+def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForecast:
+    question_count = rows["check"].n_unique()
+    return ApiForecast(
+        api=api,
+        row_count=rows.height,
+        question_count=question_count,
+        rate_per_s=limits.rate_per_s,
+        duration_s=question_count / limits.rate_per_s,
+        daily_cap=limits.daily_cap,
+        day_count=1 if limits.daily_cap is None else ceil(question_count / limits.daily_cap),
+    )
+
+
+def _with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    amounts = payments.select("row", "payment_id", "amount", "currency").with_columns(
+        amount=money(decimal_text("amount")), currency=pl.col("currency").str.to_uppercase()
+    )
+    return outcomes.join(amounts, on="row", how="inner")
+
+
+def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
+    mine = rows.filter(pl.col("check_outcome") == outcome)
+    totals = (
+        mine.filter(pl.col("amount").is_not_null())
+        .group_by("currency")
+        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
+        .sort("currency", nulls_last=True)
+    )
+    return OutcomeTotal(
+        outcome=outcome,
+        row_count=mine.height,
+        totals=[
+            Money(currency=currency, row_count=row_count, amount=plain(amount))
+            for currency, row_count, amount in totals.iter_rows()
+        ],
+    )
+
+
+def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
+    counts = (
+        rows.group_by("check_outcome", "check_code")
+        .agg(pl.col("check_action", "check_reason").first(), pl.len().alias("row_count"))
+        .sort("row_count", "check_code", descending=[True, False])
+    )
+    return [
+        CodeCount(
+            outcome=Outcome(outcome),
+            code=code,
+            action=Action(action),
+            reason=reason,
+            row_count=row_count,
+        )
+        for outcome, code, action, reason, row_count in counts.iter_rows()
+    ]
+
+
+def _attention_rows(attention: pl.DataFrame) -> list[AttentionRow]:
+    largest = attention.sort("amount", "row", descending=[True, False], nulls_last=True).head(ROWS_LISTED_MAX)
+    columns = ("row", "payment_id", "check_outcome", "check_code", "check_action", "check_reason")
+    return [
+        AttentionRow(
+            row=row,
+            payment_id=payment_id,
+            outcome=Outcome(outcome),
+            code=code,
+            action=Action(action),
+            reason=reason,
+            amount=None if amount is None else plain(amount),
+            currency=currency,
+        )
+        for row, payment_id, outcome, code, action, reason, amount, currency in largest.select(
+            *columns, "amount", "currency"
+        ).iter_rows()
+    ]
+
+
+def plain(amount: Decimal) -> Decimal:
+    """The amount with two decimals, or the third where it is not zero."""
+    cents = amount.quantize(Decimal("0.01"))
+    return cents if cents == amount else amount

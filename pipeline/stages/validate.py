@@ -1,0 +1,231 @@
+"""validate: Payments -> Accepted + Rejects + Warnings. Everything that can be said without a call.
+
+A rule is a row of a table. Every broken rule of a row is reported, and a row that breaks none goes
+to the API that can check it, with the reason recorded.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from pipeline.apis import agents
+from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.identifiers import bic11, compact, iban_faults
+from pipeline.apis.rules import HAS_IDENTIFICATION, RULES
+from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
+from schemas.cop import AccountType
+from schemas.outcomes import ApiName
+
+
+class Routes(NamedTuple):
+    """Where payments can go, as the profile says."""
+
+    cop: bool
+    """Whether there is a Confirmation of Payee API to ask."""
+    vop: ApiName | None
+    """Which Verification of Payee API there is to ask, if any."""
+    gb_iban_to: Literal["cop", "vop"] = "cop"
+    """Who checks a GB IBAN: CoP by the sort code and account number in it, or VoP."""
+    default_account_type: AccountType = AccountType.PERSONAL
+    ask_by: Literal["name", "identification"] = "name"
+    """What to ask by where a payment has both."""
+    send_remittance: bool = False
+    """Whether VoP Standard requests carry the payment reference."""
+    bic_table: Mapping[str, str] = {}
+    """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
+
+
+class Validated(NamedTuple):
+    """What became of the payments: every one is accepted or has a reject, never both."""
+
+    accepted: pl.DataFrame
+    rejects: pl.DataFrame
+    warnings: pl.DataFrame
+
+
+def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
+    """Sort the payments into those fit to be checked and those that are not.
+
+    Args:
+        payments: a `Payments` frame, as read.
+        routes: the APIs that the profile has.
+
+    Returns:
+        `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`,
+        which stop nothing.
+    """
+    assert payments.schema == PAYMENTS
+    clean = _route(_clean(payments), routes)
+    rejects = _broken_rules(clean)
+    accepted = _accepted(clean.join(rejects.select("row").unique(), on="row", how="anti"), routes)
+    assert accepted.height + rejects["row"].n_unique() == payments.height
+    return Validated(accepted, rejects, _repeated_payments(accepted, payments))
+
+
+# Cleaning: what people may write differently and still mean the same.
+
+_ACCOUNT_TYPES = {
+    "personal": AccountType.PERSONAL,
+    "individual": AccountType.PERSONAL,
+    "person": AccountType.PERSONAL,
+    "private": AccountType.PERSONAL,
+    "business": AccountType.BUSINESS,
+    "company": AccountType.BUSINESS,
+    "corporate": AccountType.BUSINESS,
+    "institution": AccountType.BUSINESS,
+    "organisation": AccountType.BUSINESS,
+    "organization": AccountType.BUSINESS,
+}
+
+
+def _clean(payments: pl.DataFrame) -> pl.DataFrame:
+    """Bring every field to the form that the rules and the APIs expect; keep what cannot be."""
+    folded_type = pl.col("account_type").str.to_lowercase()
+    clean = payments.with_columns(
+        pl.col("name", "secondary_reference", "organisation_id", "organisation_id_issuer")
+        .str.normalize("NFC")
+        .str.strip_chars(),
+        folded_type.replace_strict(_ACCOUNT_TYPES, default=pl.col("account_type"), return_dtype=pl.String),
+        pl.col("sort_code").str.replace_all(r"[\s-]", ""),
+        pl.col("account_number").str.replace_all(r"\s", ""),
+        *(
+            compact(column)
+            for column in ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
+        ),
+        decimal_text("amount").alias("amount"),
+    ).with_columns(bic11("bic"), bic11("organisation_bic"))
+    return clean.join(iban_faults(clean["iban"]), on="iban", how="left", maintain_order="left")
+
+
+# Routing: which API can check a payment, and why that one.
+
+_HAS_IBAN = pl.col("iban").is_not_null()
+_IS_GB_IBAN = pl.col("iban").str.starts_with("GB")
+_TO_COP = pl.col("to") == ApiName.COP
+
+
+def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
+    """Add where each payment goes, why, and what only that API needs; `to` is null where none can."""
+    gb_iban_to_cop = _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop")
+    cop = pl.lit(ApiName.COP.value if routes.cop else None, dtype=pl.String)
+    vop = pl.lit(routes.vop, dtype=pl.String)
+    routed = clean.with_columns(
+        to=pl.when(gb_iban_to_cop | ~_HAS_IBAN).then(cop).otherwise(vop),
+        route_reason=pl.when(gb_iban_to_cop)
+        .then(pl.lit("GB IBAN: checked by the sort code and account number in it"))
+        .when(_HAS_IBAN)
+        .then(pl.lit("IBAN"))
+        .otherwise(pl.lit("sort code and account number")),
+        by_identification=pl.lit(routes.vop is not None)
+        & _HAS_IBAN
+        & ~gb_iban_to_cop
+        & HAS_IDENTIFICATION
+        & (pl.col("name").is_null() | pl.lit(routes.ask_by == "identification")),
+        remittance=pl.when(pl.lit(routes.send_remittance)).then(pl.col("reference").str.normalize("NFC")),
+    )
+    if routes.vop is not ApiName.VOP_STANDARD:
+        absent = pl.lit(None, dtype=pl.String)
+        return routed.with_columns(responder_bic=absent, bic_source=absent, remittance=absent)
+    return _add_responders(routed, routes.bic_table)
+
+
+def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.DataFrame:
+    valid = routed.filter(pl.col("iban_fault").is_null() & (pl.col("to") == ApiName.VOP_STANDARD))
+    ibans = valid["iban"]
+    registry = agents.registry_bics(ibans)
+    directory = agents.directory_bics(ibans, dict(bic_table))
+    return (
+        routed.join(directory, on="iban", how="left", maintain_order="left")
+        .join(registry, on="iban", how="left", maintain_order="left")
+        .with_columns(
+            responder_bic=pl.coalesce("bic", "directory_bic", "registry_bic"),
+            bic_source=pl.when(pl.col("bic").is_not_null())
+            .then(pl.lit("file"))
+            .when(pl.col("directory_bic").is_not_null())
+            .then(pl.lit("table"))
+            .when(pl.col("registry_bic").is_not_null())
+            .then(pl.lit("registry")),
+        )
+        .drop("directory_bic", "registry_bic")
+    )
+
+
+def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
+    blank = pl.col("defect").eq_missing("ROW_BLANK")
+    verdicts = routed.select(
+        "row",
+        *(
+            (rule.broken.fill_null(value=True) & (~blank | pl.lit(rule.code == "ROW_BLANK"))).alias(
+                str(position)
+            )
+            for position, rule in enumerate(RULES)
+        ),
+    )
+    found = [
+        verdicts.filter(pl.col(str(position))).select(
+            "row",
+            field=pl.lit(rule.field),
+            code=pl.lit(rule.code),
+            message=pl.lit(rule.sentence),
+        )
+        for position, rule in enumerate(RULES)
+    ]
+    return pl.concat([pl.DataFrame(schema=REJECTS), *found]).sort("row", maintain_order=True)
+
+
+def _accepted(fit: pl.DataFrame, routes: Routes) -> pl.DataFrame:
+    """Shape the questions: nothing that the API will not see may make two of them differ."""
+    by_identification = pl.col("by_identification")
+    to_vop = ~_TO_COP
+    accepted = fit.select(
+        "row",
+        api=pl.col("to"),
+        account=pl.when(to_vop)
+        .then("iban")
+        .when(_HAS_IBAN)
+        .then(pl.col("iban").str.slice(8, 14))
+        .otherwise(pl.concat_str("sort_code", "account_number", ignore_nulls=True)),
+        name=pl.when(~by_identification).then("name"),
+        account_type=pl.when(_TO_COP).then(
+            pl.col("account_type").fill_null(routes.default_account_type.value)
+        ),
+        secondary_reference=pl.when(_TO_COP).then("secondary_reference"),
+        lei=pl.when(by_identification).then("lei"),
+        organisation_bic=pl.when(by_identification).then("organisation_bic"),
+        organisation_id=pl.when(by_identification).then("organisation_id"),
+        organisation_id_scheme=pl.when(by_identification).then("organisation_id_scheme"),
+        organisation_id_issuer=pl.when(by_identification).then("organisation_id_issuer"),
+        responder_bic=pl.when(to_vop).then("responder_bic"),
+        remittance=pl.when(to_vop).then("remittance"),
+        route_reason="route_reason",
+        bic_source=pl.when(to_vop).then("bic_source"),
+        amount=money(pl.col("amount")),
+        currency="currency",
+    )
+    assert accepted.schema == ACCEPTED
+    return accepted
+
+
+def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
+    """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
+    said = accepted.join(payments.select("row", "reference"), on="row", how="left", maintain_order="left")
+    same = [
+        "account",
+        "name",
+        "lei",
+        "organisation_bic",
+        "organisation_id",
+        "amount",
+        "currency",
+        "reference",
+    ]
+    repeats = said.with_columns(first=pl.col("row").min().over(same)).filter(
+        (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
+    )
+    return repeats.select(
+        "row",
+        field=pl.lit("row"),
+        code=pl.lit("PAYMENT_REPEATED"),
+        message=pl.format("the same payment as row {}; make sure that both are meant", "first"),
+    ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping

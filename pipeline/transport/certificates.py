@@ -1,0 +1,115 @@
+"""What our own certificate says, read before a server does: a refusal there has no words.
+
+Source: API reference, "VoP Standard: mutual TLS": a qualified website authentication certificate with the
+authorisation number of the payment service provider. Where the number is, and how it is written:
+ETSI TS 119 495, section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import TlsError
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+EXPIRY_NOTICE = timedelta(days=30)
+_ORGANISATION_IDENTIFIER_OID = "2.5.4.97"
+_AUTHORISATION = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
+"""PSD, the country, the authority that authorised the provider, and its number there."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFacts:
+    """What matters of a client certificate."""
+
+    subject: str
+    not_before: datetime
+    not_after: datetime
+    organisation_identifier: str | None
+    """The authorisation number, such as PSDFR-ACPR-99999."""
+    client_authentication: bool
+    """Whether it may be used by a client."""
+    problems: tuple[str, ...]
+    """Why a server would refuse it, each a sentence; empty where none is seen."""
+    notices: tuple[str, ...]
+    """What will become a problem."""
+
+
+def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
+    """Read the first certificate of a PEM file and say what a server would object to.
+
+    Args:
+        path: A PEM file; what follows the first certificate is its chain.
+        now: The current time, with a time zone.
+
+    Raises:
+        TlsError: the file cannot be read or holds no certificate.
+    """
+    # Slow to import, and only mutual TLS needs it.
+    from cryptography import x509
+    from cryptography.x509.oid import ObjectIdentifier
+
+    try:
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    except OSError as error:
+        raise TlsError(
+            f"client_certificate {path}: cannot be read ({error.strerror}); check the path in the profile"
+        ) from None
+    except ValueError:
+        raise TlsError(f"client_certificate {path}: no certificate in it; it must be a PEM file") from None
+    numbers = certificate.subject.get_attributes_for_oid(ObjectIdentifier(_ORGANISATION_IDENTIFIER_OID))
+    number = str(numbers[0].value) if numbers else None
+    may_be_a_client = _may_be_a_client(certificate)
+    expiry = certificate.not_valid_after_utc
+    return CertificateFacts(
+        subject=certificate.subject.rfc4514_string(),
+        not_before=certificate.not_valid_before_utc,
+        not_after=expiry,
+        organisation_identifier=number,
+        client_authentication=may_be_a_client,
+        problems=tuple(
+            f"client_certificate {path}: {problem}"
+            for problem in (
+                *_problems_of_time(certificate.not_valid_before_utc, expiry, now),
+                *([] if may_be_a_client else ["not made for client authentication; order one that is"]),
+                *_problems_of_number(number),
+            )
+        ),
+        notices=(
+            (f"client_certificate {path}: it expires on {expiry:%Y-%m-%d}; order the next one",)
+            if now <= expiry < now + EXPIRY_NOTICE
+            else ()
+        ),
+    )
+
+
+def _problems_of_time(not_before: datetime, not_after: datetime, now: datetime) -> list[str]:
+    if now < not_before:
+        return [f"not valid before {not_before:%Y-%m-%d %H:%M} UTC; check this machine's clock"]
+    if now > not_after:
+        return [f"expired on {not_after:%Y-%m-%d}; install its successor"]
+    return []
+
+
+def _problems_of_number(number: str | None) -> list[str]:
+    if number is None:
+        return ["no authorisation number (organizationIdentifier) in its subject; a PSD2 QWAC has one"]
+    if _AUTHORISATION.fullmatch(number) is None:
+        return ["its organizationIdentifier is no PSD2 authorisation number, such as PSDFR-ACPR-99999"]
+    return []
+
+
+def _may_be_a_client(certificate: "Certificate") -> bool:
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    try:
+        usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        # RFC 5280, section 4.2.1.12: without the extension, every use is allowed.
+        return True
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usages

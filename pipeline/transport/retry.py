@@ -1,0 +1,191 @@
+"""What one exchange means for the next step, as a pure function. Time and chance are arguments.
+
+    status or failure                     decision      why
+    ------------------------------------  ------------  ----------------------------------------------
+    200                                   Accept        now the body must prove itself
+    400 413 415 422                       Refuse        the same question would be refused again
+    401                                   RenewToken    once per check, then Stop: a new token did not help
+    403                                   Stop          the credentials have no permission
+    3xx 404 405                           Stop          the address is wrong, for every row alike
+    408 429 500 502 503 504, other 5xx    Retry         Retry-After is obeyed where the server sends it
+    connect, tls, broken, deadline        Retry         the answer, if there was one, is lost
+    oversized, encoded                    GiveUp        an answer that nobody asked for in that form
+    anything else                         GiveUp        the reference does not say what it means
+
+Source: API reference, "Errors". 403, 404, 405, 408, 413, 415, 422, 429, 503 and Retry-After are not in
+it; they are read as RFC 9110 and RFC 6585 define them, because gateways in between send them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+from pipeline.errors import ConfigurationError, CredentialsError, PrecheckError
+from schemas.wire import Response
+
+ATTEMPTS_MAX = 3
+WAIT_INITIAL_S = 0.5
+WAIT_MAX_S = 20.0
+RETRY_AFTER_MAX_S = 3600.0
+
+FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded"]
+"""How an exchange ended without a response.
+
+connect: no connection, so nothing was sent. tls: the encryption failed. broken: the connection
+ended in the middle. deadline: too slow. oversized: a body above the limit. encoded: a body in a
+content encoding that was not asked for.
+"""
+
+
+class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks; its handling is no error
+    """An exchange that ended without a response. It carries nothing of the request."""
+
+    def __init__(self, kind: FailureKind) -> None:
+        super().__init__(kind)
+        self.kind: FailureKind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """The response is a 200; reading it is the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The server will not look at this question, today or tomorrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenewToken:
+    """The server refused the token: get another one and ask once more, without waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Ask the same question again, as a new attempt."""
+
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """No usable reply, and asking again now would not bring one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The same would happen to every row: end the run with this error."""
+
+    error: PrecheckError
+
+
+Decision = Accept | Refuse | RenewToken | Retry | GiveUp | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Where one check stands when an exchange has ended."""
+
+    number: int
+    """Requests sent for this check, this one included: 1 or more."""
+    renewable: bool
+    """A token was sent that may be replaced: False under mutual TLS, and once this check has had
+    its token renewed."""
+    number_max: int = ATTEMPTS_MAX
+
+
+def decide(  # noqa: PLR0911  one return for each row of the table above
+    reply: Response | NetworkFailure, attempt: Attempt, *, chance: float, now: datetime
+) -> Decision:
+    """What to do after one exchange.
+
+    Args:
+        reply: What came back.
+        attempt: Where the check stands.
+        chance: A random number in [0, 1), which spreads the retries of many checks over time.
+        now: The current time, for a Retry-After that names a date.
+    """
+    if isinstance(reply, NetworkFailure):
+        return _after_failure(reply.kind, attempt, chance)
+    match reply.status:
+        case 200:
+            return Accept()
+        case 400 | 413 | 415 | 422:
+            return Refuse()
+        case 401 if attempt.renewable:
+            return RenewToken() if attempt.number < attempt.number_max else GiveUp()
+        case 401 | 403:
+            return Stop(_credentials_refused(reply.status))
+        case 404 | 405:
+            return Stop(_wrong_address(reply.status))
+        case status if 300 <= status <= 399:
+            return Stop(_wrong_address(status))
+        case status if status in {408, 429} or 500 <= status <= 599:
+            return _again(attempt, chance, floor_s=pause_s(reply.headers, now=now))
+        case _:
+            return GiveUp()
+
+
+def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
+    """How long the server asks this client, not only this check, to send nothing.
+
+    Args:
+        headers: Response headers by lower-case name.
+        now: The current time.
+
+    Returns:
+        Seconds, at most an hour; 0 where the server asks for no pause or in no known form.
+
+    >>> pause_s({"retry-after": "120"}, now=datetime(2030, 1, 1, tzinfo=UTC))
+    120.0
+    >>> pause_s({"retry-after": "Tue, 01 Jan 2030 00:00:30 GMT"}, now=datetime(2030, 1, 1, tzinfo=UTC))
+    30.0
+    """
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        # More digits than an hour needs are an hour, and int() refuses thousands of them.
+        return min(float(value[:10]), RETRY_AFTER_MAX_S)
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return 0.0
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_MAX_S)
+
+
+def _after_failure(kind: FailureKind, attempt: Attempt, chance: float) -> Decision:
+    match kind:
+        case "connect" | "tls" | "broken" | "deadline":
+            return _again(attempt, chance, floor_s=0.0)
+        case "oversized" | "encoded":
+            return GiveUp()
+
+
+def _again(attempt: Attempt, chance: float, *, floor_s: float) -> Retry | GiveUp:
+    """Full jitter: anything between nothing and the doubled wait, so that no two clients march in step."""
+    if attempt.number >= attempt.number_max:
+        return GiveUp()
+    wait_max_s = min(WAIT_INITIAL_S * 2 ** (attempt.number - 1), WAIT_MAX_S)
+    # A pause that the server asks for is a floor: jitter after it keeps the crowd from returning at once.
+    return Retry(floor_s + chance * wait_max_s)
+
+
+def _credentials_refused(status: int) -> CredentialsError:
+    if status == 403:
+        return CredentialsError(
+            "server: HTTP 403, these credentials have no permission for this API; "
+            "ask the provider what they are registered for"
+        )
+    return CredentialsError(
+        "server: HTTP 401, the client is not authorised, and a new token did not help; "
+        "check client_id, the secret, the scope or the client certificate of the profile"
+    )
+
+
+def _wrong_address(status: int) -> ConfigurationError:
+    return ConfigurationError(
+        f"server: HTTP {status}, there is no such API at this address; check base_url in the profile"
+    )

@@ -1,0 +1,93 @@
+"""The cipher suites of the API reference, and no other one.
+
+Python's `ssl` has had a setter for TLS 1.2 suites for ever and one for TLS 1.3 only since 3.15
+(gh-137197). Until then OpenSSL's own function is called on the context's pointer. Where that is not
+possible, as in a Python with OpenSSL linked in statically, the connection stays at TLS 1.2: the
+reference requires "TLS 1.2 or later", and a wrong suite would be the worse offer.
+
+Source: API reference, "Transport security".
+"""
+
+import _ssl
+import ctypes
+import ssl
+import sys
+from collections.abc import Callable
+
+from pipeline.errors import TlsError
+
+TLS12_SUITES = (
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+)
+"""OpenSSL's names of TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 and so on."""
+TLS13_SUITES = ("TLS_AES_256_GCM_SHA384",)
+SUITES = frozenset(TLS12_SUITES + TLS13_SUITES)
+
+
+def offered(context: ssl.SSLContext) -> frozenset[str]:
+    """The names of the suites that a context offers in the versions that it speaks."""
+    speaks_tls13 = context.maximum_version != ssl.TLSVersion.TLSv1_2
+    return frozenset(
+        suite["name"] for suite in context.get_ciphers() if speaks_tls13 or suite["protocol"] != "TLSv1.3"
+    )
+
+
+def limit_tls13(context: ssl.SSLContext) -> bool:
+    """Leave a context the one suite of TLS 1.3; False where this Python has no way to do it."""
+    if hasattr(context, "set_ciphersuites"):
+        context.set_ciphersuites(":".join(TLS13_SUITES))
+    elif not _call_openssl(context):
+        return False
+    left = {suite["name"] for suite in context.get_ciphers() if suite["protocol"] == "TLSv1.3"}
+    return left == set(TLS13_SUITES)
+
+
+def limit_suites(
+    context: ssl.SSLContext, *, limit_tls13: Callable[[ssl.SSLContext], bool] = limit_tls13
+) -> None:
+    """Leave a context TLS 1.2 and 1.3 with the suites of the reference, and prove it.
+
+    Args:
+        context: A context that has made no connection yet.
+        limit_tls13: How the suites of TLS 1.3 are limited; where it returns False, TLS 1.2 is spoken.
+
+    Raises:
+        TlsError: this Python's OpenSSL cannot offer exactly these suites.
+    """
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.set_ciphers(":".join(TLS12_SUITES))
+    except ssl.SSLError:
+        raise _cannot_offer() from None
+    expected = SUITES
+    if not limit_tls13(context):
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        expected = frozenset(TLS12_SUITES)
+    if offered(context) != expected:
+        raise _cannot_offer()
+
+
+def _call_openssl(context: ssl.SSLContext) -> bool:
+    """Call SSL_CTX_set_ciphersuites on the pointer that CPython keeps right behind the object's head."""
+    # Builds that trace references (sys.getobjects) have a longer head, and a static _ssl has no file;
+    # looking the function up elsewhere could find that of another OpenSSL and hand it our pointer.
+    path = getattr(_ssl, "__file__", None)
+    if path is None or sys.implementation.name != "cpython" or hasattr(sys, "getobjects"):
+        return False
+    try:
+        set_ciphersuites = ctypes.CDLL(path).SSL_CTX_set_ciphersuites
+    except (OSError, AttributeError):
+        return False
+    set_ciphersuites.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    set_ciphersuites.restype = ctypes.c_int
+    pointer = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
+    return bool(set_ciphersuites(pointer, ":".join(TLS13_SUITES).encode()) == 1)
+
+
+def _cannot_offer() -> TlsError:
+    return TlsError(
+        f"TLS: {ssl.OPENSSL_VERSION} cannot offer exactly the cipher suites of the API reference; "
+        "use a Python with an unmodified OpenSSL 3"
+    )

@@ -1,0 +1,173 @@
+"""The access token: fetched once for any number of waiters, renewed in time, never fetched in a storm.
+
+Source: API reference, "OAuth 2.0 client credentials". The life of a token is not shown there: a server
+that does not say gets the assumption below.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import stamina
+
+from pipeline.errors import CredentialsError, IncompleteError, PrecheckError
+from schemas.token import TokenRequest, TokenResponse
+
+LIFE_ASSUMED_S = 300
+REFRESH_SHARE = 0.8
+"""A token is replaced at this share of its life, plus up to a tenth, so that clients do so at
+different moments."""
+REFRESH_INTERVAL_MIN_S = 5
+FETCH_TRIES_MAX = 3
+FAILURE_KEPT_MIN_S = 1
+FAILURE_KEPT_MAX_S = 30
+
+Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
+
+
+class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event to ride out, not an error
+    """The token endpoint gave no token this time and may the next: its text is "where: what"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access token; the generation tells it from those before and after."""
+
+    value: str = field(repr=False)
+    generation: int
+
+
+class Tokens:
+    """The current access token of one client.
+
+    While a token lives, a fetch that fails ends nothing: the next try waits, and callers go on with
+    the token that they have. Only when none is left does a failure reach them.
+    """
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        request: TokenRequest,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+        retry_wait_s: float = 0.5,
+    ) -> None:
+        """Start without a token.
+
+        Args:
+            fetch: One call of the token endpoint. Raises TokenUnavailable where trying again may
+                help, and a PrecheckError where it will not.
+            request: What to send.
+            clock: Seconds that never go back.
+            chance: Random numbers in [0, 1).
+            retry_wait_s: The first wait between the tries of one fetch; it doubles.
+        """
+        self._fetch = fetch
+        self._request = request
+        self._clock = clock
+        self._chance = chance
+        self._retry_wait_s = retry_wait_s
+        self._lock = asyncio.Lock()
+        self._token: Token | None = None
+        self._refresh_at = self._expires_at = self._renewed_at = self._retry_at = float("-inf")
+        self._failure: PrecheckError | None = None  # the latest, where no token was left to outlive it
+        self._failures_count = 0
+
+    async def current(self) -> Token:
+        """A token that should be good; fetched, or refreshed near the end of its life, where needed.
+
+        Raises:
+            CredentialsError: the token endpoint refused the client.
+            IncompleteError: the token endpoint cannot be reached, and no token is left.
+            ProtocolError: the token endpoint's answer is no token.
+            ConfigurationError: there is no token endpoint at the configured address.
+        """
+        now = self._clock()
+        if self._token is not None:
+            refreshed_by_another = now < self._expires_at and self._lock.locked()
+            if now < self._refresh_at or refreshed_by_another:
+                return self._token
+        async with self._lock:
+            if self._token is not None and self._clock() < self._refresh_at:
+                return self._token
+            return await self._obtain()
+
+    async def refresh(self, rejected: Token) -> Token:
+        """A token to send instead of one that the server refused with a 401.
+
+        Fetches only where the refused token is still the current one: any number of callers with
+        the same refused token cost one fetch.
+
+        Raises:
+            CredentialsError: the refused token was itself a replacement, seconds old.
+            PrecheckError: as for `current`.
+        """
+        async with self._lock:
+            if self._token == rejected:
+                if self._clock() < self._renewed_at + REFRESH_INTERVAL_MIN_S:
+                    raise CredentialsError(
+                        "server: HTTP 401 for a token that was renewed a moment ago; "
+                        "check the scope, and what the provider has registered the client for"
+                    )
+                # However long it would have lived, the server does not take it.
+                self._refresh_at = self._expires_at = float("-inf")
+                token = await self._obtain()
+                self._renewed_at = self._clock()
+                return token
+        return await self.current()
+
+    async def _obtain(self) -> Token:
+        """Fetch a token, or fall back on the one that still lives. Called with the lock held."""
+        now = self._clock()
+        living = self._token if now < self._expires_at else None
+        # A failure that a living token outlived is no reason to give up once that one has died.
+        due = now >= self._retry_at or (living is None and self._failure is None)
+        if due:
+            try:
+                answer = await self._fetch_with_tries(FETCH_TRIES_MAX if living is None else 1)
+            except TokenUnavailable as error:
+                self._wait_before_next()
+                failure: PrecheckError = IncompleteError(f"{error}; run the same command again to go on")
+            except PrecheckError as error:
+                self._wait_before_next()
+                failure = error
+            else:
+                return self._keep(answer, asked_at=now)
+            self._failure = None if living else failure
+        if living is not None:
+            return living
+        assert self._failure is not None
+        raise type(self._failure)(str(self._failure))
+
+    async def _fetch_with_tries(self, tries_max: int) -> TokenResponse:
+        # A context, not a decorator: stamina logs the arguments of what it decorates.
+        async for attempt in stamina.retry_context(
+            on=TokenUnavailable,
+            attempts=tries_max,
+            timeout=None,
+            wait_initial=self._retry_wait_s,
+            wait_jitter=self._retry_wait_s,
+        ):
+            with attempt:
+                return await self._fetch(self._request)
+        raise AssertionError("stamina ends with a value or an exception")
+
+    def _keep(self, answer: TokenResponse, *, asked_at: float) -> Token:
+        life_s = LIFE_ASSUMED_S if answer.expires_in is None else answer.expires_in
+        share = REFRESH_SHARE + self._chance() / 10
+        # A life of zero must not make every check fetch a token of its own.
+        earliest = self._clock() + REFRESH_INTERVAL_MIN_S
+        self._refresh_at = max(asked_at + share * life_s, earliest)
+        self._expires_at = max(asked_at + life_s, earliest)
+        self._failure, self._failures_count = None, 0
+        generation = 1 if self._token is None else self._token.generation + 1
+        self._token = Token(answer.access_token.get_secret_value(), generation)
+        return self._token
+
+    def _wait_before_next(self) -> None:
+        kept_s = min(FAILURE_KEPT_MIN_S * 2**self._failures_count, FAILURE_KEPT_MAX_S)
+        self._failures_count += 1
+        self._retry_at = self._clock() + kept_s

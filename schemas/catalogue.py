@@ -1,0 +1,37 @@
+"""The documents by name, for `precheck schema`."""
+
+import json
+
+from pydantic import BaseModel
+
+from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.outcomes import OutcomeColumns
+from schemas.payments import Payment
+from schemas.problem import Problem
+from schemas.summary import Summary
+from schemas.token import TokenRequest, TokenResponse
+from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
+
+_DOCUMENTS: dict[str, type[BaseModel]] = {
+    "payment": Payment,
+    "outcome": OutcomeColumns,
+    "summary": Summary,
+    "cop-request": NameVerificationRequest,
+    "cop-response": NameVerificationResponse,
+    "vop-gateway-request": GatewayRequest,
+    "vop-standard-request": StandardRequest,
+    "vop-response": VerificationOfPayeeResponse,
+    "problem": Problem,
+    "token-request": TokenRequest,
+    "token-response": TokenResponse,
+}
+
+
+def names() -> tuple[str, ...]:
+    """The documents that have a schema."""
+    return tuple(_DOCUMENTS)
+
+
+def json_schema(name: str) -> str:
+    """The JSON Schema of a document, indented; an unknown name is a mistake of the caller (KeyError)."""
+    return json.dumps(_DOCUMENTS[name].model_json_schema(by_alias=True), indent=2)

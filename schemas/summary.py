@@ -1,0 +1,158 @@
+"""The summary of a run: `summary.json`, and what every report is made of.
+
+It holds no names and no account numbers: a row is named by its number in the file and by the
+payer's own payment id.
+"""
+
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.outcomes import Action, ApiName, Environment, Outcome
+
+
+class Part(BaseModel):
+    """A part of the summary."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class InputFile(Part):
+    """The payment file, as it was read."""
+
+    name: str
+    sha256: str
+    byte_count: int
+    row_count: int
+    format: str
+    columns: dict[str, str]
+    """Header -> the canonical field it was read as; other columns are only carried along."""
+
+
+class Money(Part):
+    """A total in one currency."""
+
+    currency: str | None
+    """None where the file gives no currency."""
+    row_count: int
+    amount: Decimal
+
+
+class OutcomeTotal(Part):
+    """The rows of one outcome."""
+
+    outcome: Outcome
+    row_count: int
+    totals: list[Money]
+    """By currency; rows without a readable amount are in `row_count` only."""
+
+
+class CodeCount(Part):
+    """The rows that one code stands behind."""
+
+    outcome: Outcome
+    code: str
+    action: Action
+    reason: str
+    row_count: int
+
+
+class ApiCalls(Part):
+    """What was asked of one API."""
+
+    api: ApiName
+    question_count: int
+    """Distinct questions in the file."""
+    answered_before_count: int
+    """Questions whose answer an earlier run of the same folder had."""
+    request_count: int
+    """Requests sent by this run, retries included."""
+
+
+class AttentionRow(Part):
+    """A row that a person must look at before the file is paid."""
+
+    row: int
+    payment_id: str | None
+    outcome: Outcome
+    code: str
+    action: Action
+    reason: str
+    amount: Decimal | None
+    currency: str | None
+
+
+class WarningRow(Part):
+    """Something odd about a row that stopped nothing."""
+
+    row: int
+    code: str
+    message: str
+
+
+class Summary(Part):
+    """What a run found, in one document."""
+
+    tool_version: str
+    profile: str
+    environment: Environment
+    simulated: bool
+    """True where the answers come from a sandbox and say nothing about any real account."""
+    started: str
+    finished: str
+    input: InputFile
+    outcomes: list[OutcomeTotal]
+    """Every outcome, in the order of the documentation; those without rows too."""
+    codes: list[CodeCount]
+    calls: list[ApiCalls]
+    saved_call_count: Annotated[int, Field(ge=0)]
+    """Calls that asking each distinct question once saved."""
+    attention: list[AttentionRow]
+    """No-match and not-possible rows, largest amounts first; the first thousand."""
+    attention_count: int
+    warnings: list[WarningRow]
+    """The first thousand."""
+    warning_count: int
+    complete: bool
+    """False where rows are left for a later run."""
+    next_step: str | None
+    """When and how to go on, where the run is not complete."""
+
+
+class ApiForecast(Part):
+    """What asking one API would take."""
+
+    api: ApiName
+    row_count: int
+    question_count: int
+    rate_per_s: float
+    duration_s: float
+    """At the configured rate, if every question is answered at the first request."""
+    daily_cap: int | None
+    day_count: int
+    """On how many days the questions can be asked under the cap."""
+
+
+class RejectedRow(Part):
+    """One broken rule of one row."""
+
+    row: int
+    field: str
+    code: str
+    message: str
+
+
+class Forecast(Part):
+    """What checking a file would take, found without a call."""
+
+    environment: Environment
+    input_name: str
+    row_count: int
+    accepted_count: int
+    rejected_count: int
+    apis: list[ApiForecast]
+    saved_call_count: int
+    rejects: list[RejectedRow]
+    """The first thousand."""
+    warning_count: int

@@ -1,0 +1,249 @@
+"""CSV and its relatives."""
+
+import io
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import delimited
+from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT
+
+HEADER = "name,iban,amount"
+
+
+def read(text, mapping=None, encoding=None):
+    data = text if isinstance(text, bytes) else text.encode()
+    return delimited.read(data, where="payroll.csv", mapping=mapping or {}, encoding=encoding)
+
+
+def rows(text, **options):
+    return read(text, **options).cells.rows()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+def test_the_delimiter_is_found(delimiter):
+    table = read(f"{HEADER}\nQuillon,GB1,1\n".replace(",", delimiter))
+    assert table.cells.columns == ["name", "iban", "amount"]
+    assert table.delimiter == delimiter
+
+
+def test_a_delimiter_inside_a_quoted_header_does_not_mislead():
+    table = read('name;iban;"a,b,c,d,e"\nQuillon;GB1;x\n')
+    assert table.delimiter == ";"
+    assert table.cells.columns == ["name", "iban", "a,b,c,d,e"]
+
+
+def test_decimal_commas_do_not_mislead():
+    assert rows("name;iban;amount\nQuillon;GB1;1.234,50\n") == [("Quillon", "GB1", "1.234,50")]
+
+
+def test_leading_zeros_survive():
+    text = "name,sort_code,account_number\nQuillon,001122,00012345\n"
+    assert rows(text) == [("Quillon", "001122", "00012345")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_line_end_gives_the_same_rows(end):
+    text = f"{HEADER}\nQuillon,GB1,1\nMarrow,GB2,2\n".replace("\n", end)
+    assert rows(text) == [("Quillon", "GB1", "1"), ("Marrow", "GB2", "2")]
+
+
+def test_mixed_line_ends_lose_no_row():
+    assert len(rows(f"{HEADER}\r\na,1,1\rb,2,2\nc,3,3\r\nd,4,4")) == 4
+
+
+def test_blank_lines_at_the_end_are_not_rows():
+    assert len(rows(f"{HEADER}\na,1,1\n\n\r\n\n")) == 1
+
+
+def test_a_blank_line_between_rows_is_a_row():
+    table = read(f"{HEADER}\na,1,1\n\nb,2,2\n")
+    assert table.cells.rows()[1] == (None, None, None)
+    assert table.defects.to_list() == [None, ROW_TOO_SHORT, None]
+
+
+def test_a_short_row_is_padded_and_told():
+    table = read(f"{HEADER}\na,1,1\nb,2\n")
+    assert table.cells.rows() == [("a", "1", "1"), ("b", "2", None)]
+    assert table.defects.to_list() == [None, ROW_TOO_SHORT]
+
+
+def test_no_cell_of_a_long_row_is_lost():
+    table = read(f"{HEADER}\nMarrow, Ltd,1,1,x\nb,2,2\n")
+    assert table.cells.columns == ["name", "iban", "amount", "extra_1", "extra_2"]
+    assert table.cells.rows() == [("Marrow", " Ltd", "1", "1", "x"), ("b", "2", "2", None, None)]
+    assert table.defects.to_list() == [ROW_TOO_LONG, None]
+
+
+def test_an_extra_column_does_not_take_the_name_of_another():
+    table = read("name,iban,extra_1\na,1,x,y\n")
+    assert table.cells.columns == ["name", "iban", "extra_1", "extra_2"]
+
+
+def test_a_long_row_late_in_a_long_file_is_kept():
+    text = f"{HEADER}\n" + "a,1,1\n" * 150_000 + "b,2,2,late\n"
+    table = read(text)
+    assert table.cells["extra_1"].drop_nulls().to_list() == ["late"]
+    assert table.cells.height == table.defects.len() == 150_001
+
+
+def test_quoted_cells_keep_delimiters_quotes_and_line_ends():
+    text = f'{HEADER}\n"Marrow, Q",GB1,"1\r\n2"\n"say ""hi""",GB2,"a\rb"\n'
+    assert rows(text) == [("Marrow, Q", "GB1", "1\r\n2"), ('say "hi"', "GB2", "a\rb")]
+
+
+def test_a_quote_inside_a_cell_is_text():
+    assert rows(f'{HEADER}\n5" pipe,GB1,1\n') == [('5" pipe', "GB1", "1")]
+
+
+def test_an_empty_cell_is_null_quoted_or_not():
+    assert rows(f'{HEADER}\n,"",1\n') == [(None, None, "1")]
+
+
+def test_a_nul_in_a_cell_is_left_for_the_rules():
+    assert rows(f"{HEADER}\na\0b,GB1,1\n") == [("a\0b", "GB1", "1")]
+
+
+def test_a_byte_order_mark_that_starts_a_cell_is_kept():
+    assert rows(f"{HEADER}\n\ufeffa,GB1,1\n") == [("\ufeffa", "GB1", "1")]
+
+
+def test_title_and_blank_lines_before_the_header_are_skipped():
+    assert rows(f"Payroll of June\n\n,,\n{HEADER}\na,1,1\n") == [("a", "1", "1")]
+
+
+def test_line_numbers_count_the_lines_before_the_header():
+    with pytest.raises(InputError, match="line 5: a quoted cell"):
+        read(f'Payroll of June\n\n{HEADER}\na,1,1\n"b,2,2\n')
+
+
+def test_blank_headers_are_named_by_their_position():
+    assert read("name,,iban, \na,1,2,3\n").cells.columns == ["name", "column_2", "iban", "column_4"]
+
+
+def test_a_mapped_header_helps_to_find_the_delimiter():
+    assert read("Who;Where\na;b\n", mapping={"name": "Who", "iban": "Where"}).delimiter == ";"
+
+
+def test_utf_8_with_byte_order_mark_is_read():
+    assert (
+        read(b"\xef\xbb\xbf" + HEADER.encode() + "\nGrünwald,GB1,1\n".encode()).cells["name"][0] == "Grünwald"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "UTF-16LE", "windows-1252"])
+def test_other_encodings_are_read_when_named(encoding):
+    table = read(f"{HEADER}\nGrünwald,GB1,1\n".encode(encoding), encoding=encoding)
+    assert table.cells.rows() == [("Grünwald", "GB1", "1")]
+    assert table.encoding == encoding
+
+
+@pytest.mark.parametrize("line_count", [0, 1_500_000])
+def test_a_byte_that_is_not_utf_8_is_refused_with_its_line(line_count):
+    body = b"Gruen,GB1,1\n" * line_count + b"Gr\xfcnwald,GB1,1\n"
+    with pytest.raises(
+        InputError, match=rf"line {line_count + 2}: a byte that is not UTF-8; .*--encoding"
+    ) as error:
+        read("näme,iban,name\n".encode() + body)
+    assert "nwald" not in str(error.value)
+
+
+def test_utf_16_without_its_name_is_refused_with_the_way_out():
+    with pytest.raises(InputError, match="--encoding utf-16"):
+        read(f"{HEADER}\na,1,1\n".encode("utf-16"))
+
+
+def test_utf_16_without_any_mark_is_refused():
+    with pytest.raises(InputError, match=r"NUL bytes in the header line.*utf-16"):
+        read(f"{HEADER}\na,1,1\n".encode("utf-16-le"))
+
+
+def test_a_byte_unknown_to_the_named_encoding_is_refused_not_replaced():
+    with pytest.raises(InputError, match="line 2: not text in cp1252"):
+        read(HEADER.encode() + b"\n\x81,GB1,1\n", encoding="cp1252")
+
+
+@pytest.mark.parametrize("encoding", ["ebcdic", "utf-7", "rot13", "zlib"])
+def test_an_encoding_that_is_not_supported_is_a_usage_error(encoding):
+    with pytest.raises(UsageError, match=f"--encoding {encoding}: not supported"):
+        read(f"{HEADER}\na,1,1\n", encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "the file is empty"),
+        ("\n\r\n  \n", "the file is empty"),
+        (HEADER, "no payment rows"),
+        (f"{HEADER}\n\n\n", "no payment rows"),
+        ("Quillon Marrow,112233,12345678,10.00\n", "line 1: this looks like a payment, not like headers"),
+        ("Quillon Marrow,Quillon Marrow,11-22-33\n", "line 1: this looks like a payment, not like headers"),
+        ("name,iban,name\na,b,c\n", "columns 1 and 3 have the same header"),
+        (",".join(f"h{i}" for i in range(1001)) + "\n1\n", "1001 columns, at most 1000"),
+        (f"{HEADER}\n" + "," * 1000 + "\n", "line 2: more than 1000 cells"),
+        (f'{HEADER}\na,1,1\n"Marrow,2,2\n', "line 3: a quoted cell is not closed"),
+        (f"{HEADER}\na,1,1\n{'x' * 70_000},2,2\n", "line 3: longer than 65536 bytes"),
+        (HEADER + '\na,1,1\n"' + "x\n" * 35_000 + '",2,2\n', "row 2: longer than 65536 bytes"),
+        (HEADER + '\n"' + "x\n" * 70_000 + '",2\n', "longer than|not well formed"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_read_one_way_only_is_refused(text, sentence):
+    with pytest.raises(InputError, match=sentence) as error:
+        read(text)
+    assert "Marrow" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_written_cells_are_the_cells_that_were_read():
+    text = f'{HEADER}\n"Marrow, Q",GB1,"1\r\n2"\n"say ""hi""",,"a\rb"\n = ,GB3,+1\n'
+    cells = read(text).cells
+    file = io.BytesIO()
+    delimited.write(cells, file, column="name", delimiter=";")
+    again = read(file.getvalue())
+    assert again.cells.equals(cells)
+    assert again.delimiter == ";"
+
+
+def test_typed_cells_are_written_as_text():
+    table = pl.DataFrame(
+        {
+            "day": [date(2030, 1, 31)],
+            "amount": [Decimal("1.50")],
+            "tags": [["a", "b"]],
+            "person": [{"age": 3}],
+            "raw": [b"\x01\xff"],
+            "paid": [True],
+            "wait": [None],
+        },
+        schema_overrides={"wait": pl.Duration("ms"), "amount": pl.Decimal(10, 2)},
+    )
+    assert delimited.as_text(table).rows() == [
+        ("2030-01-31", "1.50", '["a", "b"]', '{"age": 3}', "01ff", "true", None)
+    ]
+
+
+class ForgetfulFile(io.BytesIO):
+    """A file that gives back something else than was written to it."""
+
+    def __init__(self, written, read):
+        super().__init__()
+        self.written, self.read_back = written, read
+
+    def read(self, size=-1):
+        return super().read(size).replace(self.written, self.read_back)
+
+
+@pytest.mark.parametrize("read_back", [b"", b"x", b"match\n", b"no_match"])
+def test_a_file_that_does_not_hold_what_was_written_is_noticed(read_back):
+    table = pl.DataFrame({"name": ["a", "b"], "check_outcome": ["match", "match"]})
+    with pytest.raises(AssertionError, match="the written file"):
+        delimited.write(table, ForgetfulFile(b"match", read_back), column="check_outcome", delimiter=",")
+
+
+def test_an_outcome_of_the_same_length_but_another_meaning_is_noticed():
+    table = pl.DataFrame({"name": ["a", "b"], "check_outcome": ["match", "match"]})
+    with pytest.raises(AssertionError, match="another check_outcome"):
+        delimited.write(table, ForgetfulFile(b"match", b"hctam"), column="check_outcome", delimiter=",")

@@ -1,0 +1,83 @@
+"""Parquet files."""
+
+import io
+
+import polars as pl
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.formats import parquet
+
+TABLE = pl.DataFrame(
+    {"name": ["Quillon", None], "sort_code": ["001122", ""], "check_outcome": ["match", "no_match"]}
+)
+
+
+def bytes_of(table):
+    file = io.BytesIO()
+    table.write_parquet(file)
+    return file.getvalue()
+
+
+def read(data):
+    return parquet.read(data, where="payroll.parquet", mapping={}, encoding=None)
+
+
+def test_cells_keep_their_types_and_tell_empty_from_absent():
+    table = TABLE.with_columns(amount=pl.Series(["1.50", "2"]).cast(pl.Decimal(10, 2)))
+    assert read(bytes_of(table)).cells.equals(table)
+    assert read(bytes_of(table)).delimiter is None
+
+
+def test_a_file_of_the_other_library_is_read():
+    file = io.BytesIO()
+    TABLE.write_parquet(file, use_pyarrow=True)
+    assert read(file.getvalue()).cells.equals(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "the file is empty"),
+        (b"name,iban\na,b\n", "not a Parquet file"),
+        (b"PAR1 and then no more", "ends too early"),
+        (bytes_of(TABLE)[:-1], "ends too early"),
+        (b"PARE" + bytes_of(TABLE)[4:-4] + b"PARE", "is encrypted"),
+        (bytes_of(TABLE)[:-4] + b"PARE", "is encrypted"),
+        (b"PAR1PAR1", "is damaged"),
+        (b"PAR1" + b"\0" * 40 + b"PAR1", "is damaged"),
+        (bytes_of(TABLE)[:-60] + bytes_of(TABLE)[-30:], "is damaged"),
+        (bytes_of(TABLE.clear()), "no payment rows"),
+        (bytes_of(pl.DataFrame({f"c{i}": [1] for i in range(1001)})), "1001 columns"),
+    ],
+)
+def test_what_is_no_readable_parquet_file_is_refused(data, sentence):
+    with pytest.raises(InputError, match=rf"payroll\.parquet: .*{sentence}") as error:
+        read(data)
+    assert error.value.__suppress_context__ or error.value.__context__ is None
+
+
+def test_a_table_is_written_as_it_is():
+    file = io.BytesIO()
+    parquet.write(TABLE, file, column="check_outcome", delimiter=",")
+    assert read(file.getvalue()).cells.equals(TABLE)
+
+
+class OtherFile(io.BytesIO):
+    """A file that gives back another table than was written to it."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def read(self, size=-1):
+        return bytes_of(self.other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [TABLE.head(1), TABLE.drop("name"), TABLE.reverse(), TABLE.with_columns(check_outcome=pl.lit("match"))],
+)
+def test_a_file_that_does_not_hold_what_was_written_is_noticed(other):
+    with pytest.raises(AssertionError, match="the written file"):
+        parquet.write(TABLE, OtherFile(other), column="check_outcome", delimiter=",")

@@ -1,0 +1,65 @@
+"""The independent count."""
+
+import re
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.formats.tally import RECORD_BYTES_MAX, Tally, refuse_long_lines, tally
+
+
+def count(body, column_count=2, delimiter=","):
+    return tally(body, delimiter=delimiter, column_count=column_count, where="f.csv", line_first=2)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"a,b", Tally(1, 2, regular=True)),
+        (b"a,b\nc,dd", Tally(2, 5, regular=True)),
+        (b"a,b\r\nc,d", Tally(2, 4, regular=True)),
+        (b"a,b\r\nc,d\ne,f", Tally(3, 6, regular=True)),
+        (b'"a,a","b\nb"\n"",d', Tally(2, 7, regular=True)),
+        (b'"a""a",b', Tally(1, 3, regular=True)),
+        (b'"""",b', Tally(1, 1, regular=True)),
+        (b'"a,""b,",c', Tally(1, 5, regular=True)),
+        (b"a,b\n\nc,d", Tally(3, 4, regular=False)),
+        (b"a,b\nc", Tally(2, 3, regular=False)),
+        (b"a,b\nc,d,e", Tally(2, 5, regular=False)),
+        (b"a,b\rc,d", Tally(2, 4, regular=False)),
+        (b"a,b\r\rc,d", Tally(3, 4, regular=False)),
+        (b'a,b\r"c"\n', Tally(3, 3, regular=False)),
+        (b'5" pipe,b\nc,d', Tally(2, 9, regular=False)),
+        (b'5" pipe,"b,""\n"\nc,d', Tally(2, 11, regular=False)),
+        (b'"a\rb",c', Tally(1, 4, regular=False)),
+        (b' "a",b', Tally(1, 3, regular=False)),
+    ],
+)  # fmt: skip
+def test_rows_and_text_are_counted_by_the_rules_of_the_format(body, expected):
+    assert count(body) == expected
+
+
+def test_the_delimiter_alone_separates():
+    assert count(b"a,1;b\nc;d", delimiter=";") == Tally(2, 6, regular=True)
+    assert count(b"a|b", delimiter="|") == Tally(1, 2, regular=True)
+    assert count(b"a\tb", delimiter="\t") == Tally(1, 2, regular=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [(b'a,b\n"c,d\ne,f', 3), (b'"a"x,b', 2), (b'a,b\r\n\r\n"', 4), (b'a,"b""', 2), (b'a,b\r"c" ,d', 3)],
+)
+def test_a_quote_that_does_not_close_is_refused_with_its_line(body, line):
+    with pytest.raises(InputError, match=rf"f\.csv line {line}: a quoted cell is not closed"):
+        count(body)
+
+
+def test_a_line_may_be_as_long_as_the_limit_and_no_longer():
+    fits = b"x" * RECORD_BYTES_MAX
+    refuse_long_lines(fits + b"\n" + fits, where="f.csv", line_first=2)
+    with pytest.raises(InputError, match=re.escape("f.csv line 4: longer than 65536 bytes")):
+        refuse_long_lines(b"a\nb\n" + fits + b"x", where="f.csv", line_first=2)
+
+
+def test_lines_that_end_in_cr_are_lines():
+    refuse_long_lines(b"x" * 60_000 + b"\r" + b"x" * 60_000, where="f.csv", line_first=2)

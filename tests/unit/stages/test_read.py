@@ -1,0 +1,232 @@
+"""From a file to payments."""
+
+import hashlib
+import os
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.frames import PAYMENTS
+from pipeline.stages.read import read
+
+
+def source_of(folder, text, name="payroll.csv", mapping=None, encoding=None):
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read(path, mapping=mapping or {}, encoding=encoding)
+
+
+def parquet_of(folder, columns, schema=None):
+    path = folder / "payroll.parquet"
+    pl.DataFrame(columns, schema_overrides=schema).write_parquet(path)
+    return read(path, mapping={})
+
+
+def values(source, *fields):
+    return source.payments.select(fields).rows()
+
+
+def test_payments_have_the_schema_of_the_contract(tmp_path):
+    source = source_of(tmp_path, "Payee,Sort Code,Account No,Note\nQuillon,00-11-22,00012345,x\n")
+    assert dict(source.payments.schema) == PAYMENTS
+    assert values(source, "row", "defect", "name", "sort_code", "account_number", "iban") == [
+        (1, None, "Quillon", "00-11-22", "00012345", None)
+    ]
+
+
+def test_cells_are_stripped_and_blank_is_absent_in_payments_only(tmp_path):
+    source = source_of(tmp_path, "name,iban,bic\n Quillon\u00a0,\t, \n")
+    assert values(source, "name", "iban", "bic") == [("Quillon", None, None)]
+    assert source.original.rows() == [(" Quillon\u00a0", "\t", " ")]
+
+
+def test_what_was_read_is_identified_by_its_bytes(tmp_path):
+    text = "\ufeffname;iban\r\nGrünwald;GB1\r\n"
+    source = source_of(tmp_path, text)
+    assert source.sha256 == hashlib.sha256(text.encode()).hexdigest()
+    assert source.byte_count == len(text.encode())
+    assert (source.format, source.delimiter, source.encoding) == ("csv", ";", "utf-8")
+
+
+def test_columns_tell_how_each_header_was_read(tmp_path):
+    source = source_of(tmp_path, "Who,IBAN,Note\na,b,c\n", mapping={"name": "Who"})
+    assert [tuple(reading) for reading in source.columns] == [
+        ("Who", "name", "map"),
+        ("IBAN", "iban", "canonical"),
+        ("Note", None, "unknown (kept)"),
+    ]
+
+
+def test_outcome_columns_of_an_earlier_run_are_left_out(tmp_path):
+    source = source_of(tmp_path, "name,check_outcome,iban,check_time,check_mine\na,match,b,then,c\n")
+    assert source.original.columns == ["name", "iban", "check_mine"]
+    assert [reading.header for reading in source.columns] == ["name", "iban", "check_mine"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ('="00123456"', "00123456"),
+        ('"=""00123456"""', "00123456"),
+        ("'00123456", "00123456"),
+        ("' 00123456 ", "00123456"),
+        ('=""', None),
+        ("=1+1", "=1+1"),
+    ],
+)
+def test_text_guards_of_spreadsheets_are_unwrapped_in_identifiers(tmp_path, cell, text):
+    source = source_of(tmp_path, f"name,sort_code,account_number\n'Quillon,112233,{cell}\n")
+    assert values(source, "name", "account_number") == [("'Quillon", text)]
+
+
+def test_text_guards_stay_in_the_original(tmp_path):
+    source = source_of(tmp_path, 'name,iban\na,="GB1"\n')
+    assert source.original["iban"][0] == '="GB1"'
+
+
+@pytest.mark.parametrize(
+    "account",
+    ["00112200012345", "001122-00012345", "00-11-22 00012345", "00 11 22 00012345", "'00112200012345"],
+)
+def test_sort_code_and_account_in_one_cell_are_split(tmp_path, account):
+    source = source_of(tmp_path, f"name,Bank Account Number\na,{account}\nb,12345678\n")
+    assert values(source, "sort_code", "account_number") == [("001122", "00012345"), (None, "12345678")]
+
+
+def test_a_row_with_a_sort_code_of_its_own_is_not_split(tmp_path):
+    source = source_of(
+        tmp_path, "name,sort_code,account_number\na,112233,00112200012345\nb,,00112200012345\n"
+    )
+    assert values(source, "sort_code", "account_number") == [
+        ("112233", "00112200012345"),
+        ("001122", "00012345"),
+    ]
+
+
+def test_digits_of_other_scripts_are_not_split(tmp_path):
+    account = "0011220001234\u0665"
+    assert values(source_of(tmp_path, f"name,account_number\na,{account}\n"), "account_number") == [
+        (account,)
+    ]
+
+
+def test_a_name_in_parts_is_joined_and_a_company_goes_first(tmp_path):
+    text = (
+        "Last Name,First Name,Company Name,iban\nMarrow, Quillon,,1\n,Quillon,,2\nx,y,Ostrava Ltd,3\n,, ,4\n"
+    )
+    assert values(source_of(tmp_path, text), "name") == [
+        ("Quillon Marrow",),
+        ("Quillon",),
+        ("Ostrava Ltd",),
+        (None,),
+    ]
+
+
+def test_rows_that_are_not_whole_are_payments_with_a_defect(tmp_path):
+    text = "name,iban,note\na,1,x\nb,2\nc,3,x,y\n\n,, \n,,x\n"
+    source = source_of(tmp_path, text)
+    assert values(source, "row", "defect") == [
+        (1, None),
+        (2, "ROW_TOO_SHORT"),
+        (3, "ROW_TOO_LONG"),
+        (4, "ROW_BLANK"),
+        (5, "ROW_BLANK"),
+        (6, None),
+    ]
+    assert source.original.columns == ["name", "iban", "note", "extra_1"]
+    assert source.original.height == 6
+
+
+def test_blank_rows_are_found_in_a_regular_file_too(tmp_path):
+    assert values(source_of(tmp_path, "name,iban,note\na,1,x\n, ,\n"), "defect") == [(None,), ("ROW_BLANK",)]
+
+
+def test_parquet_cells_keep_their_types_and_payments_are_text(tmp_path):
+    source = parquet_of(
+        tmp_path,
+        {"Payee": ["Quillon", ""], "IBAN": ["GB1", None], "Amount": [Decimal("1.50"), None], "n": [1, 2]},
+        {"Amount": pl.Decimal(12, 2), "Payee": pl.Categorical()},
+    )
+    assert values(source, "name", "iban", "amount") == [("Quillon", "GB1", "1.50"), (None, None, None)]
+    assert source.original.schema["n"] == pl.Int64()
+    assert (source.format, source.delimiter) == ("parquet", None)
+
+
+def test_whole_numbers_are_amounts_and_blank_rows_are_found_in_parquet(tmp_path):
+    source = parquet_of(
+        tmp_path, {"name": ["a", None], "iban": ["1", " "], "amount": [1250, None], "n": [1, None]}
+    )
+    assert values(source, "amount", "defect") == [("1250", None), (None, "ROW_BLANK")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (
+            {"account_number": [12345678]},
+            r'column "account_number" \(account_number\): numbers, in which leading zeros',
+        ),
+        (
+            {"iban": ["x"], "Sort Code": [1.0]},
+            r'"Sort Code" \(sort_code\): numbers, in which leading zeros are lost',
+        ),
+        (
+            {"iban": ["x"], "amount": [1.5]},
+            "floating-point numbers cannot hold money exactly; write it as decimal",
+        ),
+        ({"iban": ["x"], "bic": [b"x"]}, "values of type Binary; write it as text"),
+        ({"iban": [["x"]]}, "values of type List; write it as text"),
+    ],
+)
+def test_parquet_types_that_cannot_hold_a_field_are_refused(tmp_path, columns, sentence):
+    with pytest.raises(InputError, match=rf"payroll\.parquet: .*{sentence}"):
+        parquet_of(tmp_path, {"name": ["a"], **columns})
+
+
+def test_a_column_of_nothing_is_absent(tmp_path):
+    source = parquet_of(tmp_path, {"name": ["a"], "iban": ["1"], "sort_code": [None]})
+    assert values(source, "sort_code") == [(None,)]
+
+
+def test_characters_of_a_glob_in_a_file_name_are_just_characters(tmp_path):
+    source_of(tmp_path, "name,iban\nother,2\n", name="pay1.csv")
+    assert values(source_of(tmp_path, "name,iban\nthis,1\n", name="pay[1]*?.csv"), "name") == [("this",)]
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"payroll\.csv: cannot be read \(No such file or directory\)"):
+        read(tmp_path / "payroll.csv", mapping={})
+
+
+def test_a_folder_is_refused(tmp_path):
+    (tmp_path / "payroll.csv").mkdir()
+    with pytest.raises(InputError, match="not a file"):
+        read(tmp_path / "payroll.csv", mapping={})
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "payroll.csv")
+    with pytest.raises(InputError, match="not a file"):
+        read(tmp_path / "payroll.csv", mapping={})
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read(tmp_path / "pay\0roll.csv", mapping={})
+
+
+def test_a_loop_of_links_is_refused(tmp_path):
+    (tmp_path / "payroll.csv").symlink_to("payroll.csv")
+    with pytest.raises(InputError, match=r"cannot be read \(Too many levels"):
+        read(tmp_path / "payroll.csv", mapping={})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_refused(tmp_path):
+    path = tmp_path / "payroll.csv"
+    path.write_text("name,iban\na,1\n")
+    path.chmod(0)
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+        read(path, mapping={})

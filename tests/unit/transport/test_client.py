@@ -1,0 +1,521 @@
+import asyncio
+import gzip
+import json
+import ssl
+import traceback
+import warnings
+from datetime import UTC, datetime
+
+import anyio
+import pytest
+from aiohttp import web
+
+from pipeline.errors import ConfigurationError, CredentialsError, TlsError
+from pipeline.transport.client import Client, NetworkFailure
+from pipeline.transport.tls import client_context
+from pipeline.transport.tokens import Tokens
+from schemas.token import TokenRequest, TokenResponse
+from schemas.wire import Request
+
+BODY = b'{"data":{"name":"Ada Example"}}'
+ASK = Request("/check", {"Content-Type": "application/json", "x-fapi-interaction-id": "7"}, BODY)
+
+
+def client_of(loopback, port, **options):
+    context = options.pop("context", None) or client_context(ca_file=loopback.authority.ca_file)
+    base_url = options.pop("base_url", f"https://127.0.0.1:{port}")
+    return Client(base_url, context=context, in_flight_max=options.pop("in_flight_max", 4), **options)
+
+
+async def exchange(loopback, handler, *, deadline_s=5.0, **options):
+    """One request to a server that answers with `handler`."""
+    async with loopback.serving(handler) as port, client_of(loopback, port, **options) as client:
+        return await client.send(ASK, deadline_s=deadline_s)
+
+
+async def failure_of(client, error=NetworkFailure, *, deadline_s=5.0):
+    with pytest.raises(error) as caught:
+        await client.send(ASK, deadline_s=deadline_s)
+    return caught.value
+
+
+async def read_request(reader):
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(
+        (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0
+    )
+    return head, await reader.readexactly(length)
+
+
+def tokens_of(*values):
+    answers = [TokenResponse.model_validate({"access_token": value, "expires_in": 3600}) for value in values]
+
+    async def fetch(_request):
+        return answers.pop(0)
+
+    return Tokens(fetch, TokenRequest(client_id="client", client_secret="hush", scope="s/.default"))
+
+
+def test_a_request_arrives_as_it_was_written_and_the_response_comes_back_whole(loopback):
+    seen = {}
+
+    async def handler(request):
+        seen.update(method=request.method, path=request.path_qs, body=await request.read())
+        seen.update(headers=request.headers)
+        return web.json_response({"ok": True}, headers={"X-Response-Timestamp": "now"})
+
+    response = anyio.run(exchange, loopback, handler)
+
+    assert (seen["method"], seen["path"], seen["body"]) == ("POST", "/check", BODY)
+    assert seen["headers"]["Accept"] == "application/json"
+    assert seen["headers"]["Accept-Encoding"] == "identity"
+    assert seen["headers"]["Content-Type"] == "application/json"
+    assert seen["headers"]["x-fapi-interaction-id"] == "7"
+    assert seen["headers"]["User-Agent"].startswith("payee-precheck/")
+    assert "Authorization" not in seen["headers"]
+    assert response.status == 200
+    assert json.loads(response.body) == {"ok": True}
+    assert response.headers["x-response-timestamp"] == "now"
+    assert response.headers["content-type"].startswith("application/json")
+
+
+def test_a_base_url_may_have_a_path_of_its_own(loopback):
+    paths = []
+
+    async def handler(request):
+        paths.append(request.path_qs)
+        return web.Response()
+
+    async def main():
+        async with loopback.serving(handler) as port:
+            for prefix in ("/test", "/test/"):
+                url = f"https://127.0.0.1:{port}{prefix}"
+                async with client_of(loopback, port, base_url=url) as client:
+                    await client.send(ASK, deadline_s=5)
+
+    anyio.run(main)
+    assert paths == ["/test/check"] * 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1",
+        "ftp://127.0.0.1",
+        "127.0.0.1",
+        "https://",
+        "https://user:hush@127.0.0.1",
+        "https://127.0.0.1/?a=hush",
+        "https://127.0.0.1/?",
+        "https://127.0.0.1/#hush",
+        "https://127.0.0.1:port",
+        "",
+    ],
+)
+def test_an_address_that_is_not_plainly_https_is_a_configuration_error(url):
+    with pytest.raises(ConfigurationError, match="base_url") as caught:
+        Client(url, context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), in_flight_max=1)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [201, 204, 301, 302, 307, 400, 401, 404, 429, 500, 504])
+def test_every_status_is_a_response_and_sent_once(loopback, status):
+    calls = []
+
+    async def handler(request):
+        calls.append(request.path)
+        return web.Response(status=status, headers={"Location": "https://127.0.0.1:1/elsewhere"})
+
+    assert anyio.run(exchange, loopback, handler).status == status
+    assert calls == ["/check"]
+
+
+def test_no_cookie_is_ever_sent_back(loopback):
+    cookies = []
+
+    async def handler(request):
+        cookies.append(request.headers.get("Cookie"))
+        response = web.Response()
+        response.set_cookie("sid", "1")
+        return response
+
+    async def main():
+        async with loopback.serving(handler) as port, client_of(loopback, port) as client:
+            for _ in range(3):
+                await client.send(ASK, deadline_s=5)
+
+    anyio.run(main)
+    assert cookies == [None] * 3
+
+
+def test_proxies_and_netrc_of_the_environment_are_ignored(loopback, monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login someone password hush\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    authorisations = []
+
+    async def handler(request):
+        authorisations.append(request.headers.get("Authorization"))
+        return web.Response()
+
+    async def proxy(reader, _writer):
+        pytest.fail("the proxy was called")
+
+    async def main():
+        async with loopback.talking_plainly(proxy) as proxy_port:
+            for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy", "all_proxy"):
+                monkeypatch.setenv(name, f"http://127.0.0.1:{proxy_port}")
+            monkeypatch.setenv("NO_PROXY", "")
+            return await exchange(loopback, handler)
+
+    assert anyio.run(main).status == 200
+    assert authorisations == [None]
+
+
+def test_connections_are_kept_for_the_next_request(loopback):
+    ports = set()
+
+    async def handler(request):
+        ports.add(request.transport.get_extra_info("peername")[1])
+        return web.Response(text="{}")
+
+    async def main():
+        async with loopback.serving(handler) as port, client_of(loopback, port) as client:
+            for _ in range(5):
+                await client.send(ASK, deadline_s=5)
+
+    anyio.run(main)
+    assert len(ports) == 1
+
+
+def test_there_are_never_more_connections_than_requests_allowed_in_flight(loopback):
+    ports = set()
+
+    async def handler(request):
+        ports.add(request.transport.get_extra_info("peername")[1])
+        await asyncio.sleep(0.01)
+        return web.Response(text="{}")
+
+    async def main():
+        async with (
+            loopback.serving(handler) as port,
+            client_of(loopback, port, in_flight_max=3) as client,
+            anyio.create_task_group() as group,
+        ):
+            for _ in range(12):
+                group.start_soon(lambda: client.send(ASK, deadline_s=5))
+
+    anyio.run(main)
+    assert len(ports) == 3
+
+
+def test_connections_are_not_used_again_once_dropped(loopback):
+    ports = []
+
+    async def main():
+        held, go_on = anyio.Event(), anyio.Event()
+
+        async def handler(request):
+            ports.append(request.transport.get_extra_info("peername")[1])
+            if len(ports) == 1:
+                held.set()
+                await go_on.wait()
+            return web.Response(text="{}")
+
+        async with loopback.serving(handler) as port, client_of(loopback, port) as client:
+            statuses = []
+
+            async def under_way():
+                statuses.append((await client.send(ASK, deadline_s=5)).status)
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(under_way)
+                await held.wait()
+                await client.drop_connections()
+                await client.send(ASK, deadline_s=5)
+                go_on.set()
+            await client.send(ASK, deadline_s=5)
+            return statuses
+
+    assert anyio.run(main) == [200], "the exchange under way must end on its own"
+    first, second, third = ports
+    assert first != second == third
+
+
+class TestAResponseThatCannotBeUsed:
+    def test_a_body_above_the_limit_is_not_read_to_its_end(self, loopback):
+        async def handler(_request):
+            return web.Response(body=b"x" * 300_000)
+
+        async def main():
+            async with loopback.serving(handler) as port, client_of(loopback, port) as client:
+                return (await failure_of(client)).kind
+
+        assert anyio.run(main) == "oversized"
+
+    def test_a_body_at_the_limit_is_read(self, loopback):
+        async def handler(_request):
+            return web.Response(body=b"x" * 65_536)
+
+        assert len(anyio.run(exchange, loopback, handler).body) == 65_536
+
+    @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "Identity, gzip"])
+    def test_a_body_in_an_encoding_is_refused_unopened(self, loopback, encoding):
+        async def handler(_request):
+            return web.Response(body=gzip.compress(bytes(10_000)), headers={"Content-Encoding": encoding})
+
+        async def main():
+            async with loopback.serving(handler) as port, client_of(loopback, port) as client:
+                return (await failure_of(client)).kind
+
+        assert anyio.run(main) == "encoded"
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            b"",
+            b"HTTP/1.1 200 OK\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+            b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\n",
+            b"SSH-2.0-server\r\n",
+        ],
+    )
+    def test_a_reply_that_breaks_off_or_is_no_http_is_broken_and_the_connection_dropped(
+        self, loopback, reply
+    ):
+        sessions = []
+
+        async def session(reader, writer):
+            sessions.append(await read_request(reader))
+            writer.write(reply)
+            await writer.drain()
+
+        async def main():
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                return [(await failure_of(client)).kind for _ in range(2)]
+
+        assert anyio.run(main) == ["broken"] * 2
+        assert len(sessions) == 2, "one connection per request, and no request sent twice"
+
+    def test_a_connection_that_the_server_closed_is_not_silently_tried_again(self, loopback):
+        requests = []
+
+        async def session(reader, writer):
+            requests.append(await read_request(reader))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            await writer.drain()
+            requests.append(await read_request(reader))
+
+        async def main():
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                assert (await client.send(ASK, deadline_s=5)).body == b"{}"
+                return (await failure_of(client)).kind
+
+        assert anyio.run(main) == "broken"
+        assert len(requests) == 2
+
+    def test_a_response_that_comes_unasked_is_never_taken_for_the_next_answer(self, loopback):
+        async def session(reader, writer):
+            await read_request(reader)
+            one = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+            writer.write(one + b"first" + one + b"extra")
+            await writer.drain()
+            await read_request(reader)
+            writer.write(one + b"later")
+            await writer.drain()
+
+        async def main():
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                return [(await client.send(ASK, deadline_s=5)).body for _ in range(2)]
+
+        assert anyio.run(main) == [b"first", b"first"], "the second request must have a new connection"
+
+
+class TestTheDeadline:
+    def test_a_body_that_drips_ends_at_the_deadline_and_its_connection_with_it(self, loopback):
+        async def main():
+            gone = anyio.Event()
+
+            async def session(reader, writer):
+                await read_request(reader)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                with anyio.move_on_after(3):
+                    while not reader.at_eof():
+                        writer.write(b"x")
+                        await writer.drain()
+                        with anyio.move_on_after(0.02):
+                            await reader.read(1)
+                gone.set()
+
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                started = anyio.current_time()
+                failure = await failure_of(client, deadline_s=0.2)
+                elapsed = anyio.current_time() - started
+                with anyio.fail_after(2):
+                    await gone.wait()
+                return failure.kind, elapsed
+
+        kind, elapsed = anyio.run(main)
+        assert kind == "deadline"
+        assert 0.2 <= elapsed < 1
+
+    def test_a_server_that_never_answers_the_handshake_ends_at_the_deadline(self, loopback):
+        async def session(reader, _writer):
+            await reader.read()
+
+        async def main():
+            async with loopback.talking_plainly(session) as port, client_of(loopback, port) as client:
+                return (await failure_of(client, deadline_s=0.2)).kind
+
+        assert anyio.run(main) == "deadline"
+
+
+def test_a_port_where_nobody_listens_is_a_failure_to_connect(loopback):
+    async def nobody(_reader, _writer): ...
+
+    async def main():
+        async with loopback.talking_plainly(nobody) as port:
+            pass
+        async with client_of(loopback, port) as client:
+            return (await failure_of(client)).kind
+
+    assert anyio.run(main) == "connect"
+
+
+def test_a_connection_closed_during_the_handshake_is_worth_another_try(loopback):
+    async def session(reader, _writer):
+        await reader.read(1)
+
+    async def main():
+        async with loopback.talking_plainly(session) as port, client_of(loopback, port) as client:
+            return (await failure_of(client)).kind
+
+    assert anyio.run(main) in {"connect", "tls"}
+
+
+class TestTrust:
+    def refusal(self, loopback, server_context, client=None):
+        """What is said of a server that must get no request; its handshake loop would swallow one."""
+
+        async def main(port):
+            async with client_of(loopback, port, context=client) as sender:
+                return str(await failure_of(sender, TlsError))
+
+        with loopback.blocking(server_context) as port:
+            return anyio.run(main, port)
+
+    def test_a_server_of_another_authority_is_not_trusted(self, loopback):
+        context = loopback.server_context(loopback.stranger.issue("server"))
+        assert "ca_file" in self.refusal(loopback, context)
+
+    def test_a_private_authority_replaces_all_others_and_is_not_trusted_by_default(self, loopback):
+        assert "ca_file" in self.refusal(loopback, loopback.context, client_context())
+
+    def test_an_expired_server_is_not_trusted(self, loopback):
+        pair = loopback.authority.issue("expired", not_after=datetime(2021, 1, 1, tzinfo=UTC))
+        assert "expired" in self.refusal(loopback, loopback.server_context(pair))
+
+    def test_a_server_for_another_host_is_not_trusted(self, loopback):
+        pair = loopback.authority.issue("other-host", hosts=("pay.example",))
+        assert "check the host in base_url" in self.refusal(loopback, loopback.server_context(pair))
+
+    def test_a_server_of_an_old_version_is_refused(self, loopback):
+        context = loopback.server_context(loopback.pair, restricted=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+        context.set_ciphers("DEFAULT@SECLEVEL=0")
+        assert "does not speak TLS 1.2" in self.refusal(loopback, context)
+
+    def test_a_server_with_other_suites_only_is_refused(self, loopback):
+        pair = loopback.authority.issue("rsa", rsa_key=True)
+        context = loopback.server_context(pair, restricted=False)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+        assert "no cipher suite" in self.refusal(loopback, context)
+
+    def test_a_port_that_speaks_no_tls_is_refused(self, loopback):
+        async def session(_reader, writer):
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            await writer.drain()
+
+        async def main():
+            async with loopback.talking_plainly(session) as port, client_of(loopback, port) as client:
+                return str(await failure_of(client, TlsError))
+
+        assert "does not speak TLS at all" in anyio.run(main)
+
+
+class TestTheToken:
+    def test_the_current_token_travels_in_the_authorization_header(self, loopback):
+        seen = []
+
+        async def handler(request):
+            seen.append(request.headers["Authorization"])
+            return web.Response()
+
+        anyio.run(lambda: exchange(loopback, handler, tokens=tokens_of("first")))
+        assert seen == ["Bearer first"]
+
+    def test_a_401_is_a_response_and_a_renewed_token_is_used_by_all_from_then_on(self, loopback):
+        seen = []
+
+        async def handler(request):
+            seen.append(request.headers["Authorization"])
+            return web.Response(status=200 if seen[-1] == "Bearer second" else 401)
+
+        async def main():
+            async with (
+                loopback.serving(handler) as port,
+                client_of(loopback, port, tokens=tokens_of("first", "second")) as client,
+            ):
+                token = await client.token()
+                statuses = [(await client.send(ASK, deadline_s=5, token=token)).status]
+                renewed = await client.renew(token)
+                statuses.append((await client.send(ASK, deadline_s=5, token=renewed)).status)
+                statuses.append((await client.send(ASK, deadline_s=5)).status)
+                return statuses
+
+        assert anyio.run(main) == [401, 200, 200]
+        assert seen == ["Bearer first", "Bearer second", "Bearer second"]
+
+    def test_a_fresh_replacement_that_is_refused_too_is_a_matter_of_credentials(self, loopback):
+        async def handler(_request):
+            return web.Response(status=401)
+
+        async def main():
+            async with (
+                loopback.serving(handler) as port,
+                client_of(loopback, port, tokens=tokens_of("first", "second")) as client,
+            ):
+                token = await client.token()
+                await client.send(ASK, deadline_s=5, token=token)
+                renewed = await client.renew(token)
+                await client.send(ASK, deadline_s=5, token=renewed)
+                with pytest.raises(CredentialsError):
+                    await client.renew(renewed)
+
+        anyio.run(main)
+
+
+def test_a_failure_shows_nothing_of_the_request_even_in_a_traceback(loopback):
+    async def session(reader, _writer):
+        await read_request(reader)
+
+    async def main():
+        async with (
+            loopback.talking(session) as port,
+            client_of(loopback, port, tokens=tokens_of("sesame")) as client,
+        ):
+            return await failure_of(client)
+
+    failure = anyio.run(main)
+    lines = traceback.TracebackException.from_exception(failure, capture_locals=False).format(chain=True)
+    text = "".join(lines) + repr(failure) + str(failure)
+    assert failure.__context__ is None
+    assert failure.__cause__ is None
+    assert "Example" not in text
+    assert "sesame" not in text

@@ -1,0 +1,53 @@
+"""The pace against a real clock, in runs short enough for every day."""
+
+import time
+
+import anyio
+import pytest
+
+from pipeline.transport.pace import Pace
+
+
+def slots(rate_per_s, seconds, workers_count):
+    times = []
+
+    async def main():
+        pace = Pace(rate_per_s)
+
+        async def work():
+            while True:
+                await pace.slot()
+                times.append(time.monotonic())
+
+        with anyio.move_on_after(seconds):
+            async with anyio.create_task_group() as group:
+                for _ in range(workers_count):
+                    group.start_soon(work)
+
+    anyio.run(main)
+    return times
+
+
+@pytest.mark.parametrize(("rate_per_s", "workers_count"), [(5, 4), (50, 16), (200, 64), (1000, 64)])
+def test_no_second_sees_more_than_the_rate_and_nearly_all_of_it_is_used(rate_per_s, workers_count):
+    times = slots(rate_per_s, 2.5, workers_count)
+    windows = [sum(1 for time in times if 0 <= time - start < 1) for start in times]
+    assert max(windows) <= rate_per_s
+    assert (len(times) - 1) / (times[-1] - times[0]) >= 0.95 * rate_per_s
+
+
+def test_the_first_slot_is_free_at_once():
+    assert slots(0.1, 0.05, 4) != []
+
+
+def test_a_cancelled_wait_takes_no_slot():
+    async def main():
+        pace = Pace(2)
+        await pace.slot()
+        with anyio.move_on_after(0.05):
+            await pace.slot()
+        started = time.monotonic()
+        await pace.slot()
+        return time.monotonic() - started
+
+    assert anyio.run(main) < 0.6

@@ -1,0 +1,142 @@
+from datetime import UTC, datetime
+from typing import get_args
+
+import pytest
+
+from pipeline.errors import ConfigurationError, CredentialsError
+from pipeline.transport.retry import (
+    Accept,
+    Attempt,
+    FailureKind,
+    GiveUp,
+    NetworkFailure,
+    Refuse,
+    RenewToken,
+    Retry,
+    Stop,
+    decide,
+    pause_s,
+)
+from schemas.wire import Response
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+FIRST = Attempt(1, renewable=True)
+LAST = Attempt(3, renewable=True)
+
+
+def decision(status, attempt=FIRST, *, chance=0.5, **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return decide(Response(status, named, b""), attempt, chance=chance, now=NOW)
+
+
+def test_a_200_is_accepted_for_reading():
+    assert decision(200) == Accept()
+
+
+@pytest.mark.parametrize("status", [400, 413, 415, 422])
+def test_a_refused_question_is_never_asked_again(status):
+    assert decision(status) == Refuse()
+    assert decision(status, retry_after="1") == Refuse()
+
+
+def test_a_refused_token_is_renewed_once_and_then_the_run_stops():
+    assert decision(401) == RenewToken()
+    again = decision(401, Attempt(2, renewable=False))
+    assert isinstance(again, Stop)
+    assert isinstance(again.error, CredentialsError)
+
+
+def test_a_stale_token_on_the_last_attempt_leaves_one_row_unanswered_and_the_run_alive():
+    assert decision(401, LAST) == GiveUp()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (403, CredentialsError),
+        (301, ConfigurationError),
+        (302, ConfigurationError),
+        (307, ConfigurationError),
+        (404, ConfigurationError),
+        (405, ConfigurationError),
+    ],
+)
+def test_what_would_happen_to_every_row_stops_the_run(status, error):
+    stop = decision(status)
+    assert isinstance(stop, Stop)
+    assert type(stop.error) is error
+    assert f"HTTP {status}" in str(stop.error)
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 501, 599])
+def test_a_server_in_trouble_is_asked_again_until_the_attempts_are_used(status):
+    assert isinstance(decision(status), Retry)
+    assert isinstance(decision(status, Attempt(2, renewable=True)), Retry)
+    assert decision(status, LAST) == GiveUp()
+
+
+@pytest.mark.parametrize("status", [402, 406, 409, 410, 418, 451, 201, 204, 206, 600, 999])
+def test_a_status_that_nobody_explained_is_never_an_answer(status):
+    assert decision(status) == GiveUp()
+
+
+@pytest.mark.parametrize("kind", ["connect", "tls", "broken", "deadline"])
+def test_a_lost_answer_is_asked_for_again(kind):
+    assert decide(NetworkFailure(kind), FIRST, chance=0.5, now=NOW) == Retry(0.25)
+    assert decide(NetworkFailure(kind), LAST, chance=0.5, now=NOW) == GiveUp()
+
+
+@pytest.mark.parametrize("kind", ["oversized", "encoded"])
+def test_an_answer_in_a_form_that_was_not_asked_for_is_given_up(kind):
+    assert decide(NetworkFailure(kind), FIRST, chance=0.5, now=NOW) == GiveUp()
+
+
+def test_every_kind_of_failure_and_every_status_has_a_decision():
+    decided = [decide(NetworkFailure(kind), FIRST, chance=0, now=NOW) for kind in get_args(FailureKind)]
+    decided += [decision(status) for status in range(200, 1000)]
+    assert all(isinstance(one, Accept | Refuse | RenewToken | Retry | GiveUp | Stop) for one in decided)
+    assert decided.count(Accept()) == 1
+
+
+def test_the_wait_doubles_up_to_its_limit_and_is_drawn_from_all_of_it():
+    waits = [
+        decision(500, Attempt(number, renewable=False, number_max=10), chance=1).wait_s
+        for number in range(1, 9)
+    ]
+    assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
+    assert decision(500, chance=0) == Retry(0)
+
+
+@pytest.mark.parametrize("status", [408, 429, 503])
+def test_no_request_leaves_inside_the_pause_that_the_server_asks_for(status):
+    assert decision(status, chance=0, retry_after="7") == Retry(7)
+    assert decision(status, chance=1, retry_after="7") == Retry(7.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "pause"),
+    [
+        ("0", 0),
+        ("120", 120),
+        (" 120 ", 120),
+        ("3601", 3600),
+        ("9" * 5000, 3600),
+        ("Tue, 01 Jan 2030 00:02:00 GMT", 120),
+        ("Tue, 01 Jan 2030 01:02:00 +0100", 120),
+        ("Tue, 01 Jan 2030 00:02:00 -0000", 120),
+        ("Mon, 31 Dec 2029 00:00:00 GMT", 0),
+        ("Wed, 01 Jan 2031 00:00:00 GMT", 3600),
+        ("-5", 0),
+        ("1.5", 0),
+        ("\u0661\u0662", 0),
+        ("soon", 0),
+        ("Tue, 99 Jan 2030 00:00:00 GMT", 0),
+        ("", 0),
+    ],
+)
+def test_both_forms_of_retry_after_are_read_and_nothing_else(value, pause):
+    assert pause_s({"retry-after": value}, now=NOW) == pause
+
+
+def test_without_retry_after_there_is_no_pause():
+    assert pause_s({}, now=NOW) == 0

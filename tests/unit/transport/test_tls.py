@@ -1,0 +1,241 @@
+import os
+import ssl
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import anyio
+import pytest
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from pydantic import SecretStr
+
+from pipeline.errors import CredentialsError, IncompleteError, TlsError
+from pipeline.transport.tls import client_context, preflight
+
+NUMBER = "PSDFR-ACPR-99999"
+
+
+def refusal(**options):
+    with pytest.raises(TlsError) as caught:
+        client_context(**options)
+    return str(caught.value)
+
+
+def client_of(loopback, pair=None, **options):
+    if pair is not None:
+        options |= {"certificate": pair.certificate, "key": pair.key}
+    return client_context(ca_file=loopback.authority.ca_file, **options)
+
+
+class TestTheContext:
+    def test_certificates_and_host_names_are_verified(self):
+        context = client_context()
+        assert context.verify_mode is ssl.CERT_REQUIRED
+        assert context.check_hostname
+        assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+    def test_public_authorities_are_trusted_unless_a_private_one_is_named(self, loopback):
+        assert len(client_context().get_ca_certs()) > 50
+        assert len(client_of(loopback).get_ca_certs()) == 1
+
+    def test_the_environment_adds_no_authority_and_no_key_log(self, loopback, tmp_path):
+        script = (
+            "from pipeline.transport.tls import client_context\n"
+            "context = client_context()\n"
+            "names = [str(ca['subject']) for ca in context.get_ca_certs()]\n"
+            "print(context.keylog_filename, any('Test authority' in name for name in names))\n"
+        )
+        environment = os.environ | {
+            "SSL_CERT_FILE": str(loopback.authority.ca_file),
+            "SSL_CERT_DIR": str(loopback.authority.ca_file.parent),
+            "SSLKEYLOGFILE": str(tmp_path / "keys"),
+        }
+        child = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert child.stdout.split() == ["None", "False"]
+        assert not (tmp_path / "keys").exists()
+
+    def test_an_authority_file_that_is_missing_is_named(self, tmp_path):
+        message = refusal(ca_file=tmp_path / "absent.pem")
+        assert str(tmp_path / "absent.pem") in message
+        assert "No such file" in message
+
+    def test_an_authority_file_without_a_certificate_is_named(self, tmp_path):
+        (tmp_path / "empty.pem").write_text("nothing here\n")
+        assert "no certificate in it" in refusal(ca_file=tmp_path / "empty.pem")
+
+
+class TestOurOwnCertificate:
+    def test_a_pair_is_loaded(self, loopback):
+        client_of(loopback, loopback.authority.issue("plain"))
+
+    @pytest.mark.parametrize("password", ["sesame", SecretStr("sesame")])
+    def test_an_encrypted_key_opens_with_its_passphrase(self, loopback, password):
+        client_of(loopback, loopback.authority.issue("locked", password=b"sesame"), key_password=password)
+
+    def test_a_key_in_the_file_of_its_certificate_needs_no_path_of_its_own(self, loopback, tmp_path):
+        pair = loopback.authority.issue("together")
+        path = tmp_path / "both.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())
+        client_context(certificate=path)
+
+    def test_an_encrypted_key_without_a_passphrase_never_asks_on_the_terminal(self, loopback):
+        pair = loopback.authority.issue("locked", password=b"sesame")
+        message = refusal(certificate=pair.certificate, key=pair.key)
+        assert "it is encrypted" in message
+        assert "client_key_password_env" in message
+
+    def test_a_wrong_passphrase_is_called_that_and_not_shown(self, loopback):
+        pair = loopback.authority.issue("locked", password=b"sesame")
+        message = refusal(certificate=pair.certificate, key=pair.key, key_password="open-barley")
+        assert "the passphrase does not open it" in message
+        assert str(pair.key) in message
+        assert "barley" not in message
+
+    @pytest.mark.parametrize("rsa_key", [False, True])
+    def test_a_key_of_another_certificate_is_called_that(self, loopback, rsa_key):
+        ours = loopback.authority.issue("ours")
+        other = loopback.authority.issue("other", rsa_key=rsa_key)
+        assert "belongs to another certificate" in refusal(certificate=ours.certificate, key=other.key)
+
+    @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
+    def test_a_key_that_others_can_read_is_refused(self, loopback, mode):
+        pair = loopback.authority.issue("open")
+        pair.key.chmod(mode)
+        message = refusal(certificate=pair.certificate, key=pair.key)
+        assert f"mode {mode:04o}" in message
+        assert "chmod 600" in message
+
+    def test_missing_files_are_named(self, loopback, tmp_path):
+        pair = loopback.authority.issue("ours")
+        absent = tmp_path / "absent.pem"
+        assert f"client_key {absent}" in refusal(certificate=pair.certificate, key=absent)
+        assert f"client_certificate {absent}" in refusal(certificate=absent, key=pair.key)
+
+    def test_files_that_hold_something_else_are_named(self, loopback):
+        pair = loopback.authority.issue("ours")
+        assert "no certificate in it" in refusal(certificate=pair.key, key=pair.key)
+        swapped = pair.certificate
+        swapped.chmod(0o600)
+        assert "no key in it" in refusal(certificate=swapped, key=swapped)
+
+    def test_a_damaged_key_is_named(self, loopback):
+        pair = loopback.authority.issue("damaged")
+        pair.key.write_text("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+        assert "export them again as PEM" in refusal(certificate=pair.certificate, key=pair.key)
+
+
+class TestPreflight:
+    def demanding(self, loopback):
+        context = loopback.server_context(loopback.pair)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(loopback.authority.ca_file)
+        return context
+
+    def greet(self, loopback, server, client, *, blocking):
+        """Preflight against a server that sends alerts, or against one that just closes."""
+
+        async def session(reader, _writer):
+            await reader.read()
+
+        async def main():
+            async with loopback.talking(session, server) as port:
+                return await preflight("127.0.0.1", port, client)
+
+        if not blocking:
+            return anyio.run(main)
+        with loopback.blocking(server) as port:
+            return anyio.run(preflight, "127.0.0.1", port, client)
+
+    @pytest.mark.parametrize("blocking", [True, False])
+    def test_a_good_server_is_reported_with_version_and_suite(self, loopback, blocking):
+        said = self.greet(loopback, loopback.context, client_of(loopback), blocking=blocking)
+        assert said == "TLSv1.3 TLS_AES_256_GCM_SHA384"
+
+    @pytest.mark.parametrize("blocking", [True, False])
+    def test_an_accepted_client_certificate_is_no_refusal(self, loopback, blocking):
+        client = client_of(loopback, loopback.authority.issue("client"))
+        said = self.greet(loopback, self.demanding(loopback), client, blocking=blocking)
+        assert said.startswith("TLSv1.3")
+
+    @pytest.mark.parametrize("blocking", [True, False])
+    @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    @pytest.mark.parametrize(
+        ("certificate", "words"),
+        [
+            ("none", "requires a client certificate"),
+            ("stranger", "does not trust the issuer"),
+            ("expired", "has expired"),
+            ("server only", "not made for client authentication"),
+        ],
+    )
+    def test_a_refused_client_certificate_is_found_before_any_row(
+        self, loopback, certificate, words, version, blocking
+    ):
+        pair = {
+            "none": lambda: None,
+            "stranger": lambda: loopback.stranger.issue("client"),
+            "expired": lambda: loopback.authority.issue(
+                "expired-client", not_after=datetime(2021, 1, 1, tzinfo=UTC)
+            ),
+            "server only": lambda: loopback.authority.issue(
+                "server-only", usages=(ExtendedKeyUsageOID.SERVER_AUTH,)
+            ),
+        }[certificate]()
+        server = self.demanding(loopback)
+        server.maximum_version = version
+        with pytest.raises((CredentialsError, TlsError)) as caught:
+            self.greet(loopback, server, client_of(loopback, pair), blocking=blocking)
+        if blocking:
+            assert words in str(caught.value)
+        elif version is ssl.TLSVersion.TLSv1_3:
+            assert "closed the connection right after the handshake" in str(caught.value)
+            assert caught.value.exit_code == 77
+
+    def test_a_server_of_another_authority_is_not_trusted(self, loopback):
+        server = loopback.server_context(loopback.stranger.issue("server"))
+        with pytest.raises(TlsError, match="ca_file"):
+            self.greet(loopback, server, client_of(loopback), blocking=True)
+
+    def test_an_expired_server_is_not_trusted(self, loopback):
+        pair = loopback.authority.issue("expired-server", not_after=datetime(2021, 1, 1, tzinfo=UTC))
+        with pytest.raises(TlsError, match="certificate has expired"):
+            self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
+
+    def test_a_server_for_another_host_is_not_trusted(self, loopback):
+        pair = loopback.authority.issue("elsewhere", hosts=("pay.example",))
+        with pytest.raises(TlsError, match="check the host"):
+            self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
+
+    @pytest.mark.parametrize(
+        ("blocking", "words"), [(True, "shares no cipher suite"), (False, "closed the connection during")]
+    )
+    def test_a_server_with_other_suites_is_a_matter_of_tls_and_not_of_the_network(
+        self, loopback, blocking, words
+    ):
+        server = loopback.server_context(loopback.pair, restricted=False)
+        server.maximum_version = ssl.TLSVersion.TLSv1_2
+        server.set_ciphers("ECDHE-ECDSA-CHACHA20-POLY1305")
+        with pytest.raises(TlsError, match=words):
+            self.greet(loopback, server, client_of(loopback), blocking=blocking)
+
+    def test_a_suite_that_the_reference_does_not_list_is_refused_after_the_handshake(self, loopback):
+        lax = ssl.create_default_context(cafile=loopback.authority.ca_file)
+        server = loopback.server_context(loopback.pair, restricted=False)
+        server.maximum_version = ssl.TLSVersion.TLSv1_2
+        server.set_ciphers("ECDHE-ECDSA-CHACHA20-POLY1305")
+        with pytest.raises(TlsError, match="ECDHE-ECDSA-CHACHA20-POLY1305"):
+            self.greet(loopback, server, lax, blocking=True)
+
+    def test_no_server_at_all_is_an_outage_to_wait_out(self, loopback):
+        async def nobody(_reader, _writer): ...
+
+        async def main():
+            async with loopback.talking_plainly(nobody) as port:
+                pass
+            await preflight("127.0.0.1", port, client_of(loopback))
+
+        with pytest.raises(IncompleteError, match="no connection"):
+            anyio.run(main)
