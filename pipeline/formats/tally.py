@@ -86,8 +86,8 @@ def _grammar(mark: bytes) -> _Grammar:
         mark=mark,
         not_separators=every.translate(None, mark + b"\r\n"),
         not_marks=every.translate(None, mark + b'\r\n"'),
-        enclosing=re.compile(b'(?:[^"]++|%b)*+' % cell),
-        legal=re.compile(b'(?:[^"]++|%b|%b)*+' % (cell, stray)),
+        enclosing=re.compile(b'(?:[^"]*+%b)*+[^"]*+' % cell),
+        legal=re.compile(b'(?:[^"]*+(?:%b|%b))*+[^"]*+' % (cell, stray)),
         quoted_cell=re.compile(cell),
     )
 

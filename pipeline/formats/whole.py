@@ -1,12 +1,12 @@
 """Files that appear whole or not at all, readable by their owner only."""
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from pipeline.errors import DiskError, OutputError
 
@@ -18,7 +18,7 @@ _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 @contextmanager
-def write_whole(path: Path) -> Iterator[IO[bytes]]:
+def write_whole(path: Path) -> Iterator[io.BufferedRandom]:
     """Write a file under another name, and give it its own name once all of it is on the disk.
 
     The file is open for writing and reading, so that what was written can be checked before it is
@@ -48,7 +48,7 @@ def write_whole(path: Path) -> Iterator[IO[bytes]]:
         raise _explained(error, path) from error
 
 
-def _new_file(part: Path) -> IO[bytes]:
+def _new_file(part: Path) -> io.BufferedRandom:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(part, flags, _MODE)
     return os.fdopen(descriptor, "w+b")

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import visible
+from pipeline.reports.terminal import table_of, visible
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
@@ -21,7 +19,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         f"{forecast.rejected_count:,} rejected by the local rules"
     )
     console.print(Text(visible(title), style="bold"))
-    apis = _table("API", ">rows", ">calls", "at most", "about")
+    apis = table_of("API", ">rows", ">calls", "at most", "about")
     for api in forecast.apis:
         apis.add_row(
             api.api.value,
@@ -35,7 +33,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     console.print(Text(f"{saved} Nothing was sent."))
     if not forecast.rejects:
         return
-    rejects = _table(">row", "field", "code", "what is wrong, and what to do")
+    rejects = table_of(">row", "field", "code", "what is wrong, and what to do")
     for reject in forecast.rejects[:REJECTS_SHOWN_MAX]:
         rejects.add_row(str(reject.row), reject.field, reject.code, visible(reject.message))
     console.print(rejects)
@@ -46,7 +44,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
 
 def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Console) -> None:
     """Show how headers were read: (header, field or None, how)."""
-    table = _table("header", "field", "how")
+    table = table_of("header", "field", "how")
     for header, field, how in columns:
         table.add_row(visible(header), Text(field or "-", style="bold" if field else "dim"), how)
     console.print(table)
@@ -57,7 +55,7 @@ def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console
     if not uses:
         console.print(Text("No daily cap has been used by this user."))
         return
-    table = _table("server and client", ">used", ">cap", "begins anew")
+    table = table_of("server and client", ">used", ">cap", "begins anew")
     for scope, used, cap, resets_at in uses:
         table.add_row(visible(scope), f"{used:,}", f"{cap:,}", f"{resets_at:%Y-%m-%d %H:%M} UTC")
     console.print(table)
@@ -68,15 +66,6 @@ def print_findings(findings: Sequence[tuple[str, str, bool]], console: Console) 
     for what, said, well in findings:
         mark = Text("ok      ", style="green") if well else Text("PROBLEM ", style="bold red")
         console.print(mark + Text(f"{what}: {visible(said)}"), soft_wrap=True)
-
-
-def _table(*headers: str) -> Table:
-    """A plain table; a header that starts with > is of a column of numbers."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for header in headers:
-        right = header.startswith(">")
-        table.add_column(header.removeprefix(">"), justify="right" if right else "left", no_wrap=right)
-    return table
 
 
 def _duration(api: ApiForecast) -> str:

@@ -4,14 +4,14 @@ import unicodedata
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from schemas.outcomes import Action, Outcome
 from schemas.summary import Money, Summary
 
-ROWS_SHOWN_MAX = 20
+ROWS_SHOWN_MAX = 10
 
 _STYLES = {
     Outcome.MATCH: "green",
@@ -22,17 +22,17 @@ _STYLES = {
     Outcome.DEFERRED: "cyan",
     Outcome.UNANSWERED: "cyan",
 }
-_ADVICE = {
-    Action.PAY: "nothing to do",
-    Action.FIX_NAME: "correct the name to the one on the account",
-    Action.FIX_ACCOUNT_TYPE: "change the account type",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "correct the name and the account type",
-    Action.CHECK_ACCOUNT_DETAILS: "check the account details with the payee",
-    Action.ADD_SECONDARY_REFERENCE: "add the secondary reference",
-    Action.GET_NEW_ACCOUNT_DETAILS: "get the new account details",
-    Action.ASK_PAYEE: "ask the payee, by a known contact",
-    Action.RETRY_LATER: "check again later",
-    Action.CORRECT_ROW: "correct the row",
+_ADVICE = {  # a rejected row's reason says itself what to do
+    Action.PAY: "",
+    Action.FIX_NAME: "Correct the name to the one on the account.",
+    Action.FIX_ACCOUNT_TYPE: "Change the account type.",
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Correct the name and the account type.",
+    Action.CHECK_ACCOUNT_DETAILS: "Check the account details with the payee.",
+    Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference.",
+    Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
+    Action.ASK_PAYEE: "Ask the payee, by a known contact.",
+    Action.RETRY_LATER: "Check again later.",
+    Action.CORRECT_ROW: "",
 }
 
 
@@ -42,11 +42,12 @@ def render(summary: Summary) -> RenderableType:
     Text from the file or the server is shown as text: no markup in it is followed, and control
     characters are made visible.
     """
-    parts: list[RenderableType] = [_title(summary), _outcomes(summary)]
+    parts: list[RenderableType] = [_title(summary), "", _outcomes(summary), ""]
+    if any(count.outcome is not Outcome.MATCH for count in summary.codes):
+        parts += [_what_to_do(summary), ""]
     if summary.attention:
-        parts.append(_attention(summary))
-    parts.extend(_footnotes(summary))
-    return Group(*parts)
+        parts += [_attention(summary), ""]
+    return Group(*parts, *_footnotes(summary))
 
 
 def print_summary(summary: Summary, folder: Path, console: Console, *, already_finished: bool) -> None:
@@ -79,56 +80,71 @@ def _title(summary: Summary) -> RenderableType:
     )
     if not summary.simulated:
         return line
-    warning = Text("SIMULATED: these answers come from a sandbox and say nothing about real accounts.")
-    warning.stylize("bold reverse yellow")
+    warning = Text(
+        " SIMULATED by a sandbox: no answer says anything about a real account ", "bold reverse yellow"
+    )
     return Group(line, warning)
 
 
 def _outcomes(summary: Summary) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("outcome", no_wrap=True)
-    table.add_column("rows", justify="right", no_wrap=True)
-    table.add_column("amount", justify="right")
+    table = table_of("outcome", ">rows", ">amount")
     for total in summary.outcomes:
         if total.row_count == 0:
             continue
-        amounts = "\n".join(amount(money) for money in total.totals)
+        amounts = "\n".join(money_text(money) for money in total.totals)
         name = Text(total.outcome.value.replace("_", " "), style=_STYLES[total.outcome])
         table.add_row(name, f"{total.row_count:,}", amounts)
     return table
 
 
-def amount(money: Money) -> str:
+def money_text(money: Money) -> str:
     """A total as people write it: `1,234.56 GBP`."""
     return f"{money.amount:,} {visible(money.currency or '(no currency)')}"
 
 
+def _what_to_do(summary: Summary) -> Table:
+    """What stands behind every outcome but a match."""
+    order = list(Outcome)
+    table = table_of(">rows", "code", "what it means, and what to do")
+    for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
+        if count.outcome is not Outcome.MATCH:
+            meaning = f"{count.reason} {_ADVICE[count.action]}".strip()
+            table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
+    return table
+
+
 def _attention(summary: Summary) -> RenderableType:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("row", justify="right", no_wrap=True)
-    table.add_column("amount", justify="right", no_wrap=True)
-    table.add_column("code", no_wrap=True)
-    table.add_column("what it means, and what to do")
+    """The rows that must be looked at before anything is paid, largest first."""
+    table = table_of(">row", ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
-        money = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
-        advice = f"{row.reason} {_ADVICE[row.action].capitalize()}."
-        table.add_row(str(row.row), money, Text(row.code, style=_STYLES[row.outcome]), Text(visible(advice)))
-    title = Text(f"Look at these {summary.attention_count:,} rows before you pay:", style="bold")
-    return Group(title, table)
+        amount = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
+        table.add_row(str(row.row), amount, _code(row.code, row.outcome), visible(row.payment_id or ""))
+    which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
+    title = f"Look at these {summary.attention_count:,} rows before you pay (attention.csv{which}):"
+    return Group(Text(title, style="bold"), table)
+
+
+def table_of(*headers: str) -> Table:
+    """A plain table; a header that starts with > is of a column of numbers. Only the last one wraps."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for header in headers:
+        justify: JustifyMethod = "right" if header.startswith(">") else "left"
+        table.add_column(header.removeprefix(">"), justify=justify, no_wrap=header != headers[-1])
+    return table
+
+
+def _code(code: str, outcome: Outcome) -> Text:
+    return Text(code, style=_STYLES[outcome])
 
 
 def _footnotes(summary: Summary) -> list[RenderableType]:
     sent = sum(call.request_count for call in summary.calls)
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
-    lines = []
-    hidden = summary.attention_count - min(len(summary.attention), ROWS_SHOWN_MAX)
-    if hidden:
-        lines.append(f"... and {hidden:,} more in attention.csv.")
-    lines.append(
-        f"{questions:,} distinct questions ({summary.saved_call_count:,} calls saved): "
-        f"{sent:,} requests sent, {before:,} answers from an earlier run."
+    asked = (
+        f"{questions:,} distinct questions ({summary.saved_call_count:,} calls saved), {sent:,} requests sent"
     )
+    lines = [f"{asked}, {before:,} answers from an earlier run." if before else f"{asked}."]
     if summary.warning_count:
         first = summary.warnings[0]
         more = f", and {summary.warning_count - 1:,} more" if summary.warning_count > 1 else ""

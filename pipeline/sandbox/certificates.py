@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -141,10 +142,15 @@ def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
         return False
     try:
         found = [x509.load_pem_x509_certificate(path.read_bytes()) for path in files.certificates()]
-    except ValueError:
+        authority, *servers, client_authority, client = found
+        # A start that was broken off may have left certificates of two authorities behind.
+        for server in servers:
+            server.verify_directly_issued_by(authority)
+        client.verify_directly_issued_by(client_authority)
+        names = servers[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, InvalidSignature, x509.ExtensionNotFound):
         return False
     is_valid = all(certificate.not_valid_after_utc - now > _LIFE_LEFT_MIN for certificate in found)
-    names = found[1].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return is_valid and all(name in names for name in _alternative_names(host))
 
 

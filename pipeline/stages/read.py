@@ -61,21 +61,32 @@ def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None)
         InputError: the file cannot be read as payments.
         UsageError: the encoding is not supported.
     """
-    file_format = format_of(path)
-    data = _bytes(path)
-    table = file_format.read(data, where=path.name, mapping=mapping, encoding=encoding)
+    table, identity = _read_table(path, mapping, encoding)
     original = table.cells.drop(COLUMNS, strict=False)
     columns = read_columns(original.columns, mapping, where=path.name)
     return Source(
         payments=_payments(original, table, columns, path.name),
         original=original,
         columns=columns.readings,
-        format=file_format.NAME,
+        format=format_of(path).NAME,
         delimiter=table.delimiter,
         encoding=table.encoding,
-        sha256=hashlib.sha256(data).hexdigest(),
-        byte_count=len(data),
+        sha256=identity.sha256,
+        byte_count=identity.byte_count,
     )
+
+
+class _Identity(NamedTuple):
+    sha256: str
+    byte_count: int
+
+
+def _read_table(path: Path, mapping: Mapping[str, str], encoding: str | None) -> tuple[Table, _Identity]:
+    """The one place where bytes of strangers are parsed; when it returns, the bytes are let go."""
+    file_format = format_of(path)
+    data = _bytes(path)
+    identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
+    return file_format.read(data, where=path.name, mapping=mapping, encoding=encoding), identity
 
 
 def _bytes(path: Path) -> bytes:
@@ -123,7 +134,9 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     if column.dtype != pl.String:
         raise InputError(f'{where}: column "{column.name}" ({field}): {_advice(column, field)}')
     stripped = column.str.strip_chars()
-    return stripped.set(stripped == "", None)
+    stripped = stripped.set(stripped == "", None)
+    # Where nothing changed, the payments share the memory of the original.
+    return column if stripped.equals(column) else stripped
 
 
 def _holds_money(column: pl.Series, field: str) -> bool:

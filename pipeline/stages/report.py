@@ -187,7 +187,12 @@ def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
     counts = (
         rows.group_by("check_outcome", "check_code")
-        .agg(pl.col("check_action", "check_reason").first(), pl.len().alias("row_count"))
+        .agg(
+            pl.col("check_action").first(),
+            # The shortest reason is the one that speaks of this code alone.
+            pl.col("check_reason").sort_by(pl.col("check_reason").str.len_bytes(), "row").first(),
+            pl.len().alias("row_count"),
+        )
         .sort("row_count", "check_code", descending=[True, False])
     )
     return [

@@ -16,6 +16,11 @@ import pytest
 
 from pipeline.sandbox.server import SandboxSettings, serve
 
+try:  # the loop on which the command serves
+    from uvloop import new_event_loop
+except ImportError:
+    from asyncio import new_event_loop
+
 READY_MAX_S = 30
 
 
@@ -114,7 +119,7 @@ class Sandbox:
 def served(folder, **changes):
     """A sandbox that serves while the block lasts."""
     is_ready, urls = threading.Event(), []
-    loop = asyncio.new_event_loop()
+    loop = new_event_loop()
     stop = asyncio.Event()
 
     def announce(url):

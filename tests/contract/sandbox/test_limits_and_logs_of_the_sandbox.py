@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 import time
 import uuid
 
@@ -9,6 +11,7 @@ import pytest
 
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.sandbox.network import Network
+from pipeline.sandbox.server import SandboxSettings, run
 from schemas.cop import AccountType, NameVerification, ReasonCode
 
 PATH = "/copgateway/v1.0/confirmation-payee/name-verification"
@@ -152,17 +155,40 @@ def test_the_configuration_has_a_profile_for_each_server_and_no_secret(sandbox):
     assert not any(secret in text for secret in secrets)
 
 
+def test_certificates_of_two_authorities_are_made_anew(serving, tmp_path):
+    folder = tmp_path / "folder"
+    with serving(folder):
+        first = (folder / "server_ec.pem").read_bytes()
+    (folder / "ca.pem").unlink()
+    with serving(folder):
+        second = (folder / "server_ec.pem").read_bytes()
+    (folder / "server_ec.pem").write_bytes(first)
+    with serving(folder) as third:
+        assert third.ask_token().status == 200
+    assert first != second
+
+
+def test_a_sandbox_of_its_own_process_ends_quietly_on_sigterm(tmp_path):
+    script = (
+        "from pathlib import Path\n"
+        "from pipeline.sandbox.server import SandboxSettings, run\n"
+        f"settings = SandboxSettings(folder=Path({str(tmp_path / 'folder')!r}))\n"
+        "run(settings, announce=lambda url: print(url, flush=True))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline().startswith("https://127.0.0.1:")
+        child.terminate()
+        assert child.wait(20) == 0
+        assert child.stdout.read() == ""
+
+
 def test_a_taken_port_is_said_in_one_sentence(serving, tmp_path, sandbox):
     _, port = sandbox.address
-    from pipeline.sandbox.server import SandboxSettings, run
-
     with pytest.raises(ConfigurationError, match=f"127.0.0.1:{port}: cannot listen there"):
         run(SandboxSettings(folder=tmp_path / "folder", port=port), announce=print)
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path):
-    from pipeline.sandbox.server import SandboxSettings, run
-
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be created"):
         run(SandboxSettings(folder=tmp_path / "file" / "folder"), announce=print)

@@ -1,10 +1,15 @@
 """Transport security of the sandbox: exactly what the reference allows, and nothing else."""
 
 import contextlib
+import shutil
 import socket
 import ssl
+import subprocess
 
 import pytest
+
+from pipeline.sandbox.certificates import CertificateFiles
+from pipeline.sandbox.tls import server_context
 
 TLS12 = {
     "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -36,6 +41,28 @@ def test_tls_1_2_is_spoken_with_exactly_three_suites(sandbox):
             accepted.add(negotiate(sandbox, context)[1])
     assert len(offered) > 10
     assert accepted == TLS12
+
+
+def test_the_server_offers_exactly_four_suites(sandbox):
+    files = CertificateFiles(sandbox.folder)
+    context = server_context(files.servers, files.client_authority, is_client_certificate_required=False)
+    assert {cipher["name"] for cipher in context.get_ciphers()} == {"TLS_AES_256_GCM_SHA384", *TLS12}
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the openssl command")
+@pytest.mark.parametrize(
+    ("suite", "is_accepted"),
+    [
+        ("TLS_AES_256_GCM_SHA384", True),
+        ("TLS_AES_128_GCM_SHA256", False),
+        ("TLS_CHACHA20_POLY1305_SHA256", False),
+    ],
+)
+def test_tls_1_3_has_no_other_suite(sandbox, suite, is_accepted):
+    host, port = sandbox.address
+    command = ["openssl", "s_client", "-connect", f"{host}:{port}", "-tls1_3", "-ciphersuites", suite]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=30, check=False)
+    assert (b"BEGIN CERTIFICATE" in done.stdout) is is_accepted
 
 
 def test_tls_1_1_is_not_spoken(sandbox):

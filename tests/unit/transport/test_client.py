@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import json
 import ssl
+import time
 import traceback
 import warnings
 from datetime import UTC, datetime
@@ -241,6 +242,56 @@ def test_connections_are_not_used_again_once_dropped(loopback):
     assert anyio.run(main) == [200], "the exchange under way must end on its own"
     first, second, third = ports
     assert first != second == third
+
+
+class TestTheRateAtTheDoor:
+    def test_requests_that_are_ready_together_leave_one_by_one(self, loopback):
+        arrivals = []
+
+        async def handler(_request):
+            arrivals.append(time.monotonic())
+            return web.Response(text="{}")
+
+        async def main():
+            async with (
+                loopback.serving(handler) as port,
+                client_of(loopback, port, rate_per_s=20, in_flight_max=24) as client,
+                anyio.create_task_group() as group,
+            ):
+                for _ in range(24):
+                    group.start_soon(lambda: client.send(ASK, deadline_s=5))
+
+        anyio.run(main)
+        assert len(arrivals) == 24
+        assert max(sum(0 <= other - one < 1 for other in arrivals) for one in arrivals) <= 20
+
+    def test_a_request_whose_deadline_ends_at_the_door_is_not_sent_and_its_connection_is_closed(
+        self, loopback
+    ):
+        requests = []
+
+        async def main():
+            gone = anyio.Event()
+
+            async def session(reader, writer):
+                requests.append(await read_request(reader))
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                await writer.drain()
+                assert await reader.read() == b""
+                gone.set()
+
+            async with (
+                loopback.talking(session) as port,
+                client_of(loopback, port, rate_per_s=0.1) as client,
+            ):
+                await client.send(ASK, deadline_s=5)
+                kind = (await failure_of(client, deadline_s=0.1)).kind
+                with anyio.fail_after(2):
+                    await gone.wait()
+                return kind
+
+        assert anyio.run(main) == "deadline"
+        assert len(requests) == 1
 
 
 class TestAResponseThatCannotBeUsed:

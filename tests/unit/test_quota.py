@@ -1,0 +1,326 @@
+"""The daily cap: never exceeded, by however many processes, kills and clocks."""
+
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import DiskError, OutputError
+from pipeline.quota import EDGE_S, Quota, QuotaUse, scope_of, usage
+
+SCOPE = "cop.example|0123456789abcdef"
+NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
+MIDNIGHT = datetime(2031, 3, 2, tzinfo=UTC)
+DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+
+
+class Clock:
+    def __init__(self, now: datetime = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "state" / "quota.db"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def a_quota(path: Path, clock: Clock, *, cap: int = 3, window="utc_day", scope: str = SCOPE) -> Quota:
+    return Quota(path, scope=scope, cap=cap, window=window, clock=clock)
+
+
+def take_all(quota: Quota) -> int:
+    count = 0
+    while quota.reserve():
+        count += 1
+    return count
+
+
+WINDOWS = pytest.mark.parametrize("window", ["utc_day", "rolling_24h"])
+
+
+# --- the cap ---
+
+
+@WINDOWS
+def test_exactly_the_cap_is_granted(path, clock, window):
+    with a_quota(path, clock, cap=50, window=window) as quota:
+        assert take_all(quota) == 50
+        assert quota.used() == 50
+
+
+@WINDOWS
+def test_a_cap_of_zero_grants_nothing_and_says_when_to_look_again(path, clock, window):
+    with a_quota(path, clock, cap=0, window=window) as quota:
+        assert not quota.reserve()
+        assert quota.resets_at() > NOON
+
+
+def test_what_one_run_took_the_next_one_does_not_have(path, clock):
+    with a_quota(path, clock) as quota:
+        quota.reserve()
+    with a_quota(path, clock) as quota:
+        assert take_all(quota) == 2
+
+
+def test_servers_and_clients_are_counted_apart(path, clock):
+    with a_quota(path, clock) as one, a_quota(path, clock, scope="vop.example|00") as other:
+        assert take_all(one) == 3
+        assert take_all(other) == 3
+
+
+def test_a_lowered_cap_holds_at_once(path, clock):
+    with a_quota(path, clock, cap=10) as quota:
+        assert all(quota.reserve() for _ in range(5))
+    with a_quota(path, clock, cap=4) as quota:
+        assert not quota.reserve()
+
+
+def test_a_raised_cap_grants_only_what_remains(path, clock):
+    with a_quota(path, clock, cap=4) as quota:
+        take_all(quota)
+    with a_quota(path, clock, cap=10) as quota:
+        assert take_all(quota) == 6
+
+
+def test_the_file_itself_refuses_a_seat_beyond_the_cap(path, clock):
+    with a_quota(path, clock) as quota:
+        take_all(quota)
+    db = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        db.execute("INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, 0, 3, 4)", (SCOPE,))
+    db.close()
+
+
+# --- the window and the clock ---
+
+
+def test_a_new_utc_day_has_a_new_cap(path, clock):
+    with a_quota(path, clock) as quota:
+        take_all(quota)
+        assert quota.resets_at() == MIDNIGHT
+        clock.now = MIDNIGHT - SECOND
+        assert not quota.reserve()
+        clock.now = MIDNIGHT
+        assert quota.used() == 0
+        assert take_all(quota) == 3
+
+
+def test_the_day_is_utc_whatever_zone_the_clock_speaks(path, clock):
+    with a_quota(path, clock) as quota:
+        take_all(quota)
+        clock.now = datetime.fromisoformat("2031-03-02T13:59:59+14:00")
+        assert not quota.reserve()
+        clock.now = datetime.fromisoformat("2031-03-02T14:00:00+14:00")
+        assert quota.reserve()
+
+
+def test_what_was_reserved_just_before_midnight_may_arrive_after_it_and_counts_twice(path, clock):
+    with a_quota(path, clock) as quota:
+        clock.now = MIDNIGHT - EDGE_S * SECOND
+        quota.reserve()
+        clock.now = MIDNIGHT - SECOND
+        quota.reserve()
+        clock.now = MIDNIGHT
+        assert quota.used() == 1
+        assert take_all(quota) == 2
+
+
+def test_a_rolling_window_gives_each_unit_back_a_day_after_it_was_taken(path, clock):
+    with a_quota(path, clock, window="rolling_24h") as quota:
+        for hours in range(3):
+            clock.now = NOON + timedelta(hours=hours)
+            assert quota.reserve()
+        assert quota.resets_at() == NOON + DAY + EDGE_S * SECOND
+        clock.now = quota.resets_at() - SECOND
+        assert not quota.reserve()
+        clock.now += SECOND
+        assert quota.reserve()
+        assert not quota.reserve()
+
+
+def test_a_rolling_window_with_a_lowered_cap_waits_for_enough_units(path, clock):
+    with a_quota(path, clock, window="rolling_24h") as quota:
+        for hours in range(3):
+            clock.now = NOON + timedelta(hours=hours)
+            assert quota.reserve()
+    with a_quota(path, clock, window="rolling_24h", cap=2) as quota:
+        clock.now = quota.resets_at()
+        assert clock.now == NOON + timedelta(hours=25) + EDGE_S * SECOND
+        assert quota.reserve()
+
+
+def test_a_rolling_window_with_room_resets_now(path, clock):
+    with a_quota(path, clock, window="rolling_24h") as quota:
+        assert quota.resets_at() == NOON
+
+
+@WINDOWS
+@pytest.mark.parametrize("back", [SECOND, DAY, 365 * DAY])
+def test_a_clock_that_goes_back_grants_nothing_more(path, clock, window, back):
+    with a_quota(path, clock, window=window) as quota:
+        take_all(quota)
+        clock.now -= back
+        assert not quota.reserve()
+    with a_quota(path, clock, window=window) as quota:
+        assert not quota.reserve()
+
+
+def test_a_day_that_a_fast_clock_opened_is_not_opened_again(path, clock):
+    with a_quota(path, clock) as quota:
+        take_all(quota)
+        clock.now += DAY
+        assert take_all(quota) == 3
+        clock.now -= DAY
+        assert not quota.reserve()
+        clock.now += DAY
+        assert not quota.reserve()
+
+
+# --- the server's word ---
+
+
+@pytest.mark.parametrize(("window", "until"), [("utc_day", MIDNIGHT), ("rolling_24h", NOON + DAY)])
+def test_when_the_server_says_the_cap_is_reached_there_is_no_more_for_anyone(path, clock, window, until):
+    with a_quota(path, clock, window=window) as quota, a_quota(path, clock, window=window) as other:
+        quota.close_for_today()
+        assert not other.reserve()
+        assert other.resets_at() == until
+        clock.now = until - SECOND
+        assert not other.reserve()
+        clock.now = until
+        assert other.reserve()
+
+
+# --- who used what ---
+
+
+def test_usage_of_a_file_that_is_not_there_is_empty_and_makes_no_file(path):
+    assert usage(path, NOON) == []
+    assert not path.exists()
+
+
+def test_usage_tells_of_every_scope(path, clock):
+    with a_quota(path, clock, scope="a|1") as quota, a_quota(path, clock, scope="b|2", cap=9) as closed:
+        take_all(quota)
+        closed.close_for_today()
+    midnight_before = MIDNIGHT - DAY
+    assert usage(path, NOON) == [
+        QuotaUse("a|1", "utc_day", midnight_before, 3, 3, closed=False, resets_at=MIDNIGHT),
+        QuotaUse("b|2", "utc_day", midnight_before, 0, 9, closed=True, resets_at=MIDNIGHT),
+    ]
+
+
+def test_a_scope_names_the_server_and_hides_the_client():
+    assert scope_of("cop.example", "client-7") == "cop.example|d2a753150e076f9b"
+
+
+# --- the file ---
+
+
+def test_folder_and_file_are_private(path, clock):
+    a_quota(path, clock).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_damaged_count_stops_the_run_and_is_not_started_again(path, clock):
+    with a_quota(path, clock) as quota:
+        take_all(quota)
+    os.truncate(path, path.stat().st_size - 4096)
+    with pytest.raises(DiskError, match="damaged"):
+        a_quota(path, clock)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path, clock):
+    path.parent.mkdir()
+    path.write_bytes(b"payment_id,name\n1,x\n" * 100)
+    with pytest.raises(DiskError, match="damaged"):
+        a_quota(path, clock)
+    assert path.read_bytes() == b"payment_id,name\n1,x\n" * 100
+
+
+def test_the_database_of_another_program_is_refused(path, clock):
+    path.parent.mkdir()
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE theirs(a)")
+    db.close()
+    with pytest.raises(OutputError, match="not a count"):
+        a_quota(path, clock)
+
+
+def test_a_link_in_the_files_place_is_refused(path, clock):
+    path.parent.mkdir()
+    path.symlink_to(path.parent / "elsewhere.db")
+    with pytest.raises(OutputError, match="not a regular file"):
+        a_quota(path, clock)
+
+
+def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path, clock):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be created"):
+        a_quota(tmp_path / "file" / "folder" / "quota.db", clock)
+
+
+# --- many at once ---
+
+
+def test_threads_that_share_a_quota_take_the_cap_and_no_more(path, clock):
+    counts: list[int] = []
+    with a_quota(path, clock, cap=40) as quota:
+        threads = [threading.Thread(target=lambda: counts.append(take_all(quota))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(counts) == 40
+
+
+CHILD = """
+import os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from pipeline.quota import Quota
+
+clock = lambda: datetime(2031, 3, 1, 12, tzinfo=UTC)
+with Quota(Path(sys.argv[1]), scope=sys.argv[2], cap=50, window="utc_day", clock=clock) as quota:
+    while quota.reserve():
+        os.write(1, b"sent\\n")
+"""
+
+
+def test_six_processes_never_exceed_the_cap_whatever_kills_them(path, clock):
+    chance = random.Random(20310301)
+    for number in range(4):
+        scope = f"cop.example|{number}"
+        children = [
+            subprocess.Popen([sys.executable, "-c", CHILD, str(path), scope], stdout=subprocess.PIPE)
+            for _ in range(6)
+        ]
+        sent_count = 0
+        for victim in chance.sample(children, 3):
+            sent_count += sum(bool(victim.stdout.readline()) for _ in range(chance.randrange(8)))
+            victim.kill()
+        for child in children:
+            sent_count += len(child.stdout.readlines())
+            child.wait()
+            child.stdout.close()
+        with a_quota(path, clock, cap=50, scope=scope) as quota:
+            assert quota.used() == 50
+            assert not quota.reserve()
+        assert 50 - 3 <= sent_count <= 50, "at most one unit is lost with each process that was killed"
