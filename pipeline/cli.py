@@ -150,6 +150,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.run import Job, exit_code, folders
     from pipeline.run import run as run_job
 
+    _log_to_stderr(quiet=quiet)
     console = _console()
     codes = []
     for file, folder in folders(files, out).items():
@@ -394,6 +395,22 @@ def _say(sentence: str) -> None:
     from pipeline.reports.terminal import visible
 
     click.echo(f"precheck: {visible(sentence)}", err=True)
+
+
+def _log_to_stderr(*, quiet: bool) -> None:
+    """Log lines are events of the run: never names, accounts or secrets."""
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger("error" if quiet else "warning"),
+        # Looked up at each line: a progress bar may stand in for standard error.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
 
 
 def _console() -> "Console":

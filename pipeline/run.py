@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 from uuid import uuid4
@@ -153,10 +154,11 @@ def _planned(job: Job, source: Source, profile: Profile) -> Planned:
 
 
 class Asked(NamedTuple):
-    """The answers, and when the daily cap that stopped some of them begins anew."""
+    """The answers, and the daily caps that may have stopped some of them."""
 
     answers: pl.DataFrame
-    cap_resets_at: datetime | None
+    caps: dict[int, datetime]
+    """Cap -> when it begins anew."""
 
 
 async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
@@ -165,15 +167,17 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
     needed = {ApiName(api) for api in checks["api"].unique()}
     stopper = _Stopper(world.stop)
     answers = pl.DataFrame(schema=ANSWERS)
-    resets: list[datetime] = []
+    caps: dict[int, datetime] = {}
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(stopper.listen, group.cancel_scope)
             group.start_soon(_show, world.tally, watch)
             async with open_channels(planned.profile, needed, now=_now) as channels:
                 answers = await ask(checks, channels, ledger, world, limit=job.limit)
-                quotas = [channel.quota for channel in channels.values() if channel.quota is not None]
-                resets = [quota.resets_at() for quota in quotas]
+                for server in planned.profile.servers:
+                    channel = channels.get(server.name)
+                    if channel is not None and channel.quota is not None and server.cap is not None:
+                        caps[server.cap] = channel.quota.resets_at()
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
@@ -183,7 +187,7 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
             "run the same command again to go on",
             stopper.received,
         )
-    return Asked(answers, max(resets, default=None))
+    return Asked(answers, caps)
 
 
 class _Stopper:
@@ -255,10 +259,14 @@ def _next_step(asked: Asked) -> str:
     """How to go on with the questions that are left, and when."""
     left = _undecided(asked.answers)
     capped_count = left.filter(pl.col("code") == "DAILY_CAP").height
-    when = ""
-    if capped_count and asked.cap_resets_at is not None:
-        when = f" after {timestamp(asked.cap_resets_at)}, when {capped_count:,} of them can be asked again"
-    return f"{left.height:,} questions are left: run the same command again{when}."
+    if not capped_count:
+        return f"{left.height:,} questions are left: run the same command again."
+    cap = min(asked.caps)
+    days = ceil(capped_count / cap)
+    return (
+        f"{left.height:,} questions are left and the daily cap of {cap:,} is used up: run the same command "
+        f"again after {asked.caps[cap]:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
+    )
 
 
 def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:

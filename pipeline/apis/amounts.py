@@ -4,18 +4,32 @@ import polars as pl
 
 from pipeline.frames import MONEY
 
-AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3})?$"
-AMBIGUOUS = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
+AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
+"""More than three decimals say nothing unless they are zeros, which databases like to add."""
+AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: a thousand and more, or one and a little."""
 
-_GROUPED_ENGLISH = r"^-?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,3})?$"
-_GROUPED_EUROPEAN = r"^-?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]{1,3})?$"
-_DECORATION = "[\\s£€$'\u2019]"
+# A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
+_GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
+_GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
+_GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
+_GAP = "[\\s'\u2019]"
+_SYMBOL_FIRST = r"^(-?)\s*[£€$]\s*"
+_SYMBOL_LAST = r"\s*[£€$]$"
 
 
 def decimal_text(column: str) -> pl.Expr:
-    """An amount with a decimal point and no grouping; one that could be read in two ways is kept."""
-    bare = pl.col(column).str.replace_all(_DECORATION, "")
+    """An amount with a decimal point and no grouping; one that could be read in two ways is kept.
+
+    Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
+    nor `12 34` becomes an amount that nobody wrote.
+    """
+    written = pl.col(column).str.strip_prefix("'").str.strip_chars()
+    bare = (
+        pl.when(written.str.contains(_SYMBOL_FIRST))
+        .then(written.str.replace(_SYMBOL_FIRST, "$1"))
+        .otherwise(written.str.replace(_SYMBOL_LAST, ""))
+    )
     return (
         pl.when(bare.str.contains(AMBIGUOUS))
         .then(bare)
@@ -23,6 +37,8 @@ def decimal_text(column: str) -> pl.Expr:
         .then(bare.str.replace_all(",", "", literal=True))
         .when(bare.str.contains(_GROUPED_EUROPEAN))
         .then(bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
+        .when(bare.str.contains(_GROUPED_BY_GAPS))
+        .then(bare.str.replace_all(_GAP, "").str.replace(",", ".", literal=True))
         .otherwise(bare.str.replace(",", ".", literal=True))
     )
 

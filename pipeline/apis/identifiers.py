@@ -17,6 +17,8 @@ SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$"
 """What a spreadsheet makes of a long number: the digits are gone for good."""
 
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
+_NEVER_ISSUED = ["00", "01", "99"]
+"""Check digits come out as 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
 _LETTERS = list(ascii_uppercase)
 _LETTER_VALUES = [str(10 + position) for position in range(26)]
 _CHUNK_DIGITS = 15  # the largest chunk for which remainder * 10**chunk still fits 64 bits
@@ -80,7 +82,7 @@ def iban_faults(ibans: pl.Series) -> pl.DataFrame:
         .then(pl.lit("LENGTH"))
         .when(~iban.str.contains(f"^(?:{structure})$"))
         .then(pl.lit("STRUCTURE"))
-        .when((remainder_97(rearranged) == 1).fill_null(value=False))
+        .when(_check_digits_fit(rearranged, iban.str.slice(2, 2)))
         .then(pl.lit(None, dtype=pl.String))
         .otherwise(pl.lit("CHECKSUM"))
     )
@@ -90,7 +92,12 @@ def iban_faults(ibans: pl.Series) -> pl.DataFrame:
 def lei_is_valid(column: str) -> pl.Expr:
     """Whether a compact LEI has its form and its check digits."""
     lei = pl.col(column)
-    return lei.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$") & (remainder_97(lei) == 1).fill_null(value=False)
+    return lei.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$") & _check_digits_fit(lei, lei.str.slice(18))
+
+
+def _check_digits_fit(text: pl.Expr, check_digits: pl.Expr) -> pl.Expr:
+    fit = (remainder_97(text) == 1) & ~check_digits.is_in(_NEVER_ISSUED)
+    return fit.fill_null(value=False)
 
 
 @cache

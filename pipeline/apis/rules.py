@@ -30,7 +30,8 @@ HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organi
 
 _TO_COP = pl.col("to") == ApiName.COP
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
-_INVISIBLE = r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+_INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
+"""What is drawn as nothing, turns the direction of reading, or breaks a line in some programs only."""
 _FORMULA = r"^[=+\-@＝＋－＠]"  # noqa: RUF001 (the full-width forms are the point)
 _REPLACEMENT = "\ufffd"
 
@@ -92,6 +93,8 @@ _DEFECT_RULES = [
         "the row has fewer cells than the header; fill in the missing delimiters",
     ),
 ]
+DEFECTS = tuple(rule.code for rule in _DEFECT_RULES)
+"""What a reader can find wrong with a row as a whole."""
 _ACCOUNT_RULES = [
     Rule(
         "account_number",

@@ -70,7 +70,7 @@ def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict
 def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
     """The section of an API that takes a token."""
     return {
-        "server": role.value,
+        "server": Environment.SANDBOX.value,  # whatever role it plays, its answers are simulated
         "base_url": f"{url}/{role.value}",
         "token_url": f"{url}{TOKEN_PATH}",
         "client_id": CLIENT_IDS[role],
@@ -85,7 +85,7 @@ def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
     """The section of the API that takes a client certificate."""
     return {
         "api": "standard",
-        "server": role.value,
+        "server": Environment.SANDBOX.value,  # whatever role it plays, its answers are simulated
         "base_url": f"{url}/{role.value}",
         "client_certificate": files.client.name,
         "client_key": files.client_key.name,

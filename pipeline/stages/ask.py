@@ -16,6 +16,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 import polars as pl
+import structlog
 
 from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
 from pipeline.errors import PrecheckError, ProtocolError, first_of
@@ -27,6 +28,8 @@ from pipeline.transport.pace import Pace
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName
 from schemas.wire import Request, Response, timestamp
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 MISDIRECTED_MAX = 3
 """Replies to somebody else's request that a run tolerates; the server mixes up its clients."""
@@ -221,7 +224,13 @@ class _Asking:
         for check in todo:
             if self._world.stop.is_set():
                 return
-            answer = await self._answer(check)
+            try:
+                answer = await self._answer(check)
+            except PrecheckError as error:
+                # Every row would meet the same end; what is in flight elsewhere may still land.
+                self._run.ended_by = self._run.ended_by or error
+                self._world.stop.set()
+                return
             if answer is not None:
                 self._run.answers.append(answer)
                 self._run.world.tally.done_count += 1
@@ -234,12 +243,9 @@ class _Asking:
             self._run.world.tally.answered_before[self._api.name] += 1
             return known._replace(check=check.check)
         if self._closed_as is None and not self._run.take():
-            return self._defer(check, question, "LIMIT")
+            sent_count = self._run.attempts.get(question, 0)
+            return _without_answer(check, AnswerState.DEFERRED, "LIMIT", sent_count)
         return await self._exchange(check, question)
-
-    def _defer(self, check: Check, question: bytes, code: str) -> Answer:
-        sent_count = self._run.attempts.get(question, 0)
-        return Answer(check.check, AnswerState.DEFERRED, code, None, None, None, sent_count)
 
     async def _exchange(self, check: Check, question: bytes) -> Answer | None:
         """Send a question, and again where that may help, until there is an answer or will be none."""
@@ -268,18 +274,19 @@ class _Asking:
                     return answer
                 await ledger.fail(question, attempt=sent_count, code=verdict.code, time=self._time())
             useless = verdict
+            await self._heed(reply)
             if isinstance(useless.decision, retry.RenewToken):
                 assert token is not None
                 await self._channel.sender.renew(token)
                 renewed = True
-            elif not await self._carry_out(useless.decision, reply):
+            elif not await self._carry_out(useless.decision):
                 break
         if self._world.stop.is_set():
             return None
-        if useless is None:
-            assert self._closed_as is not None
-            return self._defer(check, question, self._closed_as)
-        return Answer(check.check, AnswerState.UNANSWERED, useless.code, None, None, None, sent_count)
+        if self._closed_as is not None:
+            return _without_answer(check, AnswerState.DEFERRED, self._closed_as, sent_count)
+        assert useless is not None
+        return _without_answer(check, AnswerState.UNANSWERED, useless.code, sent_count)
 
     async def _may_send(self) -> bool:
         """Reserve one request of the daily cap, where there is one."""
@@ -287,7 +294,7 @@ class _Asking:
         if quota is not None and self._closed_as is None:
             async with self._reserving:
                 if not await anyio.to_thread.run_sync(quota.reserve):
-                    self._closed_as = "DAILY_CAP"
+                    self._close("DAILY_CAP")
         return self._closed_as is None and not self._world.stop.is_set()
 
     async def _slot(self) -> bool:
@@ -345,6 +352,7 @@ class _Asking:
         try:
             reading = self._api.read(response, check, request_id)
         except ContractBreachError as breach:
+            log.warning("contract breach", api=self._api.name.value, request_id=request_id, rule=str(breach))
             self._breaches_in_a_row += 1
             if isinstance(breach, MisdirectedError):
                 self._misdirected_count += 1
@@ -366,30 +374,38 @@ class _Asking:
             )
         return retry.Retry(0.0) if attempt.number == 1 else retry.GiveUp()
 
-    async def _carry_out(self, decision: retry.Decision, reply: Response | retry.NetworkFailure) -> bool:
+    async def _carry_out(self, decision: retry.Decision) -> bool:
         """Do what a decision says; True where the question is to be sent again."""
         match decision:
             case retry.Stop(error):
-                # Every row would meet the same end; what is in flight may still land.
-                self._run.ended_by = self._run.ended_by or error
-                self._world.stop.set()
-                return False
+                raise error
             case retry.Retry(wait_s):
-                self._heed(reply)
                 await self._sleep(wait_s if self._closed_as is None else 0)
                 return True
             case _:
                 return False
 
-    def _heed(self, reply: Response | retry.NetworkFailure) -> None:
+    async def _heed(self, reply: Response | retry.NetworkFailure) -> None:
         """Keep silent for as long as the server asks; longer than a while is for a later run."""
         if isinstance(reply, retry.NetworkFailure):
             return
+        quota = self._channel.quota
         pause_s = retry.pause_s(reply.headers, now=self._world.now())
-        if pause_s > PAUSE_MAX_S:
-            self._closed_as = "SERVER_PAUSE"
+        if pause_s > PAUSE_MAX_S and reply.status == 429 and quota is not None:
+            # The server counts requests of ours that our own count does not know.
+            await anyio.to_thread.run_sync(quota.close_for_today)
+            self._close("DAILY_CAP")
+        elif pause_s > PAUSE_MAX_S:
+            self._close("SERVER_PAUSE")
         elif pause_s > 0:
+            log.warning("the server asks for a pause", api=self._api.name.value, pause_s=pause_s)
             self._paused_until = self._world.now() + timedelta(seconds=pause_s)
+
+    def _close(self, code: str) -> None:
+        """Send no more in this run; what is left is deferred under this code."""
+        if self._closed_as is None:
+            log.warning("no more requests in this run", api=self._api.name.value, code=code)
+            self._closed_as = code
 
     async def _sleep(self, wait_s: float) -> None:
         """Wait, but not beyond the wish to stop."""
@@ -398,6 +414,10 @@ class _Asking:
 
     def _time(self) -> str:
         return timestamp(self._world.now())
+
+
+def _without_answer(check: Check, state: AnswerState, code: str, sent_count: int) -> Answer:
+    return Answer(check.check, state, code, None, None, None, sent_count)
 
 
 def _code_of(reply: Response | retry.NetworkFailure) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.identifiers import compact
 from pipeline.frames import OUTCOMES, PAYMENTS, WARNINGS
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 from schemas.summary import (
@@ -161,9 +162,9 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForeca
 
 def _with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
     amounts = payments.select("row", "payment_id", "amount", "currency").with_columns(
-        amount=money(decimal_text("amount")), currency=pl.col("currency").str.to_uppercase()
+        amount=money(decimal_text("amount")), currency=compact("currency")
     )
-    return outcomes.join(amounts, on="row", how="inner")
+    return outcomes.join(amounts, on="row", how="inner", maintain_order="left")
 
 
 def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:

@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.apis import agents
 from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.identifiers import bic11, compact, iban_faults
-from pipeline.apis.rules import HAS_IDENTIFICATION, RULES
+from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
@@ -56,9 +56,11 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
         which stop nothing.
     """
     assert payments.schema == PAYMENTS
+    assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
     clean = _route(_clean(payments), routes)
     rejects = _broken_rules(clean)
-    accepted = _accepted(clean.join(rejects.select("row").unique(), on="row", how="anti"), routes)
+    fit = clean.join(rejects.select("row").unique(), on="row", how="anti", maintain_order="left")
+    accepted = _accepted(fit, routes)
     assert accepted.height + rejects["row"].n_unique() == payments.height
     return Validated(accepted, rejects, _repeated_payments(accepted, payments))
 
@@ -79,13 +81,14 @@ _ACCOUNT_TYPES = {
 }
 
 
+_FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer", "reference")
+
+
 def _clean(payments: pl.DataFrame) -> pl.DataFrame:
     """Bring every field to the form that the rules and the APIs expect; keep what cannot be."""
     folded_type = pl.col("account_type").str.to_lowercase()
     clean = payments.with_columns(
-        pl.col("name", "secondary_reference", "organisation_id", "organisation_id_issuer")
-        .str.normalize("NFC")
-        .str.strip_chars(),
+        pl.col(_FREE_TEXTS).str.normalize("NFC").str.strip_chars(),
         folded_type.replace_strict(_ACCOUNT_TYPES, default=pl.col("account_type"), return_dtype=pl.String),
         pl.col("sort_code").str.replace_all(r"[\s-]", ""),
         pl.col("account_number").str.replace_all(r"\s", ""),
@@ -94,7 +97,7 @@ def _clean(payments: pl.DataFrame) -> pl.DataFrame:
             for column in ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
         ),
         decimal_text("amount").alias("amount"),
-    ).with_columns(bic11("bic"), bic11("organisation_bic"))
+    ).with_columns(bic11("bic"), bic11("organisation_bic"), pl.col(_FREE_TEXTS).replace("", None))
     return clean.join(iban_faults(clean["iban"]), on="iban", how="left", maintain_order="left")
 
 
@@ -122,11 +125,14 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
         & ~gb_iban_to_cop
         & HAS_IDENTIFICATION
         & (pl.col("name").is_null() | pl.lit(routes.ask_by == "identification")),
-        remittance=pl.when(pl.lit(routes.send_remittance)).then(pl.col("reference").str.normalize("NFC")),
+    ).with_columns(
+        remittance=pl.when(pl.lit(routes.send_remittance) & (pl.col("to") == ApiName.VOP_STANDARD)).then(
+            "reference"
+        )
     )
     if routes.vop is not ApiName.VOP_STANDARD:
         absent = pl.lit(None, dtype=pl.String)
-        return routed.with_columns(responder_bic=absent, bic_source=absent, remittance=absent)
+        return routed.with_columns(responder_bic=absent, bic_source=absent)
     return _add_responders(routed, routes.bic_table)
 
 
@@ -213,9 +219,12 @@ def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.Dat
     same = [
         "account",
         "name",
+        "secondary_reference",
         "lei",
         "organisation_bic",
         "organisation_id",
+        "organisation_id_scheme",
+        "organisation_id_issuer",
         "amount",
         "currency",
         "reference",

@@ -1,0 +1,103 @@
+"""Each API and each role of server: what a row says is what the responder said."""
+
+import pytest
+
+from pipeline.sandbox.accounts import describe_accounts
+
+OUTCOMES = {
+    "MATCHED": ("match", "pay"),
+    "MTCH": ("match", "pay"),
+    "MBAM": ("close_match", "fix_name"),
+    "CMTC": ("close_match", "fix_name"),
+    "BAMM": ("close_match", "fix_name_and_account_type"),
+    "PAMM": ("close_match", "fix_name_and_account_type"),
+    "ANNM": ("no_match", "ask_payee"),
+    "NMTC": ("no_match", "ask_payee"),
+    "BANM": ("no_match", "fix_account_type"),
+    "PANM": ("no_match", "fix_account_type"),
+    "AC01": ("not_possible", "check_account_details"),
+    "NOAP": ("not_possible", "ask_payee"),
+}
+"""DESIGN: the table of outcomes, for the codes that the sandbox server gives."""
+
+IDENTIFICATIONS = {"LEI": "lei", "BIC": "organisation_bic", "TXID": "organisation_id"}
+HEADER = (
+    "name", "account_type", "sort_code", "account_number", "iban", "bic",
+    "lei", "organisation_bic", "organisation_id", "organisation_id_scheme",
+)  # fmt: skip
+
+
+def row_of(answer):
+    if answer.api == "cop":
+        account = {"sort_code": answer.account[:6], "account_number": answer.account[6:]}
+        return {**account, "account_type": answer.account_type.value, "name": answer.asked}
+    kind, _, value = answer.asked.partition(" ")
+    if kind not in IDENTIFICATIONS:
+        return {"iban": answer.account, "name": answer.asked}
+    scheme = {"organisation_id_scheme": kind} if kind == "TXID" else {}
+    return {"iban": answer.account, IDENTIFICATIONS[kind]: value, **scheme}
+
+
+@pytest.mark.parametrize(
+    ("profile", "api", "answer_api"),
+    [
+        ("sandbox", "cop", "cop"),
+        ("sandbox", "vop_gateway", "vop_gateway"),
+        ("sandbox-standard", "vop_standard", "vop_gateway"),
+    ],
+)
+def test_every_dummy_account_gives_the_outcome_of_the_table(
+    desk, sandbox, outcomes, profile, api, answer_api
+):
+    answers = [answer for answer in describe_accounts() if answer.api == answer_api]
+    file = desk.payments(map(row_of, answers), header=HEADER)
+
+    assert desk("run", file, *sandbox.using(profile), "--quiet").status == 0
+
+    rows = outcomes(desk.folder / "payments.precheck")
+    assert len(rows) == len(answers)
+    for row, answer in zip(rows, answers, strict=True):
+        code = "MTCH" if answer.code == "MATCHED" else answer.code
+        assert (row["check_code"], row["check_outcome"], row["check_action"]) == (code, *OUTCOMES[answer.code])
+        assert row["check_matched_name"] == (answer.matched_name or "")
+        assert (row["check_api"], row["check_environment"]) == (api, "sandbox")
+        assert row["check_attempts"] == "1"
+        assert row["check_id"]
+        assert row["check_time"].endswith("Z")
+    named = {answer.code for answer in answers if answer.api == "cop"}
+    if api == "cop":
+        assert named == {"MATCHED", "MBAM", "ANNM", "AC01", "BANM", "BAMM", "PANM", "PAMM"}
+
+
+def test_correlation_ids_are_those_that_the_server_saw(desk, sandbox, outcomes, asked):
+    answers = [answer for answer in describe_accounts() if answer.api == "cop"]
+    file = desk.payments(map(row_of, answers), header=HEADER)
+    before = sandbox.call_count
+
+    desk("run", file, *sandbox.using("sandbox"), "--quiet")
+
+    seen = {call["request_id"] for call in asked(sandbox.calls(before))}
+    assert {row["check_id"] for row in outcomes(desk.folder / "payments.precheck")} == seen
+
+
+def test_production_answers_are_not_called_simulated(desk, sandbox, outcomes, network_payments):
+    file = desk.payments(network_payments(5))
+
+    finished = desk("run", file, *sandbox.using("production"))
+
+    assert finished.status == 0
+    assert "SIMULATED" not in finished.err.upper()
+    rows = outcomes(desk.folder / "payments.precheck")
+    assert {row["check_environment"] for row in rows} == {"production"}
+
+
+def test_a_gb_iban_is_checked_by_the_account_in_it(desk, sandbox, outcomes):
+    file = desk.payments([{"name": "Rookwater & Sons Ltd", "account_type": "Business", "iban": GB_IBAN}])
+
+    desk("run", file, *sandbox.using("sandbox"), "--quiet")
+
+    [row] = outcomes(desk.folder / "payments.precheck")
+    assert (row["check_api"], row["check_outcome"], row["iban"]) == ("cop", "match", GB_IBAN)
+
+
+GB_IBAN = "GB10THRN30120000700700"
