@@ -306,6 +306,36 @@ def schema(*, name: str | None) -> None:
     metavar="N",
     help="Answer 429 beyond N requests a second.",
 )
+@click.option(
+    "--daily-cap",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Requests a day that the test role allows.",
+)
+@click.option(
+    "--cop-wait",
+    "cop_responder_wait_s",
+    type=click.FloatRange(min=0),
+    default=7.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a silent UK bank is awaited before the answer is 504.",
+)
+@click.option(
+    "--vop-wait",
+    "vop_responder_wait_s",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The same for a bank behind an IBAN.",
+)
+@click.option(
+    "--client-certificate-required",
+    is_flag=True,
+    help="Refuse clients without a certificate in the TLS handshake, for every API.",
+)
 @click.option("--call-log", type=FILE, help="Append one JSON line per request.")
 @click.option("--while-stdin-is-open", is_flag=True, hidden=True)
 @click.option(
@@ -327,6 +357,10 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     responder_faults: bool,
     token_life_s: int,
     rate_per_s_max: int | None,
+    daily_cap: int,
+    cop_responder_wait_s: float,
+    vop_responder_wait_s: float,
+    client_certificate_required: bool,
     call_log: Path | None,
     while_stdin_is_open: bool,
     write_payments: Path | None,
@@ -366,6 +400,10 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         responder_faults=responder_faults,
         token_life_s=token_life_s,
         rate_per_s_max=rate_per_s_max,
+        daily_cap=daily_cap,
+        cop_responder_wait_s=cop_responder_wait_s,
+        vop_responder_wait_s=vop_responder_wait_s,
+        client_certificate_required=client_certificate_required,
         call_log=call_log,
     )
     if while_stdin_is_open:

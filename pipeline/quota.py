@@ -257,7 +257,7 @@ def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) 
     now_ms = max(_ms(now), latest_ms)
     taken = db.execute(
         "SELECT time_ms FROM reservation WHERE scope = ? AND time_ms > ? ORDER BY time_ms",
-        (scope, _window_start_ms(window, now_ms)),
+        (scope, _window_start_ms(window, now_ms) - _EDGE_MS),
     )
     return _Count(window, now_ms, closed_until_ms, [time_ms for [time_ms] in taken])
 

@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,22 +40,32 @@ TEST_SERVER_DAILY_CAP = 50
 """The soft limit of the CoP test server (API reference, "Limits")."""
 
 
+_NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
+
+
 def _below_folder(path: Path, info: ValidationInfo) -> Path:
     """A relative path in the file is relative to the file."""
     return Path((info.context or {}).get("folder", ".")) / path.expanduser()
 
 
 def _https(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        is_reachable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # Its own message would quote the address, and a password that should not be in it.
+        raise ValueError("is not an address; write https://HOST or https://HOST:PORT") from None
     if parts.scheme != "https":
         raise ValueError("must start with https://")
-    if not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise ValueError("must be a plain address: no user name, no '?', no '#'")
+    if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
+        raise ValueError("must be a plain address: no user name, no password, no '?', no '#', no space")
     return url.rstrip("/")
 
 
 FilePath = Annotated[Path, AfterValidator(_below_folder)]
 HttpsUrl = Annotated[str, AfterValidator(_https)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""Of an environment variable; a secret that was put in its place by mistake seldom looks like one."""
 Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
@@ -92,7 +103,7 @@ class Oauth(Server):
     token_url: HttpsUrl
     token_method: Literal["GET", "POST"] = "GET"  # noqa: S105 (a method, not a secret)
     client_id: Words
-    client_secret_env: Words | None = None
+    client_secret_env: VariableName | None = None
     client_secret_file: FilePath | None = None
     scope: Words
 
@@ -144,7 +155,7 @@ class VopStandard(Server):
     api: Literal["standard"]
     client_certificate: FilePath
     client_key: FilePath
-    client_key_password_env: Words | None = None
+    client_key_password_env: VariableName | None = None
     client_key_password_file: FilePath | None = None
     requesting_bic: Bic11
     bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], Bic11] = {}
@@ -288,6 +299,8 @@ def _sentence(mistake: Mapping[str, Any]) -> str:
         near = difflib.get_close_matches(str(mistake["loc"][-1]), _KEYS, n=1)
         hint = f"; did you mean {near[0]}?" if near else "; remove it"
         return f"{where}: unknown key{hint}"
+    if mistake["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        return f'{where}: api must be "gateway" or "standard"'
     return f"{where}: {mistake['msg'].removeprefix('Value error, ')}"
 
 
@@ -300,7 +313,7 @@ def _secret(variable: str | None, path: Path | None) -> SecretStr:
     assert path is not None
     try:
         mode = path.stat().st_mode
-        value = path.read_text("utf-8").rstrip("\r\n")
+        value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
         raise ConfigurationError(f"{path}: the secret cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

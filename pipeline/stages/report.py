@@ -194,7 +194,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             pl.col("check_reason").sort_by(pl.col("check_reason").str.len_bytes(), "row").first(),
             pl.len().alias("row_count"),
         )
-        .sort("row_count", "check_code", descending=[True, False])
+        .sort("row_count", "check_code", "check_outcome", descending=[True, False, False])
     )
     return [
         CodeCount(

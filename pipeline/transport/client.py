@@ -2,8 +2,8 @@
 
 httpx gives the values and the seam; aiohttp's connection pool, behind `httpx_aiohttp`, does the work,
 because httpx's own costs ten times the CPU at 64 connections. A transport is called directly: no
-redirect is followed, no cookie kept, no proxy or netrc read, and nothing is sent twice, because
-only the caller knows what a second request costs.
+redirect is followed, no cookie kept, no proxy or netrc read, and no POST is sent twice, because only
+the caller knows what a second one costs.
 """
 
 import asyncio
@@ -148,7 +148,8 @@ class TokenEndpoint:
     """Calls the token endpoint of an identity provider: the `fetch` of `Tokens`.
 
     Source: API reference, "Authentication": a GET with a form in its body. Some servers in between drop
-    the body of a GET; for them the method can be POST.
+    the body of a GET; for them the method can be POST. A GET whose connection ends without an answer is
+    sent a second time by aiohttp.
     """
 
     def __init__(self, url: str, *, context: ssl.SSLContext, method: Literal["GET", "POST"] = "GET") -> None:

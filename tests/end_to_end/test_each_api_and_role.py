@@ -20,6 +20,11 @@ OUTCOMES = {
 }
 """DESIGN: the table of outcomes, for the codes that the sandbox server gives."""
 
+GB_IBAN, FR_IBAN, DE_IBAN = (
+    "GB10THRN30120000700700",
+    "FR7630003012340000482100733",
+    "DE35370400440084210077",
+)
 IDENTIFICATIONS = {"LEI": "lei", "BIC": "organisation_bic", "TXID": "organisation_id"}
 HEADER = (
     "name", "account_type", "sort_code", "account_number", "iban", "bic",
@@ -80,15 +85,39 @@ def test_correlation_ids_are_those_that_the_server_saw(desk, sandbox, outcomes, 
     assert {row["check_id"] for row in outcomes(desk.folder / "payments.precheck")} == seen
 
 
-def test_production_answers_are_not_called_simulated(desk, sandbox, outcomes, network_payments):
-    file = desk.payments(network_payments(5))
+@pytest.mark.parametrize("profile", ["sandbox", "sandbox-standard", "production", "production-standard"])
+def test_whatever_role_a_sandbox_plays_its_answers_are_called_simulated(desk, sandbox, outcomes, profile):
+    file = desk.payments([{"name": "Solène Montferrand", "iban": FR_IBAN}])
 
-    finished = desk("run", file, *sandbox.using("production"))
+    finished = desk("run", file, *sandbox.using(profile))
+
+    assert finished.status == 0
+    assert "SIMULATED" in finished.err
+    assert [row["check_environment"] for row in outcomes(desk.folder / "payments.precheck")] == ["sandbox"]
+
+
+def test_answers_of_a_production_server_are_not_called_simulated(desk, sandbox, outcomes, network_payments):
+    file = desk.payments(network_payments(3))
+    section = sandbox.section("production", "cop", server="production")
+    config = desk.configuration(real={"cop": section})
+
+    finished = desk("run", file, "--config", config, "--profile", "real")
 
     assert finished.status == 0
     assert "SIMULATED" not in finished.err.upper()
     rows = outcomes(desk.folder / "payments.precheck")
     assert {row["check_environment"] for row in rows} == {"production"}
+
+
+@pytest.mark.parametrize(("profile", "api"), [("production", "vop_gateway"), ("production-standard", "vop_standard")])
+def test_the_network_answers_for_accounts_it_was_never_told_of(desk, sandbox, outcomes, profile, api):
+    file = desk.payments([{"name": "Nobody Known", "iban": iban} for iban in (FR_IBAN, DE_IBAN)])
+
+    assert desk("run", file, *sandbox.using(profile), "--quiet").status == 0
+
+    rows = outcomes(desk.folder / "payments.precheck")
+    assert {row["check_api"] for row in rows} == {api}
+    assert {row["check_code"] for row in rows} <= {"MTCH", "CMTC", "NMTC", "NOAP"}
 
 
 def test_a_gb_iban_is_checked_by_the_account_in_it(desk, sandbox, outcomes):
@@ -98,6 +127,3 @@ def test_a_gb_iban_is_checked_by_the_account_in_it(desk, sandbox, outcomes):
 
     [row] = outcomes(desk.folder / "payments.precheck")
     assert (row["check_api"], row["check_outcome"], row["iban"]) == ("cop", "match", GB_IBAN)
-
-
-GB_IBAN = "GB10THRN30120000700700"

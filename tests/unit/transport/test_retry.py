@@ -1,3 +1,4 @@
+import time
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -136,6 +137,15 @@ def test_no_request_leaves_inside_the_pause_that_the_server_asks_for(status):
 )
 def test_both_forms_of_retry_after_are_read_and_nothing_else(value, pause):
     assert pause_s({"retry-after": value}, now=NOW) == pause
+
+
+def test_a_date_without_a_zone_is_universal_time_wherever_this_machine_stands(monkeypatch):
+    with monkeypatch.context() as environment:
+        environment.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        pause = pause_s({"retry-after": "Tue, 01 Jan 2030 00:02:00 -0000"}, now=NOW)
+    time.tzset()
+    assert pause == 120
 
 
 def test_without_retry_after_there_is_no_pause():

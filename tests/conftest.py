@@ -1,0 +1,71 @@
+"""Builders: what a test does not say, they fill in."""
+
+import polars as pl
+import pytest
+
+from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, Answer, AnswerState, Check
+from schemas.outcomes import ApiName
+
+
+@pytest.fixture(scope="session")
+def payments_of():
+    """Rows of fields -> a `Payments` frame, numbered from 1."""
+
+    def build(*rows):
+        absent = dict.fromkeys(PAYMENTS)
+        numbered = [{**absent, **row, "row": number} for number, row in enumerate(rows, start=1)]
+        return pl.DataFrame(numbered, schema=PAYMENTS)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def check_of():
+    """What a question says -> a `Check`; a UK account asked about by name unless it says otherwise."""
+
+    def build(**said):
+        absent = dict.fromkeys(Check._fields)
+        usual = {"check": 1, "api": ApiName.COP, "account": "11223312345678", "name": "Ada Quillon"}
+        if "api" not in said:
+            usual["account_type"] = "Personal"
+        return Check(**{**absent, **usual, **said})
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def checks_of():
+    """`Check` values -> a `Checks` frame."""
+    return lambda *checks: pl.DataFrame(checks, schema=CHECKS, orient="row")
+
+
+@pytest.fixture(scope="session")
+def answers_of():
+    """What came back, as keyword arguments of `Answer` -> an `Answers` frame."""
+
+    def build(*answers):
+        usual = {"state": AnswerState.ANSWERED, "code": "MTCH", "matched_name": None}
+        usual |= {"request_id": "00000000-0000-4000-8000-000000000001", "time": "2030-01-02T03:04:05.678Z"}
+        rows = [
+            Answer(**{"check": number, "attempts": 1, **usual, **answer})
+            for number, answer in enumerate(answers, start=1)
+        ]
+        return pl.DataFrame(rows, schema=ANSWERS, orient="row")
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def outcomes_of():
+    """What was decided, as columns without `check_` -> an `Outcomes` frame, one row per payment."""
+
+    def build(*outcomes):
+        usual = {"outcome": "match", "code": "MTCH", "reason": "The name belongs to the account."}
+        usual |= {"action": "pay", "api": "cop", "environment": "sandbox", "attempts": 1}
+        rows = [
+            {"row": number, **{f"check_{column}": value for column, value in {**usual, **outcome}.items()}}
+            for number, outcome in enumerate(outcomes, start=1)
+        ]
+        return pl.DataFrame(rows, schema=OUTCOMES)
+
+    return build
