@@ -125,6 +125,7 @@ async def open_channels(
                 context=context_of(server),
                 in_flight_max=server.in_flight_max,
                 tokens=tokens_of(server) if isinstance(server, Oauth) else None,
+                rate_per_s=server.rate_per_s,
             )
             quota = quota_of(server, now=now)
             api = api_of(server)

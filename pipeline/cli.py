@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -28,11 +28,17 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
+        signal.signal(signal.SIGTERM, _interrupt)
         try:
             return super().invoke(ctx)
         except PrecheckError as error:
             _say(str(error))
             sys.exit(error.exit_code)
+        except KeyboardInterrupt as interrupt:
+            [number] = interrupt.args or [signal.SIGINT]
+            name = signal.Signals(number).name
+            _say(f"stopped by {name}; what was answered is kept: run the same command again to go on")
+            sys.exit(128 + number)
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell.
             with suppress(OSError):
@@ -241,6 +247,7 @@ def doctor(*, profile: str | None, config: Path | None) -> None:
     from pipeline.doctor import diagnose
     from pipeline.reports.listings import print_findings
 
+    _log_to_stderr(quiet=True)
     findings = diagnose(profile, config)
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], _console())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
@@ -407,6 +414,8 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         call_log=call_log,
     )
     if while_stdin_is_open:
+        # Whoever started this process says what there is to be said.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     serve(settings, announce=announce)
 
@@ -415,6 +424,11 @@ def _end_with_stdin() -> None:
     """End with the process that started this one: it alone holds the other end of standard input."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    """End a command on SIGTERM as on Ctrl-C, wherever it is; while questions are asked, `run` listens."""
+    raise KeyboardInterrupt(number)
 
 
 def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -198,12 +198,18 @@ class _Stopper:
         self._stop = stop
 
     async def listen(self, scope: anyio.CancelScope) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for number in signals:
-                if self.received is not None:
-                    scope.cancel()
-                self.received = number
-                self._stop.set()
+        on_term = signal.getsignal(signal.SIGTERM)
+        try:
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                async for number in signals:
+                    if self.received is not None:
+                        scope.cancel()
+                        continue
+                    self.received = number
+                    self._stop.set()
+        finally:
+            # The receiver leaves the system's default behind, which ends a process without a word.
+            signal.signal(signal.SIGTERM, on_term)
 
 
 async def _show(tally: Tally, watch: Watch) -> None:
@@ -224,6 +230,8 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
             return None
     except (OSError, ValueError):
         return None
+    if summary.input.columns != _read_as(source):
+        return None  # --map was another one, and so were the questions
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
         for call in summary.calls
@@ -232,7 +240,6 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
 
 
 def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_step: str) -> Header:
-    columns = {reading.header: reading.field for reading in source.columns if reading.field is not None}
     return Header(
         tool_version=VERSION,
         profile=chosen.name,
@@ -245,10 +252,14 @@ def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_st
             byte_count=source.byte_count,
             row_count=source.payments.height,
             format=source.format,
-            columns=columns,
+            columns=_read_as(source),
         ),
         next_step=next_step,
     )
+
+
+def _read_as(source: Source) -> dict[str, str]:
+    return {reading.header: reading.field for reading in source.columns if reading.field is not None}
 
 
 def _undecided(answers: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """ask: Checks -> Answers. Every question at most once, under every limit, whatever dies.
 
-For each attempt, in this order: a unit of the daily cap is reserved, the intent is made durable, a
-slot of the pace is awaited, the request leaves, and what came back is made durable before it counts.
+For each attempt, in this order: a slot of the pace is awaited, a unit of the daily cap is reserved, the
+intent is made durable, the request leaves, and what came back is made durable before it counts.
 So after a crash the requests that may have been sent are known, and they are at most as many as may
 be in flight.
 """
@@ -255,13 +255,11 @@ class _Asking:
         renewed = False
         for number in range(1, self._channel.attempts_max + 1):
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
-            if not await self._may_send():
+            if not (await self._slot() and await self._may_send()):
                 break
             sent_count += 1
             request_id = self._world.new_id()
             await ledger.intend(question, attempt=sent_count, request_id=request_id, time=self._time())
-            if not await self._slot():
-                break
             token = await self._channel.sender.token()
             renewable = token is not None and not renewed
             attempt = retry.Attempt(number, renewable, self._channel.attempts_max)
@@ -288,23 +286,24 @@ class _Asking:
         assert useless is not None
         return _without_answer(check, AnswerState.UNANSWERED, useless.code, sent_count)
 
-    async def _may_send(self) -> bool:
-        """Reserve one request of the daily cap, where there is one."""
-        quota = self._channel.quota
-        if quota is not None and self._closed_as is None:
-            async with self._reserving:
-                if not await anyio.to_thread.run_sync(quota.reserve):
-                    self._close("DAILY_CAP")
-        return self._closed_as is None and not self._world.stop.is_set()
-
     async def _slot(self) -> bool:
-        """Wait until a request may leave; False where the run was stopped meanwhile."""
-        while True:
+        """Wait until a request may leave; False where none may in this run."""
+        while self._closed_as is None and not self._world.stop.is_set():
             if self._paused_until is not None:
                 await self._sleep((self._paused_until - self._world.now()).total_seconds())
             await self._channel.pace.slot()
             if self._paused_until is None or self._paused_until <= self._world.now():
-                return not self._world.stop.is_set()
+                break
+        return self._closed_as is None and not self._world.stop.is_set()
+
+    async def _may_send(self) -> bool:
+        """Reserve one request of the daily cap, where there is one: last of all, and never given back."""
+        quota = self._channel.quota
+        if quota is not None:
+            async with self._reserving:
+                if self._closed_as is None and not await anyio.to_thread.run_sync(quota.reserve):
+                    self._close("DAILY_CAP")
+        return self._closed_as is None
 
     @contextmanager
     def _in_flight(self) -> Iterator[None]:

@@ -137,14 +137,14 @@ class Sandbox:
 
     def wait_for_calls(self, count, since):
         """Return once the server has been asked so many more questions."""
-        wait_until(lambda: len(questions(self.calls(since))) >= count)
+        hold_until(lambda: len(questions(self.calls(since))) >= count)
 
 
 def questions(calls):
     return [call for call in calls if call["api"] != "token"]
 
 
-def wait_until(holds):
+def hold_until(holds):
     """Look at another process's files until they say so: there is no event to wait for."""
     deadline = time.monotonic() + COMMAND_MAX_S
     while not holds():
@@ -178,8 +178,7 @@ def impostor(certificate: Path, handler: Handler) -> Iterator[str]:
     """A server that hands out a token and answers whatever `handler` says; its address."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    is_ready, addresses = threading.Event(), []
-    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    is_ready, inside = threading.Event(), []
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/token":
@@ -190,20 +189,21 @@ def impostor(certificate: Path, handler: Handler) -> Iterator[str]:
         runner = web.ServerRunner(web.Server(answer), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        addresses.append(runner.addresses[0][1])
+        stop = asyncio.Event()
+        inside.extend((runner.addresses[0][1], asyncio.get_running_loop(), stop))
         is_ready.set()
         await stop.wait()
         await runner.cleanup()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
+    assert is_ready.wait(COMMAND_MAX_S)
+    port, loop, stop = inside
     try:
-        assert is_ready.wait(COMMAND_MAX_S)
-        yield f"https://127.0.0.1:{addresses[0]}"
+        yield f"https://127.0.0.1:{port}"
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
-        loop.close()
 
 
 def read_outcomes(folder: Path, delimiter=","):
@@ -247,6 +247,11 @@ def misbehaving(sandbox):
 def outcomes():
     """Read an outcome file as dicts; `outcomes.stable` leaves out what two runs may differ in."""
     return read_outcomes
+
+
+@pytest.fixture(scope="session")
+def wait_until():
+    return hold_until
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -45,10 +46,8 @@ def a_quota(path: Path, clock: Clock, *, cap: int = 3, window="utc_day", scope: 
 
 
 def take_all(quota: Quota) -> int:
-    count = 0
-    while quota.reserve():
-        count += 1
-    return count
+    """Reserve until refused; a quota that never refuses fails here rather than hangs."""
+    return next(count for count in range(1000) if not quota.reserve())
 
 
 WINDOWS = pytest.mark.parametrize("window", ["utc_day", "rolling_24h"])
@@ -181,6 +180,17 @@ def test_a_clock_that_goes_back_grants_nothing_more(path, clock, window, back):
         assert not quota.reserve()
 
 
+@WINDOWS
+def test_what_is_taken_while_the_clock_is_behind_counts_when_it_is_right_again(path, clock, window):
+    with a_quota(path, clock, window=window) as quota:
+        clock.now = MIDNIGHT
+        quota.reserve()
+        clock.now = MIDNIGHT - timedelta(hours=6)
+        take_all(quota)
+        clock.now = MIDNIGHT + timedelta(hours=20)
+        assert not quota.reserve()
+
+
 def test_a_day_that_a_fast_clock_opened_is_not_opened_again(path, clock):
     with a_quota(path, clock) as quota:
         take_all(quota)
@@ -205,6 +215,14 @@ def test_when_the_server_says_the_cap_is_reached_there_is_no_more_for_anyone(pat
         assert not other.reserve()
         clock.now = until
         assert other.reserve()
+
+
+def test_a_window_that_is_changed_does_not_shorten_the_servers_word(path, clock):
+    with a_quota(path, clock, window="rolling_24h") as quota:
+        quota.close_for_today()
+    with a_quota(path, clock, window="utc_day") as quota:
+        quota.close_for_today()
+        assert quota.resets_at() == NOON + DAY
 
 
 # --- who used what ---
@@ -320,6 +338,7 @@ def test_six_processes_never_exceed_the_cap_whatever_kills_them(path, clock):
             sent_count += len(child.stdout.readlines())
             child.wait()
             child.stdout.close()
+            assert child.returncode in {0, -signal.SIGKILL}
         with a_quota(path, clock, cap=50, scope=scope) as quota:
             assert quota.used() == 50
             assert not quota.reserve()

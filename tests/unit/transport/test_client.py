@@ -193,12 +193,14 @@ def test_connections_are_kept_for_the_next_request(loopback):
 def test_there_are_never_more_connections_than_requests_allowed_in_flight(loopback):
     ports = set()
 
-    async def handler(request):
-        ports.add(request.transport.get_extra_info("peername")[1])
-        await asyncio.sleep(0.01)
-        return web.Response(text="{}")
-
     async def main():
+        three_at_once = asyncio.Barrier(3)
+
+        async def handler(request):
+            ports.add(request.transport.get_extra_info("peername")[1])
+            await three_at_once.wait()
+            return web.Response(text="{}")
+
         async with (
             loopback.serving(handler) as port,
             client_of(loopback, port, in_flight_max=3) as client,

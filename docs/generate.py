@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Write the generated parts of the documentation, or check that they are up to date.
+
+    python docs/generate.py            write them
+    python docs/generate.py --check    exit 1 and say which page is stale, or which link leads nowhere
+
+A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
+written by hand. What is generated comes from the code that does the work, so that it cannot differ.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import cleandoc
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from pipeline.apis import Api, Basis, cop, vop
+from pipeline.apis.rules import RULES
+from pipeline.cli import main as command
+from pipeline.settings import Cop, Profile, VopGateway, VopStandard
+from pipeline.stages import resolve
+from schemas.outcomes import OutcomeColumns
+from schemas.payments import Payment
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+HELP_WIDTH = 100
+"""Of the text of a default or a range; given, so that COLUMNS does not matter."""
+
+_PART = re.compile(
+    r"(?<=<!-- generated: )(?P<name>[a-z-]+)(?P<opened> -->\n).*?(?P<closed><!-- end -->)", re.DOTALL
+)
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} +(?P<title>.+)$", re.MULTILINE)
+
+MEANINGS: Mapping[str, str] = {
+    "default_account_type": "The account type of UK rows that do not say one.",
+    "gb_iban_to": "Who checks a GB IBAN: `cop`, by the sort code and account number in it, or `vop`.",
+    "ask_by": "What to ask by where a row with an IBAN has both a name and an identification.",
+    "cop": "The section of the CoP Gateway.",
+    "vop": "The section of the VoP Gateway or of VoP Standard.",
+    "api": "Which API this section is for.",
+    "server": "Which kind of server this is; it is written into every row. `test` carries a daily cap of 50.",
+    "base_url": "The address of the server, with any path before that of the API. https only.",
+    "ca_file": "The only certificate authorities to trust for this section, PEM.",
+    "rate_per_s": "Requests in any second, at most, from 0.1 to 5000.",
+    "in_flight_max": "Requests at the same time, at most; also the number of connections.",
+    "daily_cap": "Requests a day, at most, repeats included, of all your processes together.",
+    "cap_window": "What a day is: see [the daily cap](#the-daily-cap).",
+    "attempts_max": "Requests for one question in one run, at most.",
+    "response_margin_s": "Added to the responder's wait, 7 s CoP and 5 s VoP: how long a request may take.",
+    "token_url": "The token endpoint of the identity provider. https only.",
+    "token_method": "`GET` with a form in the body, as the API documents it, or `POST`.",
+    "client_id": "Your client at the identity provider.",
+    "client_secret_env": "The environment variable that holds the client secret.",
+    "client_secret_file": "The file that holds the client secret; mode 0600.",
+    "scope": "The scope to ask for, such as `SCOPE_ID/.default`.",
+    "client_certificate": "Your QWAC and its chain, PEM.",
+    "client_key": "Its private key, PEM; mode 0600.",
+    "client_key_password_env": "The environment variable that holds the password of the key.",
+    "client_key_password_file": "The file that holds the password of the key; mode 0600.",
+    "requesting_bic": "The BIC of your own payment service provider, eleven characters.",
+    "bic_table": "Your own directory of banks: see [which bank answers](#which-bank-answers).",
+    "send_remittance": "Whether requests carry the `reference` of the payment.",
+}
+"""What each key of the configuration means."""
+
+
+def commands() -> str:
+    """Every command with its options, defaults and ranges."""
+    return "\n".join(_describe(name, found) for name, found in documented_commands().items())
+
+
+def documented_commands() -> dict[str, click.Command]:
+    """The commands that a user is to know, by name."""
+    return {name: found for name, found in command.commands.items() if not found.hidden}
+
+
+def _describe(name: str, found: click.Command) -> str:
+    root = click.Context(
+        command,
+        info_name="precheck",
+        terminal_width=HELP_WIDTH,
+        show_default=True,
+        **command.context_settings,
+    )
+    context = click.Context(found, info_name=name, parent=root)
+    usage = " ".join(["precheck", name, *found.collect_usage_pieces(context)])
+    helps = [
+        option.get_help_record(context)
+        for option in found.get_params(context)
+        if isinstance(option, click.Option)
+    ]
+    options = [(f"`{_cell(syntax)}`", _cell(meaning)) for syntax, meaning in filter(None, helps)]
+    parts = (
+        f"## {name}",
+        f"```text\n{usage}\n```",
+        _prose(found.help or ""),
+        _table(("option", "meaning"), options),
+    )
+    return "\n\n".join(parts)
+
+
+def _prose(help_text: str) -> str:
+    """A docstring as Markdown; a paragraph that click does not wrap keeps its lines."""
+    paragraphs = re.split(r"\n{2,}", cleandoc(help_text))
+    return "\n\n".join(
+        f"```text\n{paragraph.removeprefix(chr(8)).strip(chr(10))}\n```"
+        if paragraph.startswith("\b")
+        else paragraph
+        for paragraph in paragraphs
+    )
+
+
+def columns() -> str:
+    """The columns of the outcome file."""
+    return _table(("column", "meaning"), _described(OutcomeColumns))
+
+
+def fields() -> str:
+    """The fields of a payment."""
+    return _table(("field", "meaning"), _described(Payment))
+
+
+def _described(model: type[BaseModel]) -> list[tuple[str, str]]:
+    return [(f"`{name}`", _cell(field.description or "")) for name, field in model.model_fields.items()]
+
+
+def cop_codes() -> str:
+    """What each code of Confirmation of Payee means."""
+    return _codes(cop.API, Basis.NAME)
+
+
+def vop_name_codes() -> str:
+    """What each code of Verification of Payee means for a check by name."""
+    return _codes(vop.GATEWAY, Basis.NAME)
+
+
+def vop_identification_codes() -> str:
+    """What each code of Verification of Payee means for a check by identification."""
+    return _codes(vop.GATEWAY, Basis.IDENTIFICATION)
+
+
+def _codes(api: Api, basis: Basis) -> str:
+    return _table(
+        ("check_code", "check_outcome", "check_action", "check_reason"),
+        [
+            (f"`{code!s}`", f"`{meaning.outcome}`", f"`{meaning.action}`", _cell(meaning.reason))
+            for (asked_by, code), meaning in api.meanings.items()
+            if asked_by is basis
+        ],
+    )
+
+
+def rules() -> str:
+    """The local rules, in the order in which they are reported."""
+    return _table(
+        ("field", "check_code", "what is wrong, and what to do"),
+        [(f"`{rule.field}`", f"`{rule.code}`", _cell(rule.sentence)) for rule in RULES],
+    )
+
+
+def own_codes() -> str:
+    """The codes of rows that have no answer: ours, and the server's errors."""
+    return _table(
+        ("check_outcome", "check_code", "check_reason"),
+        [
+            (f"`{state}`", f"`{code}`", _cell(reason))
+            for (state, code), reason in resolve._OWN_REASONS.items()  # noqa: SLF001 (the table itself is the source)
+        ],
+    )
+
+
+def profile_keys() -> str:
+    """The keys of a profile."""
+    return _keys(Profile)
+
+
+def gateway_keys() -> str:
+    """The keys of a section that takes a token."""
+    return _keys(Cop)
+
+
+def standard_keys() -> str:
+    """The keys of a section that takes a client certificate."""
+    return _keys(VopStandard)
+
+
+def _keys(model: type[BaseModel]) -> str:
+    missing = {
+        key for section in (Profile, Cop, VopGateway, VopStandard) for key in section.model_fields
+    } ^ set(MEANINGS)
+    if missing:
+        sys.exit(
+            f"docs/generate.py, MEANINGS: {', '.join(sorted(missing))} missing, or no key; correct the table"
+        )
+    rows = []
+    for key, field in model.model_fields.items():
+        default = "required" if field.default is PydanticUndefined else _value(field.default)
+        rows.append((f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS[key])))
+    return _table(("key", "type", "default", "meaning"), rows)
+
+
+def _kind(annotation: Any) -> str:  # noqa: ANN401 (an annotation may be anything)
+    """A type as the reader of a TOML file thinks of it."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _kind(get_args(annotation)[0])
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in get_args(annotation))
+    if origin in {Union, UnionType}:
+        return _kind(next(kind for kind in get_args(annotation) if kind is not NoneType))
+    if origin is dict or issubclass(annotation, BaseModel):
+        return "table"
+    if hasattr(annotation, "__members__"):
+        return " or ".join(f"`{member.value}`" for member in annotation)
+    return {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}[
+        annotation
+    ]
+
+
+def _value(default: object) -> str:
+    if default is None:
+        return "none"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default}`" if default != {} else "empty"
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "commands": commands,
+    "columns": columns,
+    "fields": fields,
+    "cop-codes": cop_codes,
+    "vop-name-codes": vop_name_codes,
+    "vop-identification-codes": vop_identification_codes,
+    "rules": rules,
+    "own-codes": own_codes,
+    "profile-keys": profile_keys,
+    "gateway-keys": gateway_keys,
+    "standard-keys": standard_keys,
+}
+
+
+def renewed(page: str) -> str:
+    """A page with its generated parts as they should be.
+
+    Raises:
+        KeyError: the page asks for a part that nobody generates.
+    """
+    return _PART.sub(
+        lambda found: f"{found['name']}{found['opened']}\n{PARTS[found['name']]()}\n{found['closed']}", page
+    )
+
+
+def pages() -> list[Path]:
+    """The pages that readers find, in order."""
+    return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    """A sentence for each relative link of a page that leads to no file or no heading."""
+    where = page.relative_to(ROOT)
+    for found in _LINK.finditer(_FENCED.sub("", page.read_text("utf-8"))):
+        path, _, anchor = found["target"].partition("#")
+        if ":" in path:
+            continue  # somebody else's address
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            yield f"{where}: the link {found['target']} leads to no file; correct it"
+        elif anchor and anchor not in anchors(target.read_text("utf-8")):
+            yield f"{where}: the link {found['target']} leads to no heading; correct it"
+
+
+def anchors(page: str) -> set[str]:
+    """The names by which the headings of a page can be linked to."""
+    titles = (found["title"] for found in _HEADING.finditer(_FENCED.sub("", page)))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something is stale or broken.")
+def generate(*, check: bool) -> None:
+    """Write the generated parts of the documentation, or check them and the links."""
+    findings = []
+    for page in pages():
+        text = page.read_text("utf-8")
+        if (new := renewed(text)) != text:
+            if check:
+                findings.append(f"{page.relative_to(ROOT)}: stale; run `python docs/generate.py`")
+            else:
+                page.write_text(new, "utf-8")
+                click.echo(f"{page.relative_to(ROOT)} written")
+        findings.extend(broken_links(page))
+    for finding in findings:
+        click.echo(finding, err=True)
+    sys.exit(1 if findings else 0)
+
+
+if __name__ == "__main__":
+    generate()

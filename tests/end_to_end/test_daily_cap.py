@@ -1,0 +1,139 @@
+"""The cap of 50 a day of the test server: never exceeded, by however many processes."""
+
+import re
+from collections import Counter
+
+import pytest
+
+CAP = 50
+
+
+@pytest.fixture(scope="module")
+def test_server(serve, tmp_path_factory):
+    """A sandbox whose role test has not been asked yet; each test has a cap of its own in its desk's home."""
+    with serve(tmp_path_factory.mktemp("capped") / "here") as running:
+        yield running
+
+
+@pytest.fixture
+def capped(desk, sandbox):
+    """`capped(daily_cap=5)`: the words for a profile on the production role under such a cap."""
+
+    def words(**limits):
+        section = sandbox.section("production", "cop", **limits)
+        return "--config", desk.configuration(capped={"cop": section}), "--profile", "capped"
+
+    return words
+
+
+def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
+    desk, test_server, network_payments, outcomes, asked
+):
+    file = desk.payments(network_payments(120))
+
+    first = desk("run", file, *test_server.using("test"), "--quiet")
+
+    assert first.status == 75
+    assert [call["status"] for call in asked(test_server.calls())] == [200] * CAP
+    rows = outcomes(desk.folder / "payments.precheck")
+    assert Counter(row["check_code"] == "DAILY_CAP" for row in rows) == {False: CAP, True: 70}
+    deferred = [row for row in rows if row["check_code"] == "DAILY_CAP"]
+    assert {(row["check_outcome"], row["check_action"]) for row in deferred} == {("deferred", "retry_later")}
+    [sentence] = first.sentences
+    assert "70 questions are left" in sentence
+    assert re.search(r"run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
+
+    sent_count = test_server.call_count
+    second = desk("run", file, *test_server.using("test"), "--quiet")
+
+    assert second.status == 75
+    assert len(asked(test_server.calls(sent_count))) == 0
+    assert outcomes(desk.folder / "payments.precheck") == rows
+    shown = desk("quota")
+    assert shown.status == 0
+    assert re.search(r"127\.0\.0\.1:\d+.* 50 .* 50 .*00:00 UTC", shown.err)
+
+
+def test_two_runs_at_once_never_exceed_the_cap_together(
+    desk, sandbox, capped, network_payments, outcomes, asked
+):
+    rows = network_payments(120)
+    files = [desk.payments(rows[:60], name="one.csv"), desk.payments(rows[60:], name="two.csv")]
+    words = capped(daily_cap=CAP)
+    before = sandbox.call_count
+
+    with desk.start("run", files[0], *words) as one, desk.start("run", files[1], *words) as two:
+        ends = [desk.end(one), desk.end(two)]
+
+    assert [end.status for end in ends] == [75, 75]
+    assert len(asked(sandbox.calls(before))) == CAP
+    answered = [
+        row for stem in ("one", "two") for row in outcomes(desk.folder / f"{stem}.precheck") if row["check_id"]
+    ]
+    assert len(answered) == CAP
+
+
+def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_payments, asked):
+    file = desk.payments(network_payments(80))
+    words = capped(daily_cap=40, rate_per_s=30)
+    before = sandbox.call_count
+    with desk.start("run", file, *words) as process:
+        sandbox.wait_for_calls(10, since=before)
+        process.kill()
+        desk.end(process)
+
+    assert desk("run", file, *words).status == 75
+
+    assert len(asked(sandbox.calls(before))) <= 40
+
+
+def test_order_amount_spends_scarce_calls_on_the_largest_payments(
+    desk, capped, network_payments, outcomes
+):
+    file = desk.payments(network_payments(20))
+
+    desk("run", file, *capped(daily_cap=5), "--order", "amount", "--quiet")
+
+    rows = outcomes(desk.folder / "payments.precheck")
+    answered = {row["amount"] for row in rows if row["check_outcome"] != "deferred"}
+    assert answered == {"20.00", "19.00", "18.00", "17.00", "16.00"}
+    assert [row["amount"] for row in rows] == [f"{amount}.00" for amount in range(1, 21)]
+
+
+def test_limit_leaves_the_rest_for_a_later_run_which_goes_on_from_there(
+    desk, sandbox, network_payments, outcomes, asked
+):
+    file = desk.payments(network_payments(10))
+    before = sandbox.call_count
+
+    first = desk("run", file, *sandbox.using("production"), "--limit", 4, "--quiet")
+
+    assert first.status == 75
+    assert len(first.sentences) == 1
+    codes = [row["check_code"] for row in outcomes(desk.folder / "payments.precheck")]
+    assert codes[4:] == ["LIMIT"] * 6
+    assert "LIMIT" not in codes[:4]
+    assert desk("run", file, *sandbox.using("production"), "--limit", 6, "--quiet").status == 0
+    assert set(Counter(call["question"] for call in asked(sandbox.calls(before))).values()) == {1}
+
+
+def test_limit_zero_sends_nothing(desk, sandbox, network_payments, asked):
+    file = desk.payments(network_payments(3))
+    before = sandbox.call_count
+
+    assert desk("run", file, *sandbox.using("production"), "--limit", 0).status == 75
+
+    assert not asked(sandbox.calls(before))
+
+
+def test_a_server_that_counts_more_than_we_did_is_believed(
+    desk, test_server, network_payments, outcomes, asked
+):
+    file = desk.payments(network_payments(30))
+    desk("run", file, *test_server.using("test"), "--quiet")  # in this desk's home nothing is counted yet
+
+    finished = desk("run", file, *test_server.using("test"), "--fresh", "--quiet")
+
+    assert finished.status == 75
+    rows = outcomes(desk.folder / "payments.precheck")
+    assert {row["check_outcome"] for row in rows} == {"deferred"}

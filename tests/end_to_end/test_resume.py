@@ -1,0 +1,233 @@
+"""Promise 1: an answered check is never asked again, whatever ends the run."""
+
+import asyncio
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+ROW_COUNT = 150
+STOPPED_AT = 40
+
+
+@pytest.fixture
+def slowly(desk, sandbox):
+    """The words for a profile that takes seconds, and one that asks the same at full speed."""
+    config = desk.configuration(
+        slow={"cop": sandbox.section("production", "cop", rate_per_s=60, in_flight_max=8)}
+    )
+    return "--config", config, "--profile", "slow"
+
+
+@pytest.fixture
+def file(desk, network_payments):
+    """Half of the rows ask what an earlier one asked."""
+    rows = network_payments(ROW_COUNT)
+    return desk.payments([{**row, "payment_id": f"{row['payment_id']}-{n}"} for row in rows for n in (1, 2)])
+
+
+def answered_ids(folder):
+    """The correlation ids of all answers on record; of a copy, because to open a ledger changes it."""
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    with closing(sqlite3.connect(copy / "ledger.db")) as db:
+        ids = [request_id for [request_id] in db.execute("SELECT request_id FROM answer")]
+    shutil.rmtree(copy)
+    return ids
+
+
+def test_a_second_run_sends_nothing_not_even_for_a_token(desk, sandbox, file, asked):
+    before = sandbox.call_count
+    first = desk("run", file, *sandbox.using("production"))
+    folder = desk.folder / "payments.precheck"
+    written = (folder / "outcomes.csv").read_bytes()
+    after = sandbox.call_count
+
+    second = desk("run", file, *sandbox.using("production"))
+
+    assert (first.status, second.status) == (0, 0)
+    assert len(asked(sandbox.calls(before))) == ROW_COUNT
+    assert sandbox.call_count == after
+    assert "nothing was sent" in second.err
+    assert (folder / "outcomes.csv").read_bytes() == written
+
+
+def test_fresh_asks_again(desk, sandbox, network_payments, asked):
+    file = desk.payments(network_payments(3))
+    desk("run", file, *sandbox.using("production"))
+    before = sandbox.call_count
+
+    assert desk("run", file, *sandbox.using("production"), "--fresh").status == 0
+
+    assert len(asked(sandbox.calls(before))) == 3
+
+
+def test_an_outcome_file_that_was_lost_is_written_again_without_a_call(desk, sandbox, network_payments):
+    file = desk.payments(network_payments(3))
+    desk("run", file, *sandbox.using("production"))
+    outcome_file = desk.folder / "payments.precheck" / "outcomes.csv"
+    written = outcome_file.read_bytes()
+    outcome_file.unlink()
+    before = sandbox.call_count
+
+    assert desk("run", file, *sandbox.using("production")).status == 0
+
+    assert outcome_file.read_bytes() == written
+    assert sandbox.call_count == before
+
+
+def test_headers_read_another_way_are_another_question(desk, sandbox, network_payments, asked):
+    rows = [{**row, "trading": f"Other {row['name']}"} for row in network_payments(3)]
+    file = desk.payments(rows, header=tuple(rows[0]))
+    desk("run", file, *sandbox.using("production"))
+    before = sandbox.call_count
+
+    finished = desk("run", file, *sandbox.using("production"), "--map", "name=trading")
+
+    assert finished.status == 0
+    assert len(asked(sandbox.calls(before))) == 3
+
+
+def test_killed_twice_and_run_again_no_answered_check_is_asked_again(
+    desk, sandbox, slowly, file, asked, outcomes, stable
+):
+    before = sandbox.call_count
+    folder = desk.folder / "payments.precheck"
+    known = set()
+    for kill_count in (1, 2):
+        started_at = sandbox.call_count
+        with desk.start("run", file, *slowly) as process:
+            sandbox.wait_for_calls(STOPPED_AT, since=started_at)
+            process.kill()
+            desk.end(process)
+        assert not (folder / "outcomes.csv").exists()
+        asked_again = {call["request_id"] for call in asked(sandbox.calls(started_at))} & known
+        assert not asked_again
+        known = set(answered_ids(folder))
+        assert len(known) >= STOPPED_AT * kill_count - 16
+
+    question_of = {call["request_id"]: call["question"] for call in asked(sandbox.calls(before))}
+    done = {question_of[request_id] for request_id in known}
+    resumed_at = sandbox.call_count
+    assert desk("run", file, *slowly).status == 0
+
+    resumed = [call["question"] for call in asked(sandbox.calls(resumed_at))]
+    assert not done & set(resumed)
+    assert len(done) + len(resumed) == len(done | set(resumed)) == ROW_COUNT
+    # A kill can cost the calls in flight, never more: 8 of them, twice.
+    assert len(asked(sandbox.calls(before))) <= ROW_COUNT + 16
+    assert desk("run", file, *sandbox.using("production"), "--out", "undisturbed").status == 0
+    undisturbed = stable(outcomes(desk.folder / "undisturbed"))
+    assert len(undisturbed) == 2 * ROW_COUNT
+    assert stable(outcomes(folder)) == undisturbed
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_drains_and_the_next_run_completes(
+    desk, sandbox, slowly, file, asked, number, status
+):
+    desk("run", file, *slowly, "--limit", 5, "--quiet")
+    folder = desk.folder / "payments.precheck"
+    old = (folder / "outcomes.csv").read_bytes()
+    before = sandbox.call_count
+    with desk.start("run", file, *slowly) as process:
+        sandbox.wait_for_calls(STOPPED_AT, since=before)
+        process.send_signal(number)
+        finished = desk.end(process)
+
+    assert finished.status == status
+    assert len(finished.sentences) == 1
+    assert "run the same command again" in finished.err
+    assert (folder / "outcomes.csv").read_bytes() == old
+
+    assert desk("run", file, *slowly, "--quiet").status == 0
+
+    calls = Counter(call["question"] for call in asked(sandbox.calls(before)))
+    assert set(calls.values()) == {1}, "what was in flight had its answer awaited"
+    assert len(calls) == ROW_COUNT - 5
+
+
+def test_a_second_signal_ends_the_run_at_once(desk, sandbox, misbehaving, wait_until, network_payments):
+    file = desk.payments(network_payments(5))
+    has_arrived = threading.Event()
+
+    async def never_answer(request):
+        has_arrived.set()
+        await asyncio.Event().wait()
+
+    with misbehaving(never_answer) as url:
+        section = sandbox.section("production", "cop", base_url=url, token_url=f"{url}/token")
+        config = desk.configuration(silent={"cop": section})
+        with desk.start("run", file, "--config", config, "--profile", "silent") as process:
+            wait_until(has_arrived.is_set)
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)  # what is in flight is awaited
+            process.send_signal(signal.SIGINT)
+            process.wait(3)
+            finished = desk.end(process)
+
+    assert finished.status == 143
+    assert len(finished.sentences) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_before_the_first_request_is_told_in_the_same_way(
+    desk, wait_until, network_payments, number, status
+):
+    file = desk.payments(network_payments(10))
+    temporary = desk.folder / "tmp"
+    temporary.mkdir()
+    with desk.start("run", file, TMPDIR=str(temporary)) as process:
+        wait_until(lambda: any(temporary.iterdir()))  # the embedded sandbox is about to start
+        process.send_signal(number)
+        finished = desk.end(process)
+
+    assert finished.status == status
+    assert len(finished.sentences) == 1
+    assert "run the same command again" in finished.err
+    assert not any(temporary.iterdir())
+
+
+def test_another_input_on_the_same_folder_is_refused(desk, sandbox, network_payments):
+    desk("run", desk.payments(network_payments(2)), *sandbox.using("production"))
+    before = sandbox.call_count
+
+    finished = desk("run", desk.payments(network_payments(3)), *sandbox.using("production"))
+
+    assert finished.status == 2
+    assert re.search("another input file.*--fresh", finished.err)
+    assert sandbox.call_count == before
+
+
+def test_another_profile_on_the_same_folder_is_refused(desk, sandbox, network_payments):
+    file = desk.payments(network_payments(2))
+    desk("run", file, *sandbox.using("production"))
+
+    finished = desk("run", file, *sandbox.using("sandbox"))
+
+    assert finished.status == 2
+    assert "another profile" in finished.err
+
+
+def test_a_folder_that_another_run_works_in_is_left_alone(desk, sandbox, slowly, file):
+    before = sandbox.call_count
+    with desk.start("run", file, *slowly) as process:
+        sandbox.wait_for_calls(1, since=before)
+        second = desk("run", file, *slowly)
+        process.kill()
+        desk.end(process)
+
+    assert second.status == 75
+    assert len(second.sentences) == 1
+    assert str(process.pid) in second.err
