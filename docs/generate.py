@@ -11,6 +11,7 @@ written by hand. What is generated comes from the code that does the work, so th
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from types import NoneType, UnionType
@@ -119,36 +120,14 @@ def _prose(help_text: str) -> str:
     )
 
 
-def columns() -> str:
-    """The columns of the outcome file."""
-    return _table(("column", "meaning"), _described(OutcomeColumns))
-
-
-def fields() -> str:
-    """The fields of a payment."""
-    return _table(("field", "meaning"), _described(Payment))
-
-
-def _described(model: type[BaseModel]) -> list[tuple[str, str]]:
-    return [(f"`{name}`", _cell(field.description or "")) for name, field in model.model_fields.items()]
-
-
-def cop_codes() -> str:
-    """What each code of Confirmation of Payee means."""
-    return _codes(cop.API, Basis.NAME)
-
-
-def vop_name_codes() -> str:
-    """What each code of Verification of Payee means for a check by name."""
-    return _codes(vop.GATEWAY, Basis.NAME)
-
-
-def vop_identification_codes() -> str:
-    """What each code of Verification of Payee means for a check by identification."""
-    return _codes(vop.GATEWAY, Basis.IDENTIFICATION)
+def _documents(model: type[BaseModel]) -> str:
+    """The columns of a file, as its model describes them."""
+    rows = [(f"`{name}`", _cell(field.description or "")) for name, field in model.model_fields.items()]
+    return _table(("column", "meaning"), rows)
 
 
 def _codes(api: Api, basis: Basis) -> str:
+    """What each code of an API means, for checks by name or by identification."""
     return _table(
         ("check_code", "check_outcome", "check_action", "check_reason"),
         [
@@ -178,22 +157,8 @@ def own_codes() -> str:
     )
 
 
-def profile_keys() -> str:
-    """The keys of a profile."""
-    return _keys(Profile)
-
-
-def gateway_keys() -> str:
-    """The keys of a section that takes a token."""
-    return _keys(Cop)
-
-
-def standard_keys() -> str:
-    """The keys of a section that takes a client certificate."""
-    return _keys(VopStandard)
-
-
 def _keys(model: type[BaseModel]) -> str:
+    """The keys of a section of the configuration."""
     missing = {
         key for section in (Profile, Cop, VopGateway, VopStandard) for key in section.model_fields
     } ^ set(MEANINGS)
@@ -245,16 +210,16 @@ def _cell(text: str) -> str:
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
-    "columns": columns,
-    "fields": fields,
-    "cop-codes": cop_codes,
-    "vop-name-codes": vop_name_codes,
-    "vop-identification-codes": vop_identification_codes,
+    "columns": partial(_documents, OutcomeColumns),
+    "cop-codes": partial(_codes, cop.API, Basis.NAME),
+    "vop-name-codes": partial(_codes, vop.GATEWAY, Basis.NAME),
+    "vop-identification-codes": partial(_codes, vop.GATEWAY, Basis.IDENTIFICATION),
     "rules": rules,
     "own-codes": own_codes,
-    "profile-keys": profile_keys,
-    "gateway-keys": gateway_keys,
-    "standard-keys": standard_keys,
+    "payment-fields": partial(_documents, Payment),
+    "profile-keys": partial(_keys, Profile),
+    "gateway-keys": partial(_keys, Cop),
+    "standard-keys": partial(_keys, VopStandard),
 }
 
 

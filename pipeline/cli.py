@@ -28,7 +28,7 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
-        signal.signal(signal.SIGTERM, _interrupt)
+        before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             return super().invoke(ctx)
         except PrecheckError as error:
@@ -44,6 +44,8 @@ class Group(click.Group):
             with suppress(OSError):
                 sys.stdout.close()
             sys.exit(74)
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -432,11 +434,15 @@ def _interrupt(number: int, _frame: object) -> NoReturn:
 
 
 def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    from schemas.payments import FIELDS
+
     mapping = {}
     for pair in pairs:
         name, separator, header = pair.partition("=")
         if not separator or not name.strip() or not header.strip():
             raise UsageError(f"--map {pair}: write FIELD=HEADER, such as --map name=Beneficiary")
+        if name.strip() not in FIELDS:
+            raise UsageError(f"--map {pair}: no field {name.strip()}; one of {', '.join(FIELDS)}")
         if name.strip() in mapping:
             raise UsageError(f"--map {pair}: {name.strip()} is mapped twice; name one header")
         mapping[name.strip()] = header.strip()

@@ -1,6 +1,8 @@
 """What `precheck doctor` finds: everything that can be tried without asking about a payee."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,23 +46,40 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
 
 def _try_server(server: AnyServer) -> list[Finding]:
     name = server.name.value
-    findings = []
-    try:
-        if isinstance(server, VopStandard):
-            findings.append(_try_certificate(server))
-        findings.append(Finding(f"{name} TLS", anyio.run(greet, server), 0))
-        if isinstance(server, Oauth):
-            anyio.run(tokens_of(server).current)
-            findings.append(Finding(f"{name} token", f"granted to client {server.client_id}", 0))
-    except PrecheckError as error:
-        findings.append(Finding(f"{name} server", str(error), error.exit_code))
+    if isinstance(server, VopStandard):
+        return [
+            _try(f"{name} certificate", partial(_certificate, server)),
+            _try(f"{name} TLS", partial(anyio.run, greet, server)),
+        ]
+    findings = [
+        _try(f"{name} secret", partial(_secret, server)),
+        _try(f"{name} TLS", partial(anyio.run, greet, server)),
+    ]
+    if not any(finding.exit_code for finding in findings):
+        findings.append(_try(f"{name} token", partial(_token, server)))
     return findings
 
 
-def _try_certificate(server: VopStandard) -> Finding:
-    what = f"{server.name.value} certificate"
+def _try(what: str, trial: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, trial(), 0)
+    except PrecheckError as error:
+        return Finding(what, str(error), error.exit_code)
+
+
+def _secret(server: Oauth) -> str:
+    server.client_secret()
+    return f"read from {server.client_secret_env or server.client_secret_file}"
+
+
+def _token(server: Oauth) -> str:
+    anyio.run(tokens_of(server).current)
+    return f"granted to client {server.client_id}"
+
+
+def _certificate(server: VopStandard) -> str:
     facts = inspect_certificate(server.client_certificate, now=datetime.now(UTC))
     if facts.problems:
-        return Finding(what, "; ".join(facts.problems), TlsError.exit_code)
+        raise TlsError("; ".join(facts.problems))
     valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
-    return Finding(what, "; ".join((valid, *facts.notices)), 0)
+    return "; ".join((valid, *facts.notices))

@@ -46,7 +46,7 @@ def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Conso
     """Show how headers were read: (header, field or None, how)."""
     table = table_of("header", "field", "how")
     for header, field, how in columns:
-        table.add_row(visible(header), Text(field or "-", style="bold" if field else "dim"), how)
+        table.add_row(Text(visible(header)), Text(field or "-", style="bold" if field else "dim"), how)
     console.print(table)
 
 
@@ -57,7 +57,7 @@ def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console
         return
     table = table_of("server and client", ">used", ">cap", "begins anew")
     for scope, used, cap, resets_at in uses:
-        table.add_row(visible(scope), f"{used:,}", f"{cap:,}", f"{resets_at:%Y-%m-%d %H:%M} UTC")
+        table.add_row(Text(visible(scope)), f"{used:,}", f"{cap:,}", f"{resets_at:%Y-%m-%d %H:%M} UTC")
     console.print(table)
 
 

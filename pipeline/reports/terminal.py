@@ -93,7 +93,7 @@ def _outcomes(summary: Summary) -> Table:
             continue
         amounts = "\n".join(money_text(money) for money in total.totals)
         name = Text(total.outcome.value.replace("_", " "), style=_STYLES[total.outcome])
-        table.add_row(name, f"{total.row_count:,}", amounts)
+        table.add_row(name, f"{total.row_count:,}", Text(amounts))
     return table
 
 
@@ -118,7 +118,8 @@ def _attention(summary: Summary) -> RenderableType:
     table = table_of(">row", ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
         amount = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
-        table.add_row(str(row.row), amount, _code(row.code, row.outcome), visible(row.payment_id or ""))
+        payment_id = Text(visible(row.payment_id or ""))
+        table.add_row(str(row.row), Text(amount), _code(row.code, row.outcome), payment_id)
     which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
     title = f"Look at these {summary.attention_count:,} rows before you pay (attention.csv{which}):"
     return Group(Text(title, style="bold"), table)

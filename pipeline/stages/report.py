@@ -68,7 +68,7 @@ def report(
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
     rows = _with_money(payments, outcomes)
-    assert rows.height == payments.height
+    assert rows.height == payments.height == outcomes.height
     calls = list(calls)
     attention = rows.filter(pl.col("check_outcome").is_in(list(ATTENTION)))
     asked_count = rows.filter(pl.col("check_api").is_not_null()).height

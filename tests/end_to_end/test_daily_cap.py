@@ -8,10 +8,10 @@ import pytest
 CAP = 50
 
 
-@pytest.fixture(scope="module")
-def test_server(serve, tmp_path_factory):
-    """A sandbox whose role test has not been asked yet; each test has a cap of its own in its desk's home."""
-    with serve(tmp_path_factory.mktemp("capped") / "here") as running:
+@pytest.fixture
+def server(serve, tmp_path):
+    """A sandbox whose role test has not been asked today."""
+    with serve(tmp_path / "server") as running:
         yield running
 
 
@@ -27,14 +27,14 @@ def capped(desk, sandbox):
 
 
 def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
-    desk, test_server, network_payments, outcomes, asked
+    desk, server, network_payments, outcomes, asked
 ):
     file = desk.payments(network_payments(120))
 
-    first = desk("run", file, *test_server.using("test"), "--quiet")
+    first = desk("run", file, *server.using("test"), "--quiet")
 
     assert first.status == 75
-    assert [call["status"] for call in asked(test_server.calls())] == [200] * CAP
+    assert [call["status"] for call in asked(server.calls())] == [200] * CAP
     rows = outcomes(desk.folder / "payments.precheck")
     assert Counter(row["check_code"] == "DAILY_CAP" for row in rows) == {False: CAP, True: 70}
     deferred = [row for row in rows if row["check_code"] == "DAILY_CAP"]
@@ -43,11 +43,11 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     assert "70 questions are left" in sentence
     assert re.search(r"run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
 
-    sent_count = test_server.call_count
-    second = desk("run", file, *test_server.using("test"), "--quiet")
+    sent_count = server.call_count
+    second = desk("run", file, *server.using("test"), "--quiet")
 
     assert second.status == 75
-    assert len(asked(test_server.calls(sent_count))) == 0
+    assert len(asked(server.calls(sent_count))) == 0
     assert outcomes(desk.folder / "payments.precheck") == rows
     shown = desk("quota")
     assert shown.status == 0
@@ -68,7 +68,10 @@ def test_two_runs_at_once_never_exceed_the_cap_together(
     assert [end.status for end in ends] == [75, 75]
     assert len(asked(sandbox.calls(before))) == CAP
     answered = [
-        row for stem in ("one", "two") for row in outcomes(desk.folder / f"{stem}.precheck") if row["check_id"]
+        row
+        for stem in ("one", "two")
+        for row in outcomes(desk.folder / f"{stem}.precheck")
+        if row["check_id"]
     ]
     assert len(answered) == CAP
 
@@ -87,9 +90,7 @@ def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_
     assert len(asked(sandbox.calls(before))) <= 40
 
 
-def test_order_amount_spends_scarce_calls_on_the_largest_payments(
-    desk, capped, network_payments, outcomes
-):
+def test_order_amount_spends_scarce_calls_on_the_largest_payments(desk, capped, network_payments, outcomes):
     file = desk.payments(network_payments(20))
 
     desk("run", file, *capped(daily_cap=5), "--order", "amount", "--quiet")
@@ -126,14 +127,20 @@ def test_limit_zero_sends_nothing(desk, sandbox, network_payments, asked):
     assert not asked(sandbox.calls(before))
 
 
-def test_a_server_that_counts_more_than_we_did_is_believed(
-    desk, test_server, network_payments, outcomes, asked
-):
-    file = desk.payments(network_payments(30))
-    desk("run", file, *test_server.using("test"), "--quiet")  # in this desk's home nothing is counted yet
+def test_a_server_that_counts_more_than_we_did_is_believed(desk, server, network_payments, outcomes, asked):
+    file = desk.payments(network_payments(60))
+    desk("run", file, *server.using("test"), "--quiet")
+    other_user = {"XDG_STATE_HOME": str(desk.folder / "other")}
+    words = ("run", file, *server.using("test"), "--out", "other.precheck", "--quiet")
+    sent_count = server.call_count
 
-    finished = desk("run", file, *test_server.using("test"), "--fresh", "--quiet")
+    first = desk(*words, **other_user)
 
-    assert finished.status == 75
-    rows = outcomes(desk.folder / "payments.precheck")
-    assert {row["check_outcome"] for row in rows} == {"deferred"}
+    assert first.status == 75
+    assert {call["status"] for call in asked(server.calls(sent_count))} == {429}
+    rows = outcomes(desk.folder / "other.precheck")
+    assert {(row["check_outcome"], row["check_code"]) for row in rows} == {("deferred", "DAILY_CAP")}
+
+    sent_count = server.call_count
+    assert desk(*words, **other_user).status == 75
+    assert len(asked(server.calls(sent_count))) == 0

@@ -63,7 +63,10 @@ def test_every_dummy_account_gives_the_outcome_of_the_table(
     assert len(rows) == len(answers)
     for row, answer in zip(rows, answers, strict=True):
         code = "MTCH" if answer.code == "MATCHED" else answer.code
-        assert (row["check_code"], row["check_outcome"], row["check_action"]) == (code, *OUTCOMES[answer.code])
+        assert (row["check_code"], row["check_outcome"], row["check_action"]) == (
+            code,
+            *OUTCOMES[answer.code],
+        )
         assert row["check_matched_name"] == (answer.matched_name or "")
         assert (row["check_api"], row["check_environment"]) == (api, "sandbox")
         assert row["check_attempts"] == "1"
@@ -109,7 +112,9 @@ def test_answers_of_a_production_server_are_not_called_simulated(desk, sandbox, 
     assert {row["check_environment"] for row in rows} == {"production"}
 
 
-@pytest.mark.parametrize(("profile", "api"), [("production", "vop_gateway"), ("production-standard", "vop_standard")])
+@pytest.mark.parametrize(
+    ("profile", "api"), [("production", "vop_gateway"), ("production-standard", "vop_standard")]
+)
 def test_the_network_answers_for_accounts_it_was_never_told_of(desk, sandbox, outcomes, profile, api):
     file = desk.payments([{"name": "Nobody Known", "iban": iban} for iban in (FR_IBAN, DE_IBAN)])
 

@@ -131,9 +131,7 @@ def test_killed_twice_and_run_again_no_answered_check_is_asked_again(
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
-def test_a_signal_drains_and_the_next_run_completes(
-    desk, sandbox, slowly, file, asked, number, status
-):
+def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, slowly, file, asked, number, status):
     desk("run", file, *slowly, "--limit", 5, "--quiet")
     folder = desk.folder / "payments.precheck"
     old = (folder / "outcomes.csv").read_bytes()

@@ -21,7 +21,7 @@ VOP_REQUEST = {
         "name": "Quillon Mills BV",
         "identification": {
             "organisationId": {
-                "lei": "5299000J2N45DDNE4Y28",
+                "lei": "529900QUILLONMILLS66",
                 "anyBIC": "QUILDEFFXXX",
                 "others": [
                     {

@@ -18,7 +18,7 @@ REFERENCE = tomllib.loads(Path(__file__).parents[1].joinpath("reference.toml").r
 ENDPOINTS = REFERENCE["endpoint"]
 TIME = "2030-01-02T03:04:05.678Z"
 IBAN = "DE89370400440532013000"
-LEI = "5299000J2N45DDNE4Y28"
+LEI = "529900QUILLONMILLS66"
 APIS = {"cop": cop.API, "vop_gateway": vop.GATEWAY, "vop_standard": vop.standard("MARWGB2LXXX")}
 
 

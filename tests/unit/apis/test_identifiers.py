@@ -42,8 +42,8 @@ SM86U0322509800000000270100 SO211000001001000100141 ST23000100010051845310146
 SV62CENR00000000000000700025 TL380080012345678910157 TN5910006035183598478831 TR330006100519786457841326
 UA213223130000026007233566001 VA59001123000012345678 VG96VPVG0000012345678901 XK051212012345678906
 YE15CBYE0001018861234567891234
-""".split()
-LEIS = ["5299000J2N45DDNE4Y28", "213800QILIUD4ROSUO03", "5493001KJTIIGC8Y1R12", "254900OPPU84GM83MG36"]
+""".split()  # noqa: SIM905 (a table is read more easily)
+LEIS = ["529900QUILLONMILLS66", "0000QUILLON000000169", "213800MARROW00000280", "ZZZZ00ZZZZZZZZZZZZ67"]
 
 
 def number_of(text):
@@ -59,6 +59,10 @@ def fault_of(iban):
     return iban_faults(pl.Series([iban], dtype=pl.String))["iban_fault"].item()
 
 
+def faults_of(ibans):
+    return dict(iban_faults(pl.Series(ibans, dtype=pl.String)).iter_rows())
+
+
 def value_of(expression, text):
     return pl.DataFrame({"code": [text]}, schema={"code": pl.String}).select(expression).item()
 
@@ -70,18 +74,22 @@ def test_published_example_is_valid(iban):
 
 @pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])
 def test_published_example_with_one_digit_changed_is_not(iban):
-    for position, character in enumerate(iban):
-        if character.isdigit():
-            changed = f"{iban[:position]}{(int(character) + 1) % 10}{iban[position + 1 :]}"
-            assert fault_of(changed) == "CHECKSUM", changed
+    changed = [
+        f"{iban[:position]}{(int(character) + 1) % 10}{iban[position + 1 :]}"
+        for position, character in enumerate(iban)
+        if character.isdigit()
+    ]
+    assert faults_of(changed) == dict.fromkeys(changed, "CHECKSUM")
 
 
 @pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])
-def test_published_example_with_two_neighbours_swapped_is_not(iban):
-    for position, (left, right) in enumerate(pairwise(iban)):
-        if left != right:
-            swapped = f"{iban[:position]}{right}{left}{iban[position + 2 :]}"
-            assert fault_of(swapped) is not None, swapped
+def test_published_example_with_two_digits_swapped_is_not(iban):
+    swapped = [
+        f"{iban[:position]}{right}{left}{iban[position + 2 :]}"
+        for position, (left, right) in enumerate(pairwise(iban))
+        if left != right and (left + right).isdigit()
+    ]
+    assert faults_of(swapped) == dict.fromkeys(swapped, "CHECKSUM")
 
 
 @pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])

@@ -1,0 +1,222 @@
+"""plan, columns, quota, doctor, init, schema, sandbox and --help, as people call them."""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from schemas.summary import Summary
+
+GATEWAY_LINES = ["configuration"] + [
+    f"{api} {what}" for api in ("cop", "vop_gateway") for what in ("secret", "TLS", "token")
+]
+ROWS = [
+    {"name": "Avery Thornwood", "sort_code": "00-11-22", "account_number": "00012345", "amount": "1"},
+    {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345", "amount": "2"},
+    {"name": "Rowan Blackmere", "sort_code": "001122", "account_number": "00012345", "amount": "3"},
+    {"name": "Solène Montferrand", "iban": "FR76 3000 3012 3400 0048 2100 733", "amount": "4"},
+    {"name": "Short", "sort_code": "1122", "account_number": "00012345", "amount": "5"},
+]
+"""Three questions for four payments, two for CoP; and one reject."""
+
+
+@pytest.fixture
+def file(desk):
+    return desk.payments(ROWS)
+
+
+def test_plan_tells_the_calls_and_sends_nothing(desk, sandbox, file):
+    config = desk.configuration(
+        mine={
+            "cop": sandbox.section("production", "cop", daily_cap=1, rate_per_s=2.5),
+            "vop": sandbox.section("production", "vop"),
+        }
+    )
+    before = sandbox.call_count
+
+    planned = desk("plan", file, "--config", config, "--profile", "mine")
+
+    assert planned.status == 0
+    assert sandbox.call_count == before
+    assert "5 payments, 4 to be checked, 1 rejected" in planned.err
+    assert re.search(r"cop +3 +2 +2\.5 a second, 1 a day +2 days", planned.err)
+    assert re.search(r"vop_gateway +1 +1 +200 a second", planned.err)
+    assert "1 calls saved" in planned.err
+    assert "SORT_CODE_DAMAGED" in planned.err
+    assert not (desk.folder / "payments.precheck").exists()
+
+
+def test_plan_promises_what_run_does(desk, sandbox, file, asked):
+    planned = desk("plan", file, *sandbox.using("sandbox"))
+    before = sandbox.call_count
+
+    run = desk("run", file, *sandbox.using("sandbox"), "--json", "--quiet")
+
+    promised = {api: int(calls) for api, calls in re.findall(r"(cop|vop_gateway) +\d+ +(\d+)", planned.err)}
+    summary = Summary.model_validate_json(run.out)
+    assert {call.api.value: call.request_count for call in summary.calls} == promised
+    assert len(asked(sandbox.calls(before))) == sum(promised.values()) == 3
+
+
+def test_plan_of_an_unusable_file_is_65(desk, sandbox):
+    finished = desk("plan", "nowhere.csv", *sandbox.using("sandbox"))
+
+    assert finished.status == 65
+    assert len(finished.sentences) == 1
+
+
+def test_columns_shows_how_each_header_would_be_read(desk):
+    file = desk.folder / "bank.csv"
+    file.write_text("Payee name;Sort-Code;Account No.;Colour\nAvery;001122;00012345;red\n")
+
+    shown = desk("columns", file)
+
+    assert shown.status == 0
+    assert re.search(r"Payee name +name", shown.err)
+    assert re.search(r"Sort-Code +sort_code", shown.err)
+    assert re.search(r"Account No\. +account_number", shown.err)
+    assert re.search(r"Colour +-", shown.err)
+    assert "Avery" not in shown.err
+
+
+def test_quota_before_any_use(desk):
+    shown = desk("quota")
+
+    assert shown.status == 0
+    assert "No daily cap has been used" in shown.err
+
+
+def test_init_writes_a_configuration_that_only_lacks_what_is_yours(desk):
+    assert desk("init").status == 0
+
+    path = desk.folder / "precheck.toml"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "production" in tomllib.loads(path.read_text())["profiles"]
+    path.write_text(re.sub(r"https://[a-z.]+example", "https://127.0.0.1:9", path.read_text()))
+    explained = desk("doctor", "--profile", "production")
+    assert explained.status == 78
+    assert "COP_CLIENT_SECRET" in explained.err
+    assert "configuration: precheck.toml, profile production" in explained.err
+
+
+def test_init_replaces_nothing_unless_told_to(desk):
+    path = desk.folder / "precheck.toml"
+    path.write_text("mine")
+
+    refused = desk("init")
+
+    assert refused.status == 73
+    assert "--force" in refused.err
+    assert path.read_text() == "mine"
+    assert desk("init", "--force").status == 0
+    assert path.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("profile", "lines"),
+    [
+        ("sandbox", GATEWAY_LINES),
+        ("sandbox-standard", ["configuration", "vop_standard certificate", "vop_standard TLS"]),
+    ],
+)
+def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, asked, profile, lines):
+    before = sandbox.call_count
+
+    finished = desk("doctor", *sandbox.using(profile))
+
+    assert finished.status == 0
+    assert re.findall(r"^ok +([\w ]+):", finished.err, re.MULTILINE) == lines
+    assert len(finished.err.splitlines()) == len(lines)
+    assert not asked(sandbox.calls(before))
+    assert re.search(r"TLSv1\.3 TLS_AES_256_GCM_SHA384", finished.err)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "said"),
+    [
+        ({"base_url": "https://127.0.0.1:9/x"}, 75, "cop TLS: 127.0.0.1:9"),
+        ({"scope": "api://nothing/.default"}, 77, "HTTP 401"),
+        ({"ca_file": None}, 78, "ca_file"),
+        ({"base_url": "http://127.0.0.1"}, 78, "https://"),
+    ],
+    ids=["server", "token", "authority", "configuration"],
+)
+def test_doctor_names_what_is_wrong_and_ends_with_its_status(desk, sandbox, changes, status, said):
+    config = desk.configuration(mine={"cop": sandbox.section("sandbox", "cop", **changes)})
+
+    finished = desk("doctor", "--config", config, "--profile", "mine")
+
+    assert finished.status == status
+    assert "PROBLEM" in finished.err
+    assert said in finished.err
+
+
+def test_schema_lists_and_prints_documents(desk):
+    names = desk("schema").out.split()
+
+    assert {"summary", "outcome", "payment", "cop-request", "vop-response", "problem"} <= set(names)
+    assert desk("schema", "nonsense").status == 2
+    assert json.loads(desk("schema", "outcome").out)["properties"]["check_outcome"]
+
+
+def test_a_summary_keeps_to_its_printed_schema(desk, sandbox, file):
+    schema = json.loads(desk("schema", "summary").out)
+    document = json.loads(desk("run", file, *sandbox.using("sandbox"), "--json", "--quiet").out)
+
+    assert set(document) == set(schema["properties"])
+    assert set(schema["required"]) <= set(document)
+
+
+def test_help_answers_without_the_heavy_imports():
+    program = (
+        "import sys; from pipeline.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    loaded = set(done.stdout.split())
+    assert "pipeline.cli" in loaded
+    assert not loaded & {
+        "polars",
+        "pyarrow",
+        "httpx",
+        "aiohttp",
+        "pydantic",
+        "cryptography",
+        "schwifty",
+        "rich",
+    }
+
+
+@pytest.mark.parametrize("name", ["run", "plan", "columns", "quota", "doctor", "init", "schema", "sandbox"])
+def test_every_command_of_the_contract_has_a_help(desk, name):
+    shown = desk(name, "--help")
+
+    assert shown.status == 0
+    assert shown.out.startswith(f"Usage: precheck {name}")
+
+
+def test_version_says_which(desk):
+    assert re.fullmatch(r"precheck, version \d+\.\d+\.\d+\n", desk("--version").out)
+
+
+def test_the_sandbox_ends_with_status_0_when_it_is_stopped(serve, tmp_path):
+    with serve(tmp_path / "here") as running:
+        assert running.url.startswith("https://127.0.0.1:")
+    assert running.process.returncode == 0
+
+
+def test_the_sandbox_says_when_it_cannot_listen(desk):
+    finished = desk("sandbox", "--host", "192.0.2.1")
+
+    assert finished.status == 78
+    assert len(finished.sentences) == 1

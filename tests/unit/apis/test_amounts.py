@@ -1,0 +1,128 @@
+"""Amounts as people write them: one reading, or none."""
+
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, decimal_text, money
+
+
+def read(written):
+    frame = pl.DataFrame({"amount": [written]}, schema={"amount": pl.String})
+    return frame.select(text=decimal_text("amount"), amount=money(decimal_text("amount"))).row(0)
+
+
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [
+        ("5", "5"),
+        ("0", "0"),
+        ("0.5", "0.5"),
+        ("0.500", "0.5"),
+        ("0,500", "0.5"),
+        ("0.123", "0.123"),
+        ("000.500", "0.5"),
+        ("1234.56", "1234.56"),
+        ("1234,56", "1234.56"),
+        ("1,234.5", "1234.5"),
+        ("1,234.56", "1234.56"),
+        ("1.234,56", "1234.56"),
+        ("12.300,45", "12300.45"),
+        ("1,234,567", "1234567"),
+        ("1.234.567", "1234567"),
+        ("1,234,567.89", "1234567.89"),
+        ("1.234.567,89", "1234567.89"),
+        ("1 234.56", "1234.56"),
+        ("1 234", "1234"),
+        ("1\u00a0234,56", "1234.56"),
+        ("1\u202f234\u202f567,89", "1234567.89"),
+        ("1'234.56", "1234.56"),
+        ("1\u2019234.56", "1234.56"),
+        ("1234.567", "1234.567"),
+        ("12345.678", "12345.678"),
+        ("12.5000", "12.5"),
+        ("\u00a31,234.56", "1234.56"),
+        ("\u00a3 5", "5"),
+        ("5 \u20ac", "5"),
+        ("$5.00", "5"),
+        ("'5.00", "5"),
+        ("-5.00", "-5"),
+        ("-\u00a35", "-5"),
+        ("\u00a3-5", "-5"),
+        ("0005", "5"),
+        ("9" * 18 + ".999", "9" * 18 + ".999"),
+    ],
+)
+def test_amount_with_one_reading_is_that_amount(written, amount):
+    assert read(written)[1] == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    "written", ["1.234", "1,234", "12.345", "999,999", "-1.234", "\u00a31,234", "001,234", "1.000"]
+)
+def test_three_digits_behind_one_separator_could_be_thousands_or_decimals(written):
+    text, amount = read(written)
+    assert amount is None
+    assert pl.Series([text]).str.contains(AMBIGUOUS).item()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        " ",
+        "-",
+        ".",
+        ",",
+        "\u00a3",
+        "1e5",
+        "1E+05",
+        "NaN",
+        "inf",
+        "None",
+        "0x10",
+        "1_000.00",
+        "+5",
+        "5-",
+        "(5.00)",
+        ".5",
+        "5.",
+        "--5",
+        "EUR 5",
+        "GBP5.00",
+        "5 GBP",
+        "1\u00a350",
+        "1'50",
+        "12 34",
+        "1 23",
+        "1 2345",
+        "0 500",
+        "12,34,567.00",
+        "1,234.567.8",
+        "1.234,5678",
+        "1,234,56",
+        "1,234.5678",
+        "12.3456",
+        "5\n6",
+        "\u0665",
+        "\uff15",
+        "\u00bd",
+        "9" * 19,
+        "five",
+    ],
+)
+def test_what_is_not_an_amount_is_no_amount_rather_than_a_guess(written):
+    text, amount = read(written)
+    assert amount is None
+    assert not pl.Series([text]).str.contains(f"{AMOUNT}|{AMBIGUOUS}").item()
+
+
+def test_absent_amount_stays_absent():
+    assert read(None) == (None, None)
+
+
+def test_reading_again_what_was_read_changes_nothing():
+    for written in ("1,234.56", "12.300,45", "0.500", "1.234", "12 34", "1234.567"):
+        text, _ = read(written)
+        assert read(text)[0] == text

@@ -1,0 +1,124 @@
+"""The rule table: every rule is broken by a row that breaks nothing else."""
+
+from collections import Counter
+
+import pytest
+
+from pipeline.apis.rules import DEFECTS, RULES
+from pipeline.stages.validate import Routes, validate
+from schemas.outcomes import ApiName
+
+UK = {"name": "Ada Quillon", "sort_code": "112233", "account_number": "12345678"}
+IBAN = {"name": "Quillon Mills BV", "iban": "DE89370400440532013000"}
+BOTH = Routes(cop=True, vop=ApiName.VOP_GATEWAY)
+STANDARD = Routes(cop=True, vop=ApiName.VOP_STANDARD, send_remittance=True)
+
+BROKEN = [
+    ("row", "ROW_BLANK", {"defect": "ROW_BLANK"}, BOTH),
+    ("row", "ROW_TOO_LONG", {**UK, "defect": "ROW_TOO_LONG"}, BOTH),
+    ("row", "ROW_TOO_SHORT", {**UK, "defect": "ROW_TOO_SHORT"}, BOTH),
+    ("account_number", "ACCOUNT_MISSING", {"name": "Ada Quillon"}, BOTH),
+    ("iban", "ACCOUNT_AMBIGUOUS", {**UK, **IBAN}, BOTH),
+    ("sort_code", "SORT_CODE_MISSING", {**UK, "sort_code": None}, BOTH),
+    ("account_number", "ACCOUNT_NUMBER_MISSING", {**UK, "account_number": None}, BOTH),
+    ("sort_code", "SORT_CODE_DAMAGED", {**UK, "sort_code": "11223"}, BOTH),
+    ("sort_code", "SORT_CODE_FORMAT", {**UK, "sort_code": "1122334"}, BOTH),
+    ("account_number", "ACCOUNT_NUMBER_DAMAGED", {**UK, "account_number": "1234567"}, BOTH),
+    ("account_number", "ACCOUNT_NUMBER_FORMAT", {**UK, "account_number": "123456789"}, BOTH),
+    ("iban", "IBAN_DAMAGED", {**IBAN, "iban": "8.93704E+19"}, BOTH),
+    ("iban", "IBAN_FORMAT", {**IBAN, "iban": "89370400440532013000"}, BOTH),
+    ("iban", "IBAN_COUNTRY", {**IBAN, "iban": "ZZ89370400440532013000"}, BOTH),
+    ("iban", "IBAN_LENGTH", {**IBAN, "iban": "DE8937040044053201300"}, BOTH),
+    ("iban", "IBAN_STRUCTURE", {**IBAN, "iban": "DE8937040044053201300O"}, BOTH),
+    ("iban", "IBAN_CHECK_DIGITS", {**IBAN, "iban": "DE88370400440532013000"}, BOTH),
+    ("name", "NAME_MISSING", {**UK, "name": None}, BOTH),
+    ("name", "NAME_TOO_LONG", {**UK, "name": "Q" * 141}, BOTH),
+    ("name", "CONTROL_CHARACTER", {**UK, "name": "Ada\x00Quillon"}, BOTH),
+    ("name", "INVISIBLE_CHARACTER", {**UK, "name": "Ada\u200bQuillon"}, BOTH),
+    ("name", "DAMAGED_TEXT", {**UK, "name": "Ad\ufffd Quillon"}, BOTH),
+    ("name", "NAME_FORMULA", {**UK, "name": "=Quillon"}, BOTH),
+    ("account_type", "ACCOUNT_TYPE", {**UK, "account_type": "Savings"}, BOTH),
+    ("secondary_reference", "SECONDARY_REFERENCE_TOO_LONG", {**UK, "secondary_reference": "7" * 141}, BOTH),
+    ("secondary_reference", "CONTROL_CHARACTER", {**UK, "secondary_reference": "7\x1b1"}, BOTH),
+    ("secondary_reference", "INVISIBLE_CHARACTER", {**UK, "secondary_reference": "7\u202e1"}, BOTH),
+    ("secondary_reference", "DAMAGED_TEXT", {**UK, "secondary_reference": "7\ufffd1"}, BOTH),
+    ("bic", "BIC_FORMAT", {**IBAN, "bic": "QUILDEF"}, BOTH),
+    ("lei", "LEI_CHECK_DIGITS", {**IBAN, "lei": "529900QUILLONMILLS67"}, BOTH),
+    ("organisation_bic", "ORGANISATION_BIC_FORMAT", {**IBAN, "organisation_bic": "QUILDEF"}, BOTH),
+    ("organisation_id", "ORGANISATION_ID_MISSING", {**IBAN, "organisation_id_scheme": "TXID"}, BOTH),
+    ("organisation_id", "IDENTIFICATION_TOO_LONG", {**IBAN, "organisation_id": "7" * 141}, BOTH),
+    (
+        "organisation_id_issuer",
+        "IDENTIFICATION_TOO_LONG",
+        {**IBAN, "organisation_id": "7", "organisation_id_issuer": "7" * 141},
+        BOTH,
+    ),
+    *(
+        (field, code, {**IBAN, "organisation_id": "7", field: f"7{bad}7"}, BOTH)
+        for field in ("organisation_id", "organisation_id_issuer")
+        for code, bad in (
+            ("CONTROL_CHARACTER", "\x85"),
+            ("INVISIBLE_CHARACTER", "\u2066"),
+            ("DAMAGED_TEXT", "\ufffd"),
+        )
+    ),
+    ("reference", "REFERENCE_TOO_LONG", {**IBAN, "reference": "7" * 141}, STANDARD),
+    ("reference", "CONTROL_CHARACTER", {**IBAN, "reference": "7\n7"}, STANDARD),
+    ("reference", "INVISIBLE_CHARACTER", {**IBAN, "reference": "7\u20287"}, STANDARD),
+    ("reference", "DAMAGED_TEXT", {**IBAN, "reference": "7\ufffd7"}, STANDARD),
+    (
+        "organisation_id_scheme",
+        "IDENTIFICATION_SCHEME",
+        {**IBAN, "organisation_id": "7", "organisation_id_scheme": "VATN"},
+        BOTH,
+    ),
+    ("amount", "AMOUNT_AMBIGUOUS", {**UK, "amount": "1.234"}, BOTH),
+    ("amount", "AMOUNT_FORMAT", {**UK, "amount": "12 34"}, BOTH),
+    ("amount", "AMOUNT_NEGATIVE", {**UK, "amount": "-5.00"}, BOTH),
+    ("currency", "CURRENCY_FORMAT", {**UK, "currency": "pounds"}, BOTH),
+    ("iban", "NO_API", IBAN, BOTH._replace(vop=None)),
+    ("sort_code", "NO_API", UK, BOTH._replace(cop=False)),
+    ("bic", "RESPONDER_BIC_UNKNOWN", {**IBAN, "iban": "DE36000000000000000000"}, STANDARD),
+]
+IDS = [f"{field}-{code}" for field, code, _, _ in BROKEN]
+
+
+def codes_of(validated):
+    return list(validated.rejects.select("field", "code").iter_rows())
+
+
+@pytest.mark.parametrize("routes", [BOTH, STANDARD])
+@pytest.mark.parametrize("row", [UK, IBAN])
+def test_rows_that_the_others_change_break_no_rule(row, routes, payments_of):
+    assert codes_of(validate(payments_of(row), routes)) == []
+
+
+@pytest.mark.parametrize(("field", "code", "row", "routes"), BROKEN, ids=IDS)
+def test_row_breaks_exactly_this_rule(field, code, row, routes, payments_of):
+    validated = validate(payments_of(row), routes)
+    assert codes_of(validated) == [(field, code)]
+    assert validated.accepted.height == 0
+
+
+def test_every_rule_has_a_row_that_breaks_it():
+    tested = Counter((field, code) for field, code, _, _ in BROKEN)
+    assert tested == Counter((rule.field, rule.code) for rule in RULES)
+
+
+@pytest.mark.parametrize(("field", "code", "row", "routes"), BROKEN, ids=IDS)
+def test_message_quotes_no_value_of_the_row(field, code, row, routes, payments_of):
+    sentences = {rule.sentence for rule in RULES if (rule.field, rule.code) == (field, code)}
+    (message,) = validate(payments_of(row), routes).rejects["message"]
+    assert message in sentences
+
+
+def test_sentences_can_be_read_after_a_field_and_joined():
+    for rule in RULES:
+        assert not rule.sentence.endswith("."), rule.code
+        assert not rule.sentence.startswith(" "), rule.code
+        assert "  " not in rule.sentence, rule.code
+
+
+def test_defects_of_the_reader_are_the_first_rules():
+    assert DEFECTS == ("ROW_BLANK", "ROW_TOO_LONG", "ROW_TOO_SHORT")
+    assert tuple(rule.code for rule in RULES[:3]) == DEFECTS

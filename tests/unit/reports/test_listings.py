@@ -1,0 +1,108 @@
+"""The smaller tables: the plan, the columns, the caps, the doctor's findings."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.reports.listings import (
+    REJECTS_SHOWN_MAX,
+    print_columns,
+    print_findings,
+    print_forecast,
+    print_quota,
+)
+from schemas.outcomes import ApiName, Environment
+from schemas.summary import ApiForecast, Forecast, RejectedRow
+
+HOSTILE = "[/x] [bold]\x1b[31m\u202e"
+SEEN = "[/x] [bold]\\x1b[31m\\u202e"
+
+
+def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="payroll.csv"):
+    reject = RejectedRow(row=3, field="name", code="NAME_MISSING", message="no payee name; add it")
+    api = ApiForecast(
+        api=ApiName.COP,
+        row_count=1500,
+        question_count=1400,
+        rate_per_s=20.0,
+        duration_s=duration_s,
+        daily_cap=50 if day_count > 1 else None,
+        day_count=day_count,
+    )
+    return Forecast(
+        environment=Environment.TEST,
+        input_name=input_name,
+        row_count=1500,
+        accepted_count=1500,
+        rejected_count=reject_count,
+        apis=[api],
+        saved_call_count=100,
+        rejects=[reject] * reject_count,
+        warning_count=0,
+    )
+
+
+def test_plan_says_what_it_would_take_and_that_nothing_was_sent(shown):
+    text = shown(lambda console: print_forecast(forecast_of(day_count=28), console))
+    for said in (
+        "1,500 payments",
+        "1,400",
+        "20 a second, 50 a day",
+        "28 days",
+        "100 calls saved",
+        "Nothing was",
+    ):
+        assert said in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "said"),
+    [(0.2, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h 0 min")],
+)
+def test_duration_is_told_in_the_unit_that_people_would_use(shown, duration_s, said):
+    assert said in shown(lambda console: print_forecast(forecast_of(duration_s=duration_s), console))
+
+
+def test_rejected_rows_are_listed_up_to_an_end(shown):
+    text = shown(lambda console: print_forecast(forecast_of(reject_count=REJECTS_SHOWN_MAX + 5), console))
+    assert text.count("NAME_MISSING") == REJECTS_SHOWN_MAX
+    assert "... and 5 more." in text
+
+
+def test_columns_show_how_each_header_was_read(shown):
+    columns = [("Payee", "name", "synonym"), ("Note", None, "carried along")]
+    text = shown(lambda console: print_columns(columns, console))
+    assert "synonym" in text
+    assert "carried along" in text
+
+
+@pytest.mark.parametrize("markup", [True, False])
+def test_headers_and_scopes_are_shown_as_text_on_any_console(shown, markup):
+    columns = shown(
+        lambda console: print_columns([(HOSTILE, "name", "x")], console), width=200, markup=markup
+    )
+    uses = [(HOSTILE, 1, 50, datetime(2030, 1, 2, tzinfo=UTC))]
+    quota = shown(lambda console: print_quota(uses, console), width=200, markup=markup)
+    findings = shown(
+        lambda console: print_findings([("x", HOSTILE, False)], console), width=200, markup=markup
+    )
+    plan = forecast_of(input_name=HOSTILE)
+    forecast = shown(lambda console: print_forecast(plan, console), width=200, markup=markup)
+    for text in (columns, quota, findings, forecast):
+        assert SEEN in text
+
+
+def test_caps_show_what_is_used_and_when_they_begin_anew(shown):
+    uses = [("cop.example|client", 49, 50, datetime(2030, 1, 2, tzinfo=UTC))]
+    text = shown(lambda console: print_quota(uses, console))
+    assert "cop.example|client" in text
+    assert "2030-01-02 00:00 UTC" in text
+    assert "No daily cap" in shown(lambda console: print_quota([], console))
+
+
+def test_findings_are_one_line_each_and_a_problem_stands_out(shown):
+    findings = [("TLS", "version 1.3", True), ("token", "x" * 200, False)]
+    lines = shown(lambda console: print_findings(findings, console)).splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("ok ")
+    assert lines[1].startswith("PROBLEM ")

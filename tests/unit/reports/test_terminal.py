@@ -1,0 +1,112 @@
+"""The summary on a terminal: all of it, and nothing that a terminal would act on."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render, visible
+from schemas.outcomes import Environment
+
+HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
+
+
+def test_summary_says_what_was_found(summary_of, shown):
+    text = shown(render(summary_of()))
+    for said in (
+        "payroll.csv: 1,500 payments, production",
+        "no match",
+        "1,234.50 GBP",
+        "ANNM",
+        "Ask the payee",
+        "Look at these 1 rows before you pay",
+        "INV-1",
+        "1,400 distinct questions (100 calls saved), 1,395 requests sent, 9 answers from an earlier run.",
+        "Warning: row 7: odd.",
+    ):
+        assert " ".join(said.split()) in " ".join(text.split())
+
+
+def test_outcome_without_rows_is_not_shown(summary_of, shown):
+    assert "\nmatch" not in shown(render(summary_of()))
+
+
+def test_simulated_answers_are_announced_loudly(summary_of, shown):
+    simulated = summary_of(simulated=True, environment=Environment.SANDBOX)
+    assert "SIMULATED" in shown(render(simulated))
+    assert "SIMULATED" not in shown(render(summary_of()))
+
+
+def test_incomplete_run_says_how_to_go_on(summary_of, shown):
+    assert "run again tomorrow" in shown(render(summary_of(complete=False, next_step="run again tomorrow")))
+
+
+@pytest.mark.parametrize("count", [ROWS_SHOWN_MAX, ROWS_SHOWN_MAX + 1])
+def test_rows_that_are_not_shown_are_said_to_be_elsewhere(summary_of, attention_row, shown, count):
+    text = shown(render(summary_of(attention=[attention_row(row=9000 + number) for number in range(count)])))
+    assert sum(line.lstrip().startswith("90") for line in text.splitlines()) == ROWS_SHOWN_MAX
+    assert (f"here the largest {ROWS_SHOWN_MAX}" in text) is (count > ROWS_SHOWN_MAX)
+
+
+def test_amounts_and_currencies_may_be_missing(summary_of, attention_row, shown):
+    rows = [attention_row(amount=None), attention_row(currency=None), attention_row(payment_id=None)]
+    text = shown(render(summary_of(attention=rows, currency=None)))
+    assert "(no currency)" in text
+    assert "None" not in text
+
+
+@pytest.mark.parametrize("markup", [True, False])
+@pytest.mark.parametrize("color_system", [None, "truecolor"])
+def test_text_of_the_file_is_shown_as_text_on_any_console(
+    summary_of, attention_row, shown, markup, color_system
+):
+    rows = [attention_row(payment_id=HOSTILE, currency=HOSTILE, code="ANNM")]
+    summary = summary_of(
+        attention=rows, currency=HOSTILE, file_name=HOSTILE, reason=HOSTILE, next_step=HOSTILE, complete=False
+    )
+    options = {"markup": markup, "emoji": False, "color_system": color_system, "force_terminal": True}
+    text = shown(render(summary), width=400, **options)
+    assert text.count("[/ltd] [bold]") == 6
+    assert "\x1b[31mQ" not in text
+    for character in "\x9b\x07\u202e\u2028":
+        assert character not in text
+    if color_system is None:
+        assert "\x1b[31m" not in text
+
+
+def test_summary_is_readable_at_eighty_columns_without_colour(summary_of, shown):
+    text = shown(render(summary_of()), width=80)
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "\x1b" not in text
+    assert "1,234.50 GBP" in text
+
+
+def test_end_says_where_the_files_are(summary_of, shown):
+    def finish(console):
+        print_summary(summary_of(), Path("payroll.precheck"), console, already_finished=False)
+
+    text = shown(finish)
+    assert "The outcome of every row is in payroll.precheck." in text
+    assert "nothing was sent" not in text
+
+
+def test_run_that_had_finished_says_that_nothing_was_sent(summary_of, shown):
+    def again(console):
+        print_summary(summary_of(), Path("x"), console, already_finished=True)
+
+    assert "nothing was sent. --fresh starts over." in " ".join(shown(again).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("Ada Zo\u00eb \u0141uk\u00e1\u0161 \u30a2", "Ada Zo\u00eb \u0141uk\u00e1\u0161 \u30a2"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\nb\tc\r", "a\\nb\\tc\\r"),
+        ("\x9b\x85", "\\x9b\\x85"),
+        ("\u202e\u200b\ufeff", "\\u202e\\u200b\\ufeff"),
+        ("\u2028\u2029", "\\u2028\\u2029"),
+        ("", ""),
+    ],
+)
+def test_what_a_terminal_would_act_on_is_made_visible(text, seen):
+    assert visible(text) == seen

@@ -1,0 +1,232 @@
+"""Counts and money: the totals of the summary are those of the file."""
+
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from pipeline.frames import ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
+from pipeline.stages.report import ROWS_LISTED_MAX, Header, Limits, forecast, plain, report
+from schemas.outcomes import ApiName, Environment, Outcome
+from schemas.summary import ApiCalls, InputFile, Summary
+
+TIME = "2030-01-02T03:04:05.678Z"
+NO_WARNINGS = pl.DataFrame(schema=WARNINGS)
+NO_MATCH = {"outcome": "no_match", "code": "ANNM", "reason": "The name is another.", "action": "ask_payee"}
+REJECTED = {"outcome": "rejected", "code": "IBAN_FORMAT", "reason": "iban: not an IBAN.", "api": None} | {
+    "action": "correct_row",
+    "attempts": 0,
+}
+DEFERRED = {"outcome": "deferred", "code": "DAILY_CAP", "reason": "Used up.", "action": "retry_later"}
+
+
+def header_of(environment=Environment.PRODUCTION):
+    source = InputFile(name="x.csv", sha256="0", byte_count=1, row_count=1, format="csv", columns={})
+    return Header("0", "production", environment, TIME, TIME, source, "run again")
+
+
+def calls_of(question_count):
+    return [
+        ApiCalls(api=ApiName.COP, question_count=question_count, answered_before_count=0, request_count=1)
+    ]
+
+
+@pytest.fixture
+def summary_of(payments_of, outcomes_of):
+    """Pairs of (fields of a payment, its outcome) -> a summary."""
+
+    def build(*rows, warnings=NO_WARNINGS, question_count=0, environment=Environment.PRODUCTION):
+        payments = payments_of(*(payment for payment, _ in rows))
+        outcomes = outcomes_of(*(outcome for _, outcome in rows)) if rows else pl.DataFrame(schema=OUTCOMES)
+        calls = calls_of(question_count)
+        return report(header_of(environment), payments, outcomes, warnings, calls)
+
+    return build
+
+
+def totals(summary, outcome):
+    (total,) = (total for total in summary.outcomes if total.outcome is outcome)
+    return total.row_count, [(money.currency, money.row_count, str(money.amount)) for money in total.totals]
+
+
+def test_money_is_added_up_by_outcome_and_currency(summary_of):
+    summary = summary_of(
+        ({"amount": "1,234.50", "currency": "GBP"}, {}),
+        ({"amount": "0.50", "currency": "gbp"}, {}),
+        ({"amount": "5", "currency": "EUR"}, {}),
+        ({"amount": "7"}, {}),
+        ({}, {}),
+        ({"amount": "1.234", "currency": "GBP"}, {}),
+        ({"amount": "9.99", "currency": "GBP"}, NO_MATCH),
+        ({"amount": "1.00", "currency": "GBP"}, REJECTED),
+    )
+    assert totals(summary, Outcome.MATCH) == (
+        6,
+        [("EUR", 1, "5.00"), ("GBP", 2, "1235.00"), (None, 1, "7.00")],
+    )
+    assert totals(summary, Outcome.NO_MATCH) == (1, [("GBP", 1, "9.99")])
+    assert totals(summary, Outcome.REJECTED) == (1, [("GBP", 1, "1.00")])
+
+
+def test_currency_is_read_as_the_rules_read_it(summary_of):
+    summary = summary_of(({"amount": "1", "currency": "g b p"}, {}), ({"amount": "2", "currency": "GBP"}, {}))
+    assert totals(summary, Outcome.MATCH) == (2, [("GBP", 2, "3.00")])
+
+
+def test_every_outcome_is_listed_in_order_even_without_rows(summary_of):
+    summary = summary_of()
+    assert [total.outcome for total in summary.outcomes] == list(Outcome)
+    assert {total.row_count for total in summary.outcomes} == {0}
+    assert summary.codes == []
+    assert summary.complete
+
+
+def test_cents_are_never_lost(summary_of):
+    rows = [({"amount": "0.01", "currency": "GBP"}, {})] * 1000 + [({"amount": "99999999999999.99"}, {})]
+    summary = summary_of(*rows)
+    assert totals(summary, Outcome.MATCH)[1] == [("GBP", 1000, "10.00"), (None, 1, "99999999999999.99")]
+
+
+def test_codes_are_counted_the_most_frequent_first(summary_of):
+    summary = summary_of(
+        ({}, NO_MATCH), ({}, REJECTED), ({}, NO_MATCH), ({}, {}), ({}, {**NO_MATCH, "code": "AC01"})
+    )
+    assert [(code.code, code.row_count) for code in summary.codes] == [
+        ("ANNM", 2),
+        ("AC01", 1),
+        ("IBAN_FORMAT", 1),
+        ("MTCH", 1),
+    ]
+
+
+def test_code_has_its_own_sentence_and_not_the_notes_of_one_row(summary_of):
+    noted = {**NO_MATCH, "reason": f"{NO_MATCH['reason']} Note: the same payment as row 1."}
+    summary = summary_of(({}, noted), ({}, NO_MATCH), ({}, noted))
+    assert [code.reason for code in summary.codes] == [NO_MATCH["reason"]]
+
+
+def test_same_code_under_two_outcomes_is_counted_apart(summary_of):
+    summary = summary_of(
+        ({}, {**REJECTED, "code": "SERVER_ERROR"}), ({}, {**DEFERRED, "code": "SERVER_ERROR"})
+    )
+    assert [(code.code, code.outcome) for code in summary.codes] == [
+        ("SERVER_ERROR", Outcome.DEFERRED),
+        ("SERVER_ERROR", Outcome.REJECTED),
+    ]
+
+
+def test_attention_has_the_largest_amounts_first_and_those_without_last(summary_of):
+    summary = summary_of(
+        ({"payment_id": "none"}, NO_MATCH),
+        ({"payment_id": "small", "amount": "5"}, NO_MATCH),
+        ({"payment_id": "matched", "amount": "900"}, {}),
+        ({"payment_id": "rejected", "amount": "900"}, REJECTED),
+        (
+            {"payment_id": "large", "amount": "100", "currency": "eur"},
+            {**NO_MATCH, "outcome": "not_possible"},
+        ),
+        ({"payment_id": "tie", "amount": "5.00"}, NO_MATCH),
+    )
+    assert [row.payment_id for row in summary.attention] == ["large", "small", "tie", "none"]
+    assert [row.row for row in summary.attention] == [5, 2, 6, 1]
+    assert summary.attention_count == 4
+    assert (summary.attention[0].amount, summary.attention[0].currency) == (Decimal("100.00"), "EUR")
+
+
+def test_lists_have_an_end_and_counts_do_not(summary_of):
+    count = ROWS_LISTED_MAX + 1
+    warnings = pl.DataFrame([(row, "row", "X", "odd") for row in range(1, count + 1)], WARNINGS, orient="row")
+    summary = summary_of(*[({}, NO_MATCH)] * count, warnings=warnings)
+    assert (len(summary.attention), summary.attention_count) == (ROWS_LISTED_MAX, count)
+    assert (len(summary.warnings), summary.warning_count) == (ROWS_LISTED_MAX, count)
+
+
+@pytest.mark.parametrize("code", ["deferred", "unanswered"])
+def test_rows_for_a_later_run_make_a_run_incomplete_and_say_how_to_go_on(summary_of, code):
+    summary = summary_of(({}, {}), ({}, {**DEFERRED, "outcome": code}))
+    assert not summary.complete
+    assert summary.next_step == "run again"
+    finished = summary_of(({}, {}), ({}, REJECTED), ({}, NO_MATCH))
+    assert finished.complete
+    assert finished.next_step is None
+
+
+def test_saved_calls_are_the_payments_that_shared_a_question(summary_of):
+    summary = summary_of(({}, {}), ({}, {}), ({}, NO_MATCH), ({}, REJECTED), question_count=2)
+    assert summary.saved_call_count == 1
+
+
+@pytest.mark.parametrize("environment", Environment)
+def test_only_a_sandbox_is_simulated(summary_of, environment):
+    assert summary_of(environment=environment).simulated is (environment is Environment.SANDBOX)
+
+
+def test_summary_holds_no_name_and_no_account(summary_of):
+    secret = {"name": "Ada Quillon", "account_number": "12345678", "iban": "DE89370400440532013000"}
+    secret |= {
+        "sort_code": "998877",
+        "secondary_reference": "ROLL 7",
+        "reference": "for Ada",
+        "lei": "LEILEI",
+    }
+    outcome = {**NO_MATCH, "outcome": "close_match", "matched_name": "ADA QUILLON"}
+    text = summary_of((secret, NO_MATCH), (secret, outcome), (secret, REJECTED)).model_dump_json()
+    for value in (*secret.values(), "ADA QUILLON"):
+        assert value not in text
+
+
+def test_summary_is_the_same_after_writing_and_reading(summary_of):
+    summary = summary_of(({"amount": "0.10", "currency": "GBP"}, NO_MATCH), ({}, DEFERRED))
+    assert Summary.model_validate_json(summary.model_dump_json()) == summary
+
+
+@pytest.mark.parametrize("payment_count", [0, 2])
+def test_outcomes_of_another_file_are_a_mistake_of_ours(payments_of, outcomes_of, payment_count):
+    with pytest.raises(AssertionError):
+        report(header_of(), payments_of(*[{}] * payment_count), outcomes_of({}), NO_WARNINGS, [])
+
+
+@pytest.mark.parametrize(
+    ("amount", "written"),
+    [("5.000", "5.00"), ("5.120", "5.12"), ("5.123", "5.123"), ("-0.100", "-0.10"), ("0", "0.00")],
+)
+def test_amount_has_two_decimals_or_the_third_that_it_needs(amount, written):
+    assert str(plain(Decimal(amount))) == written
+
+
+# The forecast
+
+
+@pytest.fixture
+def forecast_of(checks_of, check_of):
+    def build(question_count, row_count, limits, rejects=()):
+        checks = checks_of(*(check_of(check=number) for number in range(1, question_count + 1)))
+        rows = [(row, (row - 1) % question_count + 1) for row in range(1, row_count + 1)]
+        assignments = pl.DataFrame(rows, schema=ASSIGNMENTS, orient="row")
+        findings = (pl.DataFrame(list(rejects), schema=REJECTS, orient="row"), NO_WARNINGS)
+        return forecast("x.csv", Environment.TEST, findings, (checks, assignments), limits)
+
+    return build
+
+
+def test_forecast_counts_questions_time_and_days(forecast_of):
+    rejects = [(11, "name", "NAME_MISSING", "no name"), (11, "iban", "IBAN_FORMAT", "not an IBAN")]
+    limits = {ApiName.COP: Limits(2.0, 3), ApiName.VOP_GATEWAY: Limits(2.0, None)}
+    found = forecast_of(7, 10, limits, rejects)
+    assert (found.row_count, found.accepted_count, found.rejected_count) == (11, 10, 1)
+    assert found.saved_call_count == 3
+    assert len(found.rejects) == 2
+    (api,) = found.apis
+    assert (api.api, api.row_count, api.question_count) == (ApiName.COP, 10, 7)
+    assert (api.duration_s, api.day_count) == (3.5, 3)
+
+
+@pytest.mark.parametrize(("question_count", "day_count"), [(1, 1), (50, 1), (51, 2), (100, 2), (101, 3)])
+def test_cap_decides_on_how_many_days(forecast_of, question_count, day_count):
+    (api,) = forecast_of(question_count, question_count, {ApiName.COP: Limits(20, 50)}).apis
+    assert api.day_count == day_count
+
+
+def test_without_a_cap_one_day_will_do(forecast_of):
+    (api,) = forecast_of(1000, 1000, {ApiName.COP: Limits(20, None)}).apis
+    assert api.day_count == 1

@@ -1,0 +1,197 @@
+"""One outcome for every payment, and never a guessed one."""
+
+import polars as pl
+import pytest
+
+from pipeline.apis import Basis, cop, vop
+from pipeline.frames import ANSWERS, ASSIGNMENTS, CHECKS, OUTCOMES, REJECTS, WARNINGS, AnswerState
+from pipeline.stages.resolve import resolve
+from schemas.outcomes import Action, ApiName, Environment, Outcome
+
+APIS = [cop.API, vop.GATEWAY, vop.standard("MARWGB2LXXX")]
+EVERY_CODE = [(api, basis, code) for api in APIS for basis, code in api.meanings]
+NO_REJECTS = pl.DataFrame(schema=REJECTS)
+NO_WARNINGS = pl.DataFrame(schema=WARNINGS)
+
+
+def findings_of(schema, *findings):
+    return pl.DataFrame(findings, schema=schema, orient="row")
+
+
+@pytest.fixture
+def decide(checks_of, answers_of, check_of):
+    """Resolve one payment whose one question had this answer; give its outcome."""
+
+    def one(answer, check=None, environment=Environment.PRODUCTION):
+        assignments = pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row")
+        planned = (checks_of(check or check_of()), assignments)
+        outcomes = resolve((NO_REJECTS, NO_WARNINGS), planned, answers_of(answer), APIS, environment)
+        (outcome,) = outcomes.to_dicts()
+        return outcome
+
+    return one
+
+
+@pytest.mark.parametrize(
+    ("api", "basis", "code"),
+    EVERY_CODE,
+    ids=[f"{api.name}-{basis}-{code}" for api, basis, code in EVERY_CODE],
+)
+def test_answered_code_has_the_meaning_of_its_api_and_is_kept_verbatim(api, basis, code, decide, check_of):
+    by = {"name": "Ada Quillon"} if basis is Basis.NAME else {"name": None, "lei": "X"}
+    outcome = decide({"code": code}, check_of(api=api.name, **by))
+    meaning = api.meanings[basis, code]
+    assert outcome["check_code"] == code
+    assert outcome["check_outcome"] == meaning.outcome
+    assert outcome["check_action"] == meaning.action
+    assert outcome["check_reason"] == meaning.reason
+    assert outcome["check_api"] == api.name
+
+
+def test_only_one_code_is_a_match():
+    matches = {code for api, basis, code in EVERY_CODE if api.meanings[basis, code].outcome is Outcome.MATCH}
+    assert matches == {"MTCH"}
+    pays = {code for api, basis, code in EVERY_CODE if api.meanings[basis, code].action is Action.PAY}
+    assert pays == {"MTCH"}
+
+
+def test_answer_is_told_with_all_that_came_with_it(decide):
+    answer = {"code": "MBAM", "matched_name": "ADA QUILLON", "attempts": 3}
+    assert decide(answer, environment=Environment.TEST) == {
+        "row": 1,
+        "check_outcome": "close_match",
+        "check_code": "MBAM",
+        "check_reason": "The name is close to the name on the account.",
+        "check_action": "fix_name",
+        "check_matched_name": "ADA QUILLON",
+        "check_api": "cop",
+        "check_environment": "test",
+        "check_id": "00000000-0000-4000-8000-000000000001",
+        "check_time": "2030-01-02T03:04:05.678Z",
+        "check_attempts": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "action"),
+    [
+        (AnswerState.REFUSED, Outcome.REJECTED, Action.CORRECT_ROW),
+        (AnswerState.UNANSWERED, Outcome.UNANSWERED, Action.RETRY_LATER),
+        (AnswerState.DEFERRED, Outcome.DEFERRED, Action.RETRY_LATER),
+    ],
+)
+@pytest.mark.parametrize("code", ["FORMAT_ERROR", "DAILY_CAP", "CONTRACT", "NEVER_SEEN", "HTTP_418", "MTCH"])
+def test_code_that_no_responder_answered_is_never_a_match(decide, state, outcome, action, code):
+    decided = decide({"state": state, "code": code})
+    assert (decided["check_outcome"], decided["check_action"]) == (outcome, action)
+    assert decided["check_code"] == code
+    assert decided["check_reason"].endswith(".")
+
+
+@pytest.mark.parametrize("code", ["DAILY_CAP", "LIMIT"])
+def test_reason_for_deferring_is_told(decide, code):
+    assert decide({"state": AnswerState.DEFERRED, "code": code})["check_reason"] != "Left for a later run."
+
+
+@pytest.mark.parametrize("code", ["XXXX", "MTCH ", "mtch", "CMTC", "NOAP", "FORMAT_ERROR"])
+def test_answered_code_that_no_table_knows_is_a_mistake_of_ours_and_no_outcome(decide, code):
+    with pytest.raises(AssertionError):
+        decide({"code": code})
+
+
+def test_code_of_one_api_means_nothing_to_another(decide, check_of):
+    with pytest.raises(AssertionError):
+        decide({"code": "MBAM"}, check_of(api=ApiName.VOP_GATEWAY))
+    with pytest.raises(AssertionError):
+        decide({"code": "CMTC"}, check_of(api=ApiName.VOP_GATEWAY, name=None, lei="X"))
+
+
+def test_rejected_payment_has_the_first_code_and_the_sentences_of_all_broken_rules():
+    rejects = findings_of(
+        REJECTS,
+        (1, "iban", "IBAN_FORMAT", "not an IBAN"),
+        (1, "name", "NAME_MISSING", "no payee name"),
+        (2, "name", "NAME_MISSING", "no payee name"),
+    )
+    planned = (pl.DataFrame(schema=CHECKS), pl.DataFrame(schema=ASSIGNMENTS))
+    answers = pl.DataFrame(schema=ANSWERS)
+    outcomes = resolve((rejects, NO_WARNINGS), planned, answers, APIS, Environment.SANDBOX)
+    first, second = outcomes.to_dicts()
+    assert first["check_code"] == "IBAN_FORMAT"
+    assert first["check_reason"] == "iban: not an IBAN. name: no payee name."
+    assert first["check_outcome"] == second["check_outcome"] == "rejected"
+    assert second["check_action"] == "correct_row"
+    assert second["check_environment"] == "sandbox"
+    assert second["check_attempts"] == 0
+    for column in ("check_api", "check_id", "check_time", "check_matched_name"):
+        assert second[column] is None
+
+
+@pytest.fixture
+def resolve_two(checks_of, answers_of, check_of):
+    """Two questions, three payments and one reject: rows 1 and 4 ask the first, row 3 the second."""
+
+    def run(*answers, rejects=None, warnings=NO_WARNINGS, assigned=((1, 1), (3, 2), (4, 1))):
+        rejects = findings_of(REJECTS, (2, "name", "NAME_MISSING", "no name")) if rejects is None else rejects
+        assignments = pl.DataFrame(list(assigned), schema=ASSIGNMENTS, orient="row")
+        checks = checks_of(check_of(), check_of(check=2, name="Bo Marrow"))
+        return resolve(
+            (rejects, warnings), (checks, assignments), answers_of(*answers), APIS, Environment.TEST
+        )
+
+    return run
+
+
+def test_every_payment_has_one_outcome_in_row_order(resolve_two):
+    outcomes = resolve_two({"code": "MTCH"}, {"code": "ANNM"})
+    assert outcomes.schema == OUTCOMES
+    assert list(outcomes.select("row", "check_outcome").iter_rows()) == [
+        (1, "match"),
+        (2, "rejected"),
+        (3, "no_match"),
+        (4, "match"),
+    ]
+
+
+def test_answers_may_come_in_any_order(resolve_two):
+    outcomes = resolve_two({"check": 2, "code": "ANNM"}, {"check": 1, "code": "MTCH"})
+    assert outcomes["check_outcome"].to_list() == ["match", "rejected", "no_match", "match"]
+
+
+def test_warning_is_a_note_behind_the_reason_of_its_row_only(resolve_two):
+    warnings = findings_of(WARNINGS, (4, "row", "PAYMENT_REPEATED", "the same payment as row 1"))
+    reasons = resolve_two({"code": "MTCH"}, {"code": "ANNM"}, warnings=warnings)["check_reason"].to_list()
+    assert reasons[0] == "The name belongs to the account."
+    assert reasons[3] == "The name belongs to the account. Note: the same payment as row 1."
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [{"code": "MTCH"}],
+        [{"code": "MTCH"}, {"check": 1, "code": "ANNM"}],
+        [{"code": "MTCH"}, {"check": 9, "code": "ANNM"}],
+        [{"code": "MTCH"}, {"check": 2, "code": "ANNM"}, {"check": 3, "code": "MTCH"}],
+    ],
+)
+def test_answers_that_are_not_one_per_question_are_a_mistake_of_ours(resolve_two, answers):
+    with pytest.raises(AssertionError):
+        resolve_two(*answers)
+
+
+def test_payment_both_asked_and_rejected_is_a_mistake_of_ours(resolve_two):
+    rejects = findings_of(REJECTS, (1, "name", "NAME_MISSING", "no name"))
+    with pytest.raises(AssertionError):
+        resolve_two({"code": "MTCH"}, {"code": "ANNM"}, rejects=rejects)
+
+
+def test_payment_that_asks_a_question_that_there_is_not_is_a_mistake_of_ours(resolve_two):
+    with pytest.raises(AssertionError):
+        resolve_two({"code": "MTCH"}, {"code": "ANNM"}, assigned=((1, 1), (3, 2), (4, 7)))
+
+
+def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answers_of):
+    planned = (checks_of(), pl.DataFrame(schema=ASSIGNMENTS))
+    outcomes = resolve((NO_REJECTS, NO_WARNINGS), planned, answers_of(), APIS, Environment.TEST)
+    assert outcomes.schema == OUTCOMES
+    assert outcomes.height == 0

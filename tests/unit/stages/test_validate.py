@@ -1,0 +1,446 @@
+"""What can be said without a call: cleaning, routing, and what becomes of a payment."""
+
+from decimal import Decimal
+
+import pytest
+
+from pipeline.frames import ACCEPTED, REJECTS, WARNINGS
+from pipeline.stages.validate import Routes, validate
+from schemas.cop import AccountType
+from schemas.outcomes import ApiName
+
+UK = {"name": "Ada Quillon", "sort_code": "112233", "account_number": "12345678"}
+GERMAN = "DE89370400440532013000"
+BRITISH = "GB29NWBK60161331926819"
+IBAN = {"name": "Quillon Mills BV", "iban": GERMAN}
+LEI = "529900QUILLONMILLS66"
+BOTH = Routes(cop=True, vop=ApiName.VOP_GATEWAY)
+STANDARD = Routes(cop=True, vop=ApiName.VOP_STANDARD)
+
+
+@pytest.fixture
+def accept(payments_of):
+    """Validate one row that must be accepted; give what is asked, without nulls."""
+
+    def one(row, routes=BOTH):
+        validated = validate(payments_of(row), routes)
+        assert validated.rejects.height == 0, validated.rejects
+        (accepted,) = validated.accepted.to_dicts()
+        return {field: value for field, value in accepted.items() if value is not None}
+
+    return one
+
+
+@pytest.fixture
+def codes(payments_of):
+    def of(row, routes=BOTH):
+        return validate(payments_of(row), routes).rejects["code"].to_list()
+
+    return of
+
+
+# Shapes
+
+
+@pytest.mark.parametrize("routes", [BOTH, STANDARD, Routes(cop=False, vop=None)])
+def test_no_payments_give_empty_frames_of_the_right_shape(payments_of, routes):
+    validated = validate(payments_of(), routes)
+    assert [frame.schema for frame in validated] == [ACCEPTED, REJECTS, WARNINGS]
+    assert [frame.height for frame in validated] == [0, 0, 0]
+
+
+def test_frame_of_another_shape_is_a_mistake_of_ours(payments_of):
+    with pytest.raises(AssertionError):
+        validate(payments_of(UK).drop("lei"), BOTH)
+
+
+def test_defect_that_no_rule_knows_is_a_mistake_of_ours_not_waved_through(payments_of):
+    with pytest.raises(AssertionError):
+        validate(payments_of({**UK, "defect": "ROW_ODD"}), BOTH)
+
+
+def test_every_broken_rule_of_a_row_is_told_in_the_order_of_the_rules(payments_of):
+    row = {"name": "=Q\x00", "sort_code": "1", "account_number": "x", "amount": "?"}
+    rejects = validate(payments_of(UK, row, {}), BOTH).rejects
+    assert list(rejects.select("row", "code").iter_rows()) == [
+        (2, "SORT_CODE_DAMAGED"),
+        (2, "ACCOUNT_NUMBER_FORMAT"),
+        (2, "CONTROL_CHARACTER"),
+        (2, "NAME_FORMULA"),
+        (2, "AMOUNT_FORMAT"),
+        (3, "ACCOUNT_MISSING"),
+        (3, "NAME_MISSING"),
+    ]
+
+
+def test_accepted_rows_keep_the_order_of_the_file(payments_of):
+    rows = [UK if number % 3 else {**IBAN, "iban": None} for number in range(3000)]
+    accepted = validate(payments_of(*rows), BOTH).accepted
+    assert accepted["row"].to_list() == [number + 1 for number in range(3000) if number % 3]
+
+
+def test_blank_row_is_told_once_and_not_for_each_missing_field(codes):
+    assert codes({"defect": "ROW_BLANK"}) == ["ROW_BLANK"]
+
+
+# Cleaning
+
+
+@pytest.mark.parametrize("sort_code", ["11-22-33", "11 22 33", "112233", "11\u00a022\u202f33", "1122-33"])
+def test_sort_code_may_be_written_with_hyphens_and_spaces(accept, sort_code):
+    assert accept({**UK, "sort_code": sort_code})["account"] == "11223312345678"
+
+
+def test_leading_zeros_survive(accept):
+    assert (
+        accept({**UK, "sort_code": "00-11-22", "account_number": "00000012"})["account"] == "00112200000012"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sort_code", "code"),
+    [
+        ("1234", "SORT_CODE_DAMAGED"),
+        ("1.23E+05", "SORT_CODE_DAMAGED"),
+        ("1,23E+05", "SORT_CODE_DAMAGED"),
+        ("-", "SORT_CODE_FORMAT"),
+        (" ", "SORT_CODE_FORMAT"),
+        ("", "SORT_CODE_FORMAT"),
+        ("11\u201322\u201333", "SORT_CODE_FORMAT"),
+        ("11/22/33", "SORT_CODE_FORMAT"),
+        ("112233.0", "SORT_CODE_FORMAT"),
+        ("\u0661\u0661\u0662\u0662\u0663\u0663", "SORT_CODE_FORMAT"),
+        ("\uff11\uff11\uff12\uff12\uff13\uff13", "SORT_CODE_FORMAT"),
+        ("11223O", "SORT_CODE_FORMAT"),
+        ("11223\u00b3", "SORT_CODE_FORMAT"),
+        ("11\u200b22\u200b33", "SORT_CODE_FORMAT"),
+    ],
+)
+def test_sort_code_that_is_not_six_plain_digits_is_rejected_not_padded(codes, sort_code, code):
+    assert codes({**UK, "sort_code": sort_code}) == [code]
+
+
+def test_blank_sort_code_is_rejected_not_waved_through(codes):
+    assert codes({**UK, "sort_code": None}) == ["SORT_CODE_MISSING"]
+
+
+@pytest.mark.parametrize(
+    ("account_number", "code"),
+    [
+        ("1", "ACCOUNT_NUMBER_DAMAGED"),
+        ("1.23457E+07", "ACCOUNT_NUMBER_DAMAGED"),
+        ("", "ACCOUNT_NUMBER_FORMAT"),
+        ("1234-5678", "ACCOUNT_NUMBER_FORMAT"),
+        ("12345678.0", "ACCOUNT_NUMBER_FORMAT"),
+        ("+12345678", "ACCOUNT_NUMBER_FORMAT"),
+        ("\u06f1\u06f2\u06f3\u06f4\u06f5\u06f6\u06f7\u06f8", "ACCOUNT_NUMBER_FORMAT"),
+    ],
+)
+def test_account_number_that_is_not_eight_plain_digits_is_rejected_not_padded(codes, account_number, code):
+    assert codes({**UK, "account_number": account_number}) == [code]
+
+
+@pytest.mark.parametrize(
+    "iban", ["de89 3704 0044 0532 0130 00", "DE89\u00a03704\u00a00044 0532013000", GERMAN]
+)
+def test_iban_may_be_written_in_groups_and_small_letters(accept, iban):
+    assert accept({**IBAN, "iban": iban})["account"] == GERMAN
+
+
+@pytest.mark.parametrize(
+    "iban", ["D\u0130" + GERMAN[2:], "d\u0131" + GERMAN[2:], "\uff24\uff25" + GERMAN[2:], "IBAN" + GERMAN]
+)
+def test_letters_that_only_look_like_those_of_an_iban_are_rejected(codes, iban):
+    assert codes({**IBAN, "iban": iban}) == ["IBAN_FORMAT"]
+
+
+def test_names_that_are_equal_after_composition_ask_the_same(accept):
+    assert (
+        accept({**UK, "name": "Zoe\u0308 Marrow"})["name"]
+        == accept({**UK, "name": "Zo\u00eb Marrow"})["name"]
+    )
+
+
+def test_name_is_counted_after_composition(accept, codes):
+    assert len(accept({**UK, "name": "e\u0301" * 140})["name"]) == 140
+    assert codes({**UK, "name": "e\u0301" * 141}) == ["NAME_TOO_LONG"]
+    assert accept({**UK, "name": "\U0001f3e6" * 140})["name"] == "\U0001f3e6" * 140
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u00a0\u2003", "\u3000"])
+def test_name_of_white_space_is_a_missing_name(codes, name):
+    assert codes({**UK, "name": name}) == ["NAME_MISSING"]
+
+
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u180e\u200b\u200c\u200d\u200e\u2028\u2029\u202a\u202e\u2060\u2066\u2069"
+    "\u3164\ufe0f\ufeff\ufff9\U000e0041"
+)
+
+
+@pytest.mark.parametrize("character", INVISIBLE)
+def test_invisible_character_is_rejected_wherever_it_stands_in_a_name(codes, character):
+    for name in (f"Ada{character}Quillon", f"{character}Ada Quillon", f"Ada Quillon{character}"):
+        # At an end, a line separator is white space like any other.
+        expected = [] if name.strip() == "Ada Quillon" else ["INVISIBLE_CHARACTER"]
+        assert codes({**UK, "name": name}) == expected
+
+
+@pytest.mark.parametrize("character", ["\x00", "\t", "\n", "\r", "\x1b", "\x7f", "\x85", "\x9b"])
+def test_control_character_inside_a_name_is_rejected(codes, character):
+    assert codes({**UK, "name": f"Ada{character}Quillon"}) == ["CONTROL_CHARACTER"]
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_name_that_a_spreadsheet_would_run_is_rejected_even_behind_white_space(codes, first):
+    assert codes({**UK, "name": f"{first}Quillon"}) == ["NAME_FORMULA"]
+    assert codes({**UK, "name": f" \u00a0{first}Quillon"}) == ["NAME_FORMULA"]
+    assert codes({**UK, "name": f"Quillon{first}1"}) == []
+
+
+def test_white_space_inside_a_name_is_asked_about_as_it_was_written(accept):
+    assert accept({**UK, "name": " Ada  B.\u00a0Quillon "})["name"] == "Ada  B.\u00a0Quillon"
+
+
+@pytest.mark.parametrize(
+    ("written", "account_type"),
+    [
+        ("personal", "Personal"),
+        ("PERSON", "Personal"),
+        ("Individual", "Personal"),
+        ("business", "Business"),
+        ("Company", "Business"),
+        ("ORGANISATION", "Business"),
+    ],
+)
+def test_account_type_may_be_said_in_other_words(accept, written, account_type):
+    assert accept({**UK, "account_type": written})["account_type"] == account_type
+
+
+@pytest.mark.parametrize("written", ["", "P", "1", "Personal Business", "perso\u0144al", "joint"])
+def test_account_type_that_nobody_knows_is_rejected_not_defaulted(codes, written):
+    assert codes({**UK, "account_type": written}) == ["ACCOUNT_TYPE"]
+
+
+def test_missing_account_type_is_that_of_the_profile(accept):
+    assert accept(UK)["account_type"] == "Personal"
+    assert accept(UK, BOTH._replace(default_account_type=AccountType.BUSINESS))["account_type"] == "Business"
+
+
+def test_amounts_and_currencies_are_read_as_people_write_them(accept):
+    accepted = accept({**UK, "amount": "\u00a31,234.56", "currency": "gbp"})
+    assert accepted["amount"] == Decimal("1234.56")
+    assert accepted["currency"] == "GBP"
+
+
+@pytest.mark.parametrize("amount", ["-0", "-0.00", "-5", "\u00a3-5"])
+def test_amount_with_a_minus_is_rejected(codes, amount):
+    assert codes({**UK, "amount": amount}) == ["AMOUNT_NEGATIVE"]
+
+
+@pytest.mark.parametrize("currency", ["", "GB", "GBPS", "\u00a3", "G\u0411P", "gb\u017f", "GB1"])
+def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
+    assert codes({**UK, "currency": currency}) == ["CURRENCY_FORMAT"]
+
+
+# Routing
+
+
+def test_sort_code_and_account_number_go_to_cop(accept):
+    assert accept({**UK, "secondary_reference": " ROLL 7 "}) == {
+        "row": 1,
+        "api": "cop",
+        "account": "11223312345678",
+        "name": "Ada Quillon",
+        "account_type": "Personal",
+        "secondary_reference": "ROLL 7",
+        "route_reason": "sort code and account number",
+    }
+
+
+def test_iban_goes_to_vop_without_what_only_cop_sees(accept):
+    row = {**IBAN, "account_type": "Business", "secondary_reference": "ROLL 7", "bic": "QUILDEFF"}
+    assert accept(row) == {
+        "row": 1,
+        "api": "vop_gateway",
+        "account": GERMAN,
+        "name": "Quillon Mills BV",
+        "route_reason": "IBAN",
+    }
+
+
+def test_british_iban_goes_to_cop_by_the_account_in_it(accept):
+    accepted = accept({**IBAN, "iban": BRITISH})
+    assert accepted["api"] == "cop"
+    assert accepted["account"] == "60161331926819"
+    assert accepted["account_type"] == "Personal"
+    assert accepted["route_reason"].startswith("GB IBAN")
+
+
+def test_british_iban_and_the_account_in_it_are_one_question(accept):
+    iban = accept({"name": "Ada Quillon", "iban": BRITISH})
+    account = accept({"name": "Ada Quillon", "sort_code": "601613", "account_number": "31926819"})
+    for accepted in (iban, account):
+        del accepted["route_reason"]
+    assert iban == account
+
+
+def test_british_iban_goes_to_vop_where_the_profile_says_so(accept):
+    accepted = accept({**IBAN, "iban": BRITISH}, BOTH._replace(gb_iban_to="vop"))
+    assert (accepted["api"], accepted["account"]) == ("vop_gateway", BRITISH)
+
+
+@pytest.mark.parametrize(
+    ("row", "routes"),
+    [
+        (UK, BOTH._replace(cop=False)),
+        (IBAN, BOTH._replace(vop=None)),
+        ({**IBAN, "iban": BRITISH}, BOTH._replace(cop=False)),
+        ({**IBAN, "iban": BRITISH}, BOTH._replace(vop=None, gb_iban_to="vop")),
+    ],
+)
+def test_row_for_an_api_that_the_profile_lacks_is_rejected_with_the_reason(codes, row, routes):
+    assert codes(row, routes) == ["NO_API"]
+
+
+@pytest.mark.parametrize("extra", [{"sort_code": "112233"}, {"account_number": "12345678"}])
+def test_iban_beside_half_a_uk_account_is_ambiguous(codes, extra):
+    assert codes({**IBAN, **extra}) == ["ACCOUNT_AMBIGUOUS"]
+
+
+# Identification
+
+
+IDENTIFICATIONS = [
+    {"lei": LEI},
+    {"organisation_bic": "QUILDEFFXXX"},
+    {"organisation_id": "HRB 1234", "organisation_id_scheme": "COID", "organisation_id_issuer": "Court"},
+]
+
+
+@pytest.mark.parametrize("identification", IDENTIFICATIONS)
+def test_payee_without_a_name_is_asked_for_by_identification(accept, identification):
+    accepted = accept({"iban": GERMAN, **identification})
+    assert accepted.items() >= identification.items()
+    assert "name" not in accepted
+
+
+@pytest.mark.parametrize("identification", IDENTIFICATIONS)
+def test_name_goes_before_an_identification_unless_the_profile_says_otherwise(accept, identification):
+    row = {**IBAN, **identification}
+    by_name = accept(row)
+    assert by_name["name"] == "Quillon Mills BV"
+    assert not set(identification) & set(by_name)
+    by_identification = accept(row, BOTH._replace(ask_by="identification"))
+    assert "name" not in by_identification
+    assert by_identification.items() >= identification.items()
+
+
+def test_payee_without_identification_is_asked_for_by_name_whatever_the_profile_prefers(accept):
+    assert accept(IBAN, BOTH._replace(ask_by="identification"))["name"] == "Quillon Mills BV"
+
+
+@pytest.mark.parametrize("row", [{**UK, "lei": LEI}, {"name": "Ada Quillon", "iban": BRITISH, "lei": LEI}])
+def test_cop_is_asked_by_name_though_there_is_an_identification(accept, codes, row):
+    accepted = accept(row, BOTH._replace(ask_by="identification"))
+    assert accepted["name"] == "Ada Quillon"
+    assert "lei" not in accepted
+    assert codes({**row, "name": None}) == ["NAME_MISSING"]
+
+
+def test_identification_is_cleaned_like_other_codes(accept):
+    row = {"iban": GERMAN, "lei": f" {LEI.lower()} ", "organisation_bic": "quil deff"}
+    accepted = accept({**row, "organisation_id": "7", "organisation_id_scheme": "txid"})
+    assert accepted["lei"] == LEI
+    assert accepted["organisation_bic"] == "QUILDEFFXXX"
+    assert accepted["organisation_id_scheme"] == "TXID"
+
+
+# VoP Standard
+
+
+def test_responder_is_named_by_the_file_before_the_table_before_the_registry(accept):
+    table = STANDARD._replace(bic_table={"DE37040044": "MARWDEFFXXX"})
+    by_file = accept({**IBAN, "bic": "quildeff"}, table)
+    assert (by_file["responder_bic"], by_file["bic_source"]) == ("QUILDEFFXXX", "file")
+    by_table = accept(IBAN, table)
+    assert (by_table["responder_bic"], by_table["bic_source"]) == ("MARWDEFFXXX", "table")
+    by_registry = accept(IBAN, STANDARD)
+    assert (by_registry["responder_bic"], by_registry["bic_source"]) == ("COBADEFFXXX", "registry")
+
+
+def test_gateway_finds_the_responder_itself(accept):
+    assert "responder_bic" not in accept({**IBAN, "bic": "QUILDEFF"}, BOTH)
+
+
+def test_uk_rows_need_no_responder_under_a_standard_profile(accept):
+    accepted = accept({**UK, "bic": "QUILGB2L"}, STANDARD)
+    assert "responder_bic" not in accepted
+    assert "bic_source" not in accepted
+
+
+def test_reference_is_sent_only_where_the_profile_says_so_and_the_api_takes_it(accept):
+    sending = STANDARD._replace(send_remittance=True)
+    assert accept({**IBAN, "reference": "Invoice 12"}, sending)["remittance"] == "Invoice 12"
+    assert "remittance" not in accept({**IBAN, "reference": "Invoice 12"}, STANDARD)
+    assert "remittance" not in accept({**UK, "reference": "Invoice 12"}, sending)
+    assert "remittance" not in accept(
+        {**IBAN, "reference": "Invoice 12"}, BOTH._replace(send_remittance=True)
+    )
+
+
+@pytest.mark.parametrize("reference", ["7" * 141, "7\x007", "7\u200b7", "7\ufffd7"])
+def test_reference_that_is_not_sent_may_be_anything(accept, reference):
+    sending = STANDARD._replace(send_remittance=True)
+    assert accept({**UK, "reference": reference}, sending)["api"] == "cop"
+    assert accept({**IBAN, "reference": reference}, STANDARD)["api"] == "vop_standard"
+
+
+# Repeated payments
+
+
+@pytest.mark.parametrize("row", [{**UK, "amount": "5.00"}, {"iban": GERMAN, "lei": LEI, "amount": "5.00"}])
+def test_same_payment_again_is_a_warning_and_stops_nothing(payments_of, row):
+    validated = validate(payments_of(row, UK, row, row), BOTH)
+    assert validated.accepted.height == 4
+    assert list(validated.warnings.select("row", "code", "message").iter_rows()) == [
+        (3, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are meant"),
+        (4, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are meant"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        {"name": "Ada Quillon-Marrow"},
+        {"account_number": "12345679"},
+        {"amount": "5.01"},
+        {"currency": "EUR"},
+        {"reference": "Invoice 13"},
+        {"secondary_reference": "ROLL 8"},
+    ],
+)
+def test_payment_that_differs_in_one_respect_is_another(payments_of, difference):
+    row = {
+        **UK,
+        "amount": "5.00",
+        "currency": "GBP",
+        "reference": "Invoice 12",
+        "secondary_reference": "ROLL 7",
+    }
+    assert validate(payments_of(row, {**row, **difference}), BOTH).warnings.height == 0
+
+
+def test_same_amount_written_in_another_way_is_the_same_payment(payments_of):
+    rows = ({**UK, "amount": "1,234.50"}, {**UK, "amount": "1234.5"})
+    assert validate(payments_of(*rows), BOTH).warnings["row"].to_list() == [2]
+
+
+def test_rows_without_an_amount_are_not_payments_that_could_be_repeated(payments_of):
+    assert validate(payments_of(UK, UK), BOTH).warnings.height == 0
+
+
+def test_rejected_row_is_not_counted_as_an_earlier_payment(payments_of):
+    row = {**UK, "amount": "5.00"}
+    validated = validate(payments_of({**row, "account_type": "?"}, row), BOTH)
+    assert validated.warnings.height == 0

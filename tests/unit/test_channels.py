@@ -1,0 +1,145 @@
+"""What a profile's sections become: routes, APIs, caps and channels with their limits."""
+
+import ssl
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pipeline.apis import cop, vop
+from pipeline.channels import api_of, context_of, greet, open_channels, quota_of, routes
+from pipeline.errors import ConfigurationError, IncompleteError
+from pipeline.profiles import sandbox
+from pipeline.settings import Configuration, load
+from schemas.cop import AccountType
+from schemas.outcomes import ApiName
+
+NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
+OAUTH = {
+    "server": "production",
+    "base_url": "https://pay.example:8443/v",
+    "token_url": "https://login.example/token",
+    "client_id": "me",
+    "client_secret_env": "NO_SUCH_VARIABLE_HERE",
+    "scope": "x/.default",
+}
+STANDARD = {
+    "api": "standard",
+    "server": "production",
+    "base_url": "https://vop.example",
+    "client_certificate": "me.pem",
+    "client_key": "me.key",
+    "requesting_bic": "TREZFRP0XXX",
+}
+
+
+def profile(**sections):
+    content = {"profiles": {"mine": sections}}
+    return Configuration.model_validate(content).profiles["mine"]
+
+
+@pytest.fixture(scope="module")
+def running():
+    with sandbox() as config:
+        yield config
+
+
+def test_routes_lead_only_to_apis_that_the_profile_has():
+    only_cop = routes(profile(cop=OAUTH))
+    only_vop = routes(profile(vop={**OAUTH, "api": "gateway"}))
+
+    assert (only_cop.cop, only_cop.vop) == (True, None)
+    assert (only_vop.cop, only_vop.vop) == (False, ApiName.VOP_GATEWAY)
+
+
+def test_routes_carry_the_choices_of_the_profile():
+    table = {"DE10010010": "PBNKDEFFXXX"}
+    chosen = routes(
+        profile(
+            default_account_type="Business",
+            gb_iban_to="vop",
+            ask_by="identification",
+            vop={**STANDARD, "send_remittance": True, "bic_table": table},
+        )
+    )
+
+    assert chosen.default_account_type is AccountType.BUSINESS
+    assert (chosen.gb_iban_to, chosen.ask_by, chosen.send_remittance) == ("vop", "identification", True)
+    assert chosen.bic_table == table
+
+
+def test_each_section_has_its_api():
+    both = profile(cop=OAUTH, vop={**OAUTH, "api": "gateway"})
+    standard = profile(vop=STANDARD)
+
+    assert api_of(both.cop) is cop.API
+    assert api_of(both.vop) is vop.GATEWAY
+    assert api_of(standard.vop).name is ApiName.VOP_STANDARD
+
+
+@pytest.mark.parametrize(
+    ("changes", "cap"),
+    [({}, None), ({"server": "test"}, 50), ({"server": "test", "daily_cap": 20}, 20), ({"daily_cap": 7}, 7)],
+)
+def test_the_test_server_has_its_cap_of_fifty_even_where_the_file_is_silent(changes, cap):
+    assert profile(cop={**OAUTH, **changes}).cop.cap == cap
+
+
+def test_without_a_cap_nothing_is_counted():
+    assert quota_of(profile(cop=OAUTH).cop, now=lambda: NOW) is None
+
+
+def test_a_context_trusts_nobody_by_accident():
+    context = context_of(profile(cop=OAUTH).cop)
+
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_channels_are_opened_for_the_apis_that_are_needed(running):
+    async def names(*needed):
+        async with open_channels(load(running, "sandbox"), needed, now=lambda: NOW) as channels:
+            return set(channels)
+
+    assert anyio.run(names, ApiName.COP) == {ApiName.COP}
+    assert anyio.run(names, ApiName.COP, ApiName.VOP_GATEWAY) == {ApiName.COP, ApiName.VOP_GATEWAY}
+    assert anyio.run(names) == set()
+
+
+def test_a_channel_waits_longer_than_the_responder_may_take(running):
+    async def deadlines():
+        async with open_channels(load(running, "sandbox"), set(ApiName), now=lambda: NOW) as channels:
+            return {name.value: channel.deadline_s for name, channel in channels.items()}
+
+    # API reference, "Limits": 7 s for CoP and 5 s for VoP; and three more for the way.
+    assert anyio.run(deadlines) == {"cop": 10.0, "vop_gateway": 8.0}
+
+
+def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
+    async def main():
+        async with open_channels(profile(cop=OAUTH), {ApiName.COP}, now=lambda: NOW):
+            raise AssertionError("opened without a secret")
+
+    with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE_HERE"):
+        anyio.run(main)
+
+
+def test_mutual_tls_is_greeted_and_tells_version_and_suite(running):
+    [standard] = load(running, "sandbox-standard").servers
+
+    assert anyio.run(greet, standard) == "TLSv1.3 TLS_AES_256_GCM_SHA384"
+
+
+def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
+    [standard] = load(running, "sandbox-standard").servers
+    nowhere = standard.model_copy(update={"base_url": "https://127.0.0.1:9"})
+
+    with pytest.raises(IncompleteError, match=r"127\.0\.0\.1:9"):
+        anyio.run(greet, nowhere)
+
+
+def test_relative_paths_of_the_configuration_are_relative_to_it(running):
+    [standard] = load(running, "sandbox-standard").servers
+
+    assert standard.client_certificate == Path(running).parent / "client.pem"

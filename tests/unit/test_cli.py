@@ -1,0 +1,161 @@
+"""The command as click sees it; what it does with files and servers is in tests/end_to_end."""
+
+from contextlib import chdir
+
+import pytest
+from click.testing import CliRunner
+
+from pipeline.cli import OUTCOMES, main
+from pipeline.errors import PrecheckError
+from pipeline.run import exit_code, folders
+from schemas.outcomes import Environment, Outcome
+from schemas.summary import InputFile, OutcomeTotal, Summary
+
+
+@pytest.fixture
+def call(tmp_path):
+    """`call(words)` in an empty folder, with nothing of the user's in reach."""
+
+    def run(*words):
+        runner = CliRunner()
+        environment = {
+            "PRECHECK_CONFIG": None,
+            **{f"XDG_{kind}_HOME": str(tmp_path / kind) for kind in ("STATE", "CONFIG")},
+        }
+        with chdir(tmp_path):
+            return runner.invoke(main, [str(word) for word in words], env=environment)
+
+    return run
+
+
+def test_fail_on_knows_every_outcome_there_is():
+    assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_every_option_of_every_command_is_explained(name):
+    unexplained = [
+        option.name
+        for option in main.commands[name].params
+        if option.param_type_name == "option" and not option.help and not option.hidden
+    ]
+
+    assert not unexplained
+
+
+def test_run_has_the_options_of_the_contract():
+    options = {word for option in main.commands["run"].params for word in option.opts}
+
+    assert options >= {
+        "--profile", "--config", "--out", "--map", "--format", "--fail-on",
+        "--limit", "--order", "--fresh", "--json", "--quiet",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        (["name"], "write FIELD=HEADER"),
+        (["name="], "write FIELD=HEADER"),
+        (["=Payee"], "write FIELD=HEADER"),
+        (["payee=Name"], "no field payee"),
+        (["name=Payee", "name=Other"], "mapped twice"),
+    ],
+)
+def test_a_map_that_cannot_be_meant_is_a_usage_error(call, pairs, said):
+    done = call("columns", "x.csv", *(word for pair in pairs for word in ("--map", pair)))
+
+    assert done.exit_code == 2
+    assert done.stderr.startswith("precheck: --map")
+    assert said in done.stderr
+
+
+def test_a_header_may_hold_an_equals_sign(call):
+    done = call("columns", "x.csv", "--map", "name=a=b")
+
+    assert done.exit_code == 65, "the file is missing, and the words are fine"
+
+
+def test_an_error_of_the_program_is_one_sentence_and_its_status(call):
+    done = call("plan", "x.csv")
+
+    assert done.exit_code == 65
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_name_with_control_characters_cannot_steer_the_terminal(call):
+    done = call("plan", "\x1b[2Jevil.csv")
+
+    assert "\x1b" not in done.stderr
+    assert "\\x1b[2Jevil.csv" in done.stderr
+
+
+def test_every_error_has_a_status_of_the_contract():
+    def tree(kind):
+        return {kind}.union(*map(tree, kind.__subclasses__()))
+
+    statuses = {error.exit_code for error in tree(PrecheckError) if "exit_code" in vars(error)}
+    assert statuses == {2, 65, 73, 74, 75, 76, 77, 78}
+
+
+def test_one_file_gets_the_folder_that_out_names_and_several_get_one_each_in_it(tmp_path):
+    one, two = tmp_path / "jan.csv", tmp_path / "feb.csv"
+
+    assert folders([one], tmp_path / "out") == {one: tmp_path / "out"}
+    assert [folder.name for folder in folders([one], None).values()] == ["jan.precheck"]
+    assert folders([one, two], tmp_path / "out") == {one: tmp_path / "out/jan", two: tmp_path / "out/feb"}
+    assert [str(folder) for folder in folders([one, two], None).values()] == ["jan.precheck", "feb.precheck"]
+
+
+@pytest.mark.parametrize("names", [("a/x.csv", "b/x.csv"), ("x.csv", "x.parquet"), ("x.csv", "x.csv")])
+def test_two_files_never_share_a_folder(call, names):
+    done = call("run", *names)
+
+    assert done.exit_code == 2
+    assert "named twice" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "complete", "fail_on", "status"),
+    [
+        ({"match"}, True, [], 0),
+        ({"match", "no_match"}, True, ["no_match"], 1),
+        ({"match", "no_match"}, True, ["close_match"], 0),
+        ({"match", "deferred"}, False, [], 75),
+        ({"match", "no_match", "deferred"}, False, ["no_match"], 75),
+        ({"match", "deferred"}, False, ["deferred"], 1),
+        ({"unanswered"}, False, ["unanswered"], 1),
+    ],
+)
+def test_the_status_of_a_summary(summary, outcomes, complete, fail_on, status):
+    assert exit_code(summary(outcomes, complete=complete), fail_on) == status
+
+
+@pytest.fixture
+def summary():
+    def build(outcomes, *, complete):
+        return Summary(
+            tool_version="1",
+            profile="mine",
+            environment=Environment.TEST,
+            simulated=False,
+            started="",
+            finished="",
+            input=InputFile(name="", sha256="", byte_count=0, row_count=0, format="csv", columns={}),
+            outcomes=[
+                OutcomeTotal(outcome=outcome, row_count=outcome.value in outcomes, totals=[])
+                for outcome in Outcome
+            ],
+            codes=[],
+            calls=[],
+            saved_call_count=0,
+            attention=[],
+            attention_count=0,
+            warnings=[],
+            warning_count=0,
+            complete=complete,
+            next_step=None,
+        )
+
+    return build

@@ -1,0 +1,151 @@
+"""The documentation says what the program does: commands, exit statuses, files, configuration."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from pipeline import settings
+from pipeline.cli import main as command
+from pipeline.errors import PrecheckError
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def check(root, **environment):
+    return subprocess.run(
+        [sys.executable, str(root / "docs" / "generate.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The documentation and what it links to, to be spoiled."""
+    root = tmp_path / "copy"
+    shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "sample_data", root / "sample_data")
+    for page in (*ROOT.glob("*.md"), ROOT / "LICENSE"):
+        shutil.copy(page, root)
+    return root
+
+
+def blocks(page, language):
+    return [
+        found["text"] for found in FENCED.finditer(page.read_text("utf-8")) if found["language"] == language
+    ]
+
+
+def tutorial_commands():
+    lines = "".join(blocks(DOCS / "tutorial.md", "console")).splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+def exit_codes():
+    """Every exit status that the program has."""
+    found, kinds = {0, 1, 130, 143}, [PrecheckError]
+    while kinds:
+        kind = kinds.pop()
+        kinds.extend(kind.__subclasses__())
+        found.add(vars(kind).get("exit_code", 0))
+    return found
+
+
+def exit_codes_in_table(page):
+    section = page.read_text("utf-8").partition("## Exit status\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| ([0-9, ]+) \|", section, re.MULTILINE)
+    return {int(code) for cell in cells for code in cell.split(",")}
+
+
+def test_generated_parts_are_up_to_date_and_links_lead_somewhere():
+    result = check(ROOT)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_generated_help_does_not_depend_on_the_width_of_the_terminal():
+    assert check(ROOT, COLUMNS="30").returncode == 0
+
+
+def test_a_stale_page_and_broken_links_are_told(copy):
+    for name, old, new in (
+        ("cli.md", "--fail-on", "--fall-on"),
+        ("outcomes.md", "`AC01`", "`AC02`"),
+    ):
+        page = copy / "docs" / name
+        page.write_text(page.read_text("utf-8").replace(old, new), "utf-8")
+    with (copy / "README.md").open("a", encoding="utf-8") as readme:
+        readme.write("[gone](docs/gone.md) and [nowhere](docs/cli.md#nowhere)\n")
+    result = check(copy)
+    assert result.returncode == 1
+    assert result.stderr.splitlines() == [
+        "README.md: the link docs/gone.md leads to no file; correct it",
+        "README.md: the link docs/cli.md#nowhere leads to no heading; correct it",
+        "docs/cli.md: stale; run `python docs/generate.py`",
+        "docs/outcomes.md: stale; run `python docs/generate.py`",
+    ]
+
+
+def test_every_command_is_documented_and_hidden_ones_are_not():
+    page = (DOCS / "cli.md").read_text("utf-8")
+    assert set(re.findall(r"^## (.+)$", page, re.MULTILINE)) == {
+        name for name, found in command.commands.items() if not found.hidden
+    }
+    for name, found in command.commands.items():
+        section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        for option in found.params:
+            if isinstance(option, click.Option):
+                assert (option.opts[0] in section) is not option.hidden, f"{name} {option.opts[0]}"
+
+
+def test_readme_names_both_commands():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "operations.md"], ids=lambda page: page.name)
+def test_every_exit_status_is_explained_and_no_other(page):
+    assert exit_codes_in_table(page) == exit_codes()
+
+
+def test_tutorial_commands_exist_and_name_files_that_exist():
+    found = tutorial_commands()
+    assert any(line.startswith("precheck run ") for line in found)
+    for line in found:
+        words = [*shlex.shlex(line, posix=True, punctuation_chars=True)]
+        for word in words:
+            if word.startswith("sample_data/"):
+                assert (ROOT / word).is_file(), line
+        if words[0] == "precheck":
+            options = {name for option in command.commands[words[1]].params for name in option.opts}
+            said = {word for word in words if word.startswith("--")}
+            assert said <= options, line
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "configuration.md"], ids=lambda page: page.name)
+def test_every_configuration_shown_can_be_read(page, tmp_path):
+    found = blocks(page, "toml")
+    assert found
+    for text in found:
+        path = tmp_path / "precheck.toml"
+        path.write_text(text, "utf-8")
+        assert settings.read(path).profiles
+
+
+def test_pages_name_no_folder_of_the_machine_they_were_written_on():
+    for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")):
+        text = page.read_text("utf-8")
+        assert str(ROOT) not in text, page.name
+        assert "/tmp/" not in text, page.name
+        assert "/home/" not in text, page.name

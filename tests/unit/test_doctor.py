@@ -1,0 +1,110 @@
+"""What the doctor finds, against a real sandbox and in files with one mistake each."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.doctor import diagnose
+from pipeline.profiles import sandbox
+
+
+@pytest.fixture(scope="module")
+def healthy():
+    with sandbox() as config:
+        yield config
+
+
+@pytest.fixture
+def changed(healthy):
+    """`changed(pattern, replacement)`: the sandbox's configuration with one thing wrong, in its folder."""
+    made = []
+
+    def write(pattern, replacement):
+        text, count = re.subn(pattern, replacement, healthy.read_text())
+        assert count, "the pattern is not in the configuration"
+        path = healthy.with_name(f"changed-{len(made)}.toml")
+        path.write_text(text)
+        made.append(path)
+        return path
+
+    yield write
+    for path in made:
+        path.unlink()
+
+
+def told(findings):
+    return {finding.what: finding.exit_code for finding in findings}
+
+
+def test_all_is_well_with_the_embedded_sandbox():
+    findings = diagnose(None, None)
+
+    assert [finding.what for finding in findings] == [
+        "configuration",
+        "cop secret",
+        "cop TLS",
+        "cop token",
+        "vop_gateway secret",
+        "vop_gateway TLS",
+        "vop_gateway token",
+    ]
+    assert not any(finding.exit_code for finding in findings)
+    assert "embedded sandbox" in findings[0].said
+
+
+def test_a_certificate_tells_whose_it_is_and_until_when(healthy):
+    certificate = diagnose("sandbox-standard", healthy)[1]
+
+    assert (certificate.what, certificate.exit_code) == ("vop_standard certificate", 0)
+    assert re.search(r"PSDFR-ACPR-99999, valid until \d{4}-\d\d-\d\d", certificate.said)
+    assert datetime.now(UTC).date().isoformat() < certificate.said.split("valid until ")[1][:10]
+
+
+def test_a_mistake_of_one_server_does_not_hide_the_other(changed):
+    config = changed(
+        r"(?s)(profiles\.sandbox\.cop\].*?)base_url = \"[^\"]+\"", r'\1base_url = "https://127.0.0.1:9"'
+    )
+
+    assert told(diagnose("sandbox", config)) == {
+        "configuration": 0,
+        "cop secret": 0,
+        "cop TLS": 75,
+        "vop_gateway secret": 0,
+        "vop_gateway TLS": 0,
+        "vop_gateway token": 0,
+    }
+
+
+def test_a_missing_secret_does_not_hide_that_tls_is_well(changed):
+    config = changed(r"client_secret_file = \"sandbox\.client_secret\"", 'client_secret_file = "gone"')
+
+    findings = diagnose("sandbox", config)
+
+    assert told(findings)["cop secret"] == 78
+    assert told(findings)["cop TLS"] == 0
+    assert "cop token" not in told(findings)
+
+
+def test_a_refused_client_is_told(changed):
+    config = changed(r"scope = \"api://payee-verification-sandbox", 'scope = "api://another')
+
+    findings = diagnose("sandbox", config)
+
+    assert told(findings)["cop token"] == 77
+
+
+def test_a_certificate_that_cannot_be_read_does_not_hide_what_tls_says(changed):
+    config = changed('client_certificate = "client.pem"', 'client_certificate = "ca.pem"')
+
+    findings = told(diagnose("sandbox-standard", config))
+
+    assert findings["vop_standard certificate"] == 78
+    assert findings["vop_standard TLS"] == 78
+
+
+def test_no_configuration_is_one_finding_and_not_an_exception(tmp_path):
+    [finding] = diagnose("mine", tmp_path / "nowhere.toml")
+
+    assert (finding.what, finding.exit_code) == ("configuration", 78)
+    assert "precheck init" in finding.said

@@ -1,0 +1,130 @@
+"""Which profile a job means, and that the embedded sandbox comes and goes with the block."""
+
+import os
+import ssl
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from pipeline import profiles, settings
+from pipeline.errors import ConfigurationError
+from pipeline.profiles import choose, opened, sandbox
+from pipeline.settings import Oauth
+from schemas.outcomes import ApiName, Environment
+
+MINE = """
+[profiles.{name}.cop]
+server = "{server}"
+base_url = "https://cop.example"
+token_url = "https://login.example/token"
+client_id = "me"
+client_secret_env = "ANYTHING"
+scope = "x/.default"
+"""
+
+
+@pytest.fixture
+def configuration(tmp_path):
+    def write(name="mine", server="production"):
+        path = tmp_path / "given.toml"
+        path.write_text(MINE.format(name=name, server=server))
+        return path
+
+    return write
+
+
+def test_without_a_name_it_is_the_embedded_sandbox():
+    chosen = choose(None, None)
+
+    assert (chosen.name, chosen.config, chosen.environment) == ("sandbox", None, Environment.SANDBOX)
+
+
+def test_a_configured_profile_brings_its_file_and_its_kind_of_server(configuration):
+    path = configuration()
+
+    chosen = choose("mine", path)
+
+    assert (chosen.config, chosen.environment) == (path, Environment.PRODUCTION)
+    assert chosen.fingerprint == settings.load(path, "mine").fingerprint()
+
+
+def test_a_built_in_name_means_the_file_that_was_given(configuration):
+    path = configuration("sandbox", "test")
+
+    chosen = choose("sandbox", path)
+
+    assert (chosen.config, chosen.environment) == (path, Environment.TEST)
+
+
+def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_sandbox(configuration):
+    with pytest.raises(ConfigurationError, match="no profile 'sandbox'"):
+        choose(None, configuration())
+
+
+def test_the_two_embedded_profiles_are_told_apart():
+    assert choose("sandbox", None).fingerprint != choose("sandbox-standard", None).fingerprint
+    assert choose("sandbox", None).fingerprint == choose(None, None).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "apis"),
+    [
+        ("sandbox", [ApiName.COP, ApiName.VOP_GATEWAY]),
+        ("sandbox-standard", [ApiName.VOP_STANDARD]),
+    ],
+)
+def test_an_embedded_profile_has_its_apis_on_loopback(name, apis):
+    with opened(choose(name, None)) as profile:
+        assert [server.name for server in profile.servers] == apis
+        assert {urlsplit(server.base_url).hostname for server in profile.servers} == {"127.0.0.1"}
+        assert profile.environment is Environment.SANDBOX
+        for server in profile.servers:
+            if isinstance(server, Oauth):
+                assert server.client_secret().get_secret_value()
+
+
+def test_opening_a_configured_profile_starts_nothing(configuration):
+    with opened(choose("mine", configuration())) as profile:
+        assert [server.base_url for server in profile.servers] == ["https://cop.example"]
+
+
+def test_the_sandbox_serves_while_the_block_lasts_and_leaves_nothing_behind():
+    with sandbox() as config:
+        section = tomllib.loads(config.read_text())["profiles"]["sandbox"]["cop"]
+        address = (urlsplit(section["base_url"]).hostname, urlsplit(section["base_url"]).port)
+        assert ssl.get_server_certificate(address).startswith("-----BEGIN CERTIFICATE-----")
+
+    assert not config.parent.exists()
+    with pytest.raises(ConnectionRefusedError):
+        ssl.get_server_certificate(address)
+
+
+def test_the_sandbox_ends_with_its_parent_even_if_that_is_killed(tmp_path):
+    """The parent gets no chance to clean up; the child notices by itself."""
+    program = (
+        "import sys, os; from pipeline.profiles import sandbox\n"
+        "with sandbox() as config: print(config, flush=True); os.kill(os.getpid(), 9)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ) as parent:
+        # The child inherits standard error: its end of file comes when both have ended.
+        out, _ = parent.communicate(timeout=30)
+
+    section = tomllib.loads(Path(out.strip()).read_text())["profiles"]["sandbox"]["cop"]
+    address = (urlsplit(section["base_url"]).hostname, urlsplit(section["base_url"]).port)
+    with pytest.raises(ConnectionRefusedError):
+        ssl.get_server_certificate(address)
+
+
+def test_every_built_in_profile_is_in_the_sandboxes_configuration():
+    with sandbox() as config:
+        assert set(profiles.BUILT_IN) <= set(settings.read(config).profiles)

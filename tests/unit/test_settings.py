@@ -1,0 +1,389 @@
+"""The configuration file: what it may say, and that it never says a secret back."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pipeline import settings
+from pipeline.errors import ConfigurationError, OutputError
+from pipeline.settings import EXAMPLE, TEST_SERVER_DAILY_CAP, load, read, write_example
+from schemas.cop import AccountType
+from schemas.outcomes import ApiName, Environment
+
+SECRET = "hunter-2~hunter-2"
+COP = {
+    "server": '"production"',
+    "base_url": '"https://cop.example"',
+    "token_url": '"https://login.example/t/oauth2/v2.0/token"',
+    "client_id": '"client"',
+    "client_secret_env": '"PRECHECK_TEST_SECRET"',
+    "scope": '"scope/.default"',
+}
+GATEWAY = {**COP, "api": '"gateway"'}
+STANDARD = {
+    "api": '"standard"',
+    "server": '"production"',
+    "base_url": '"https://vop.example"',
+    "client_certificate": '"qwac.pem"',
+    "client_key": '"qwac.key"',
+    "requesting_bic": '"MARWGB2LXXX"',
+}
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    """Sections of a profile, as TOML values by key -> a configuration file."""
+
+    def write(profile=None, **sections):
+        lines = ["[profiles.main]", *(f"{key} = {value}" for key, value in (profile or {}).items())]
+        for name, section in sections.items():
+            lines.append(f"[profiles.main.{name}]")
+            lines += [f"{key} = {value}" for key, value in section.items() if value is not None]
+        path = tmp_path / "precheck.toml"
+        path.write_text("\n".join(lines), "utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def refusal(file_of):
+    """Why a configuration is refused."""
+
+    def of(*profile, **sections):
+        with pytest.raises(ConfigurationError) as error:
+            read(file_of(*profile, **sections))
+        return str(error.value)
+
+    return of
+
+
+def test_example_is_a_configuration(tmp_path):
+    path = tmp_path / "precheck.toml"
+    write_example(path, force=False)
+    profile = load(path, "production")
+    assert [server.name for server in profile.servers] == [ApiName.COP, ApiName.VOP_GATEWAY]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_every_line_of_the_example_that_is_commented_out_is_a_configuration_too(tmp_path):
+    lines = EXAMPLE.partition("# [profiles.standard.vop]")
+    path = tmp_path / "precheck.toml"
+    path.write_text(lines[1].removeprefix("# ") + lines[2].replace("\n# ", "\n"), "utf-8")
+    assert load(path, "standard").servers[0].name is ApiName.VOP_STANDARD
+
+
+def test_example_replaces_nothing_unless_told_to(tmp_path):
+    path = tmp_path / "precheck.toml"
+    path.write_text("mine", "utf-8")
+    with pytest.raises(OutputError, match="--force"):
+        write_example(path, force=False)
+    assert path.read_text("utf-8") == "mine"
+    write_example(path, force=True)
+    assert path.read_text("utf-8") == EXAMPLE
+
+
+def test_example_is_not_written_through_a_link(tmp_path):
+    target = tmp_path / "target"
+    (tmp_path / "precheck.toml").symlink_to(target)
+    with pytest.raises(OutputError):
+        write_example(tmp_path / "precheck.toml", force=True)
+    assert not target.exists()
+
+
+def test_defaults_are_those_of_the_documentation(file_of):
+    profile = load(file_of(cop=COP), "main")
+    assert profile.default_account_type is AccountType.PERSONAL
+    assert (profile.gb_iban_to, profile.ask_by) == ("cop", "name")
+    cop = profile.servers[0]
+    assert (cop.rate_per_s, cop.in_flight_max, cop.token_method, cop.cap_window) == (20, 64, "GET", "utc_day")
+
+
+@pytest.mark.parametrize(
+    ("server", "daily_cap", "cap"),
+    [
+        ("test", None, TEST_SERVER_DAILY_CAP),
+        ("test", "5", 5),
+        ("production", None, None),
+        ("production", "500", 500),
+        ("sandbox", None, None),
+    ],
+)
+def test_test_server_is_capped_even_where_the_file_is_silent(file_of, server, daily_cap, cap):
+    path = file_of(cop={**COP, "server": f'"{server}"', "daily_cap": daily_cap})
+    assert load(path, "main").servers[0].cap == cap
+
+
+def test_relative_paths_are_relative_to_the_file(file_of, tmp_path):
+    (server,) = load(file_of(vop=STANDARD), "main").servers
+    assert server.client_key == tmp_path / "qwac.key"
+    (server,) = load(file_of(vop={**STANDARD, "client_key": '"/keys/qwac.key"'}), "main").servers
+    assert server.client_key == Path("/keys/qwac.key")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [("client_secret", "client_secret_env"), ("rate_s", "rate_per_s"), ("dayly_cap", "daily_cap")],
+)
+def test_unknown_key_is_an_error_with_a_hint_and_without_its_value(refusal, key, hint):
+    message = refusal(cop={**COP, key: f'"{SECRET}"'})
+    assert f"profiles.main.cop.{key}: unknown key; did you mean {hint}?" in message
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize("key", COP)
+def test_required_key_cannot_be_missing(refusal, key):
+    message = refusal(cop={**COP, key: None})
+    assert "client_secret_env" in message if key == "client_secret_env" else f"cop.{key}: " in message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://cop.example",
+        "HTTP://cop.example",
+        "cop.example",
+        "//cop.example",
+        "ftp://cop.example",
+        "https://",
+        "https:///path",
+        "https://user@cop.example",
+        f"https://user:{SECRET}@cop.example",
+        f"https://:{SECRET}@cop.example",
+        f"https://{SECRET}\u2100@cop.example",
+        "https://cop.example?a=b",
+        "https://cop.example?",
+        "https://cop.example#x",
+        "https://cop.example:port",
+        "https://cop.example:99999",
+        "https://cop.example:0",
+        "https://cop example",
+        "https://cop.example/\\t",
+        "https://[::1",
+        "https://c\u043ep.example",
+        "https://evil.example\\\\@cop.example",
+        "",
+    ],
+)
+@pytest.mark.parametrize("key", ["base_url", "token_url"])
+def test_address_that_is_not_plain_https_is_refused_and_not_quoted(refusal, key, url):
+    message = refusal(cop={**COP, key: f'"{url}"'})
+    assert f"profiles.main.cop.{key}: " in message
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://cop.example/", "https://cop.example"),
+        ("https://cop.example:8443/gateway/", "https://cop.example:8443/gateway"),
+        ("https://[::1]:8443", "https://[::1]:8443"),
+        ("https://xn--kb-yja.example", "https://xn--kb-yja.example"),
+    ],
+)
+def test_address_may_have_a_port_and_a_path_and_loses_its_last_slash(file_of, url, kept):
+    assert load(file_of(cop={**COP, "base_url": f'"{url}"'}), "main").servers[0].base_url == kept
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"rate_per_s": "0"},
+        {"rate_per_s": "-1"},
+        {"rate_per_s": "inf"},
+        {"rate_per_s": "nan"},
+        {"in_flight_max": "0"},
+        {"in_flight_max": "1.5"},
+        {"daily_cap": "0"},
+        {"daily_cap": "-5"},
+        {"attempts_max": "0"},
+        {"attempts_max": "11"},
+        {"response_margin_s": "0"},
+        {"cap_window": '"day"'},
+    ],
+)
+def test_limit_that_is_none_is_refused(refusal, limit):
+    (key,) = limit
+    assert f"profiles.main.cop.{key}: " in refusal(cop={**COP, **limit})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"client_secret_file": '"secret"'}, {"client_secret_env": None}],
+)
+def test_secret_is_named_exactly_once(refusal, changes):
+    assert "exactly one of client_secret_env and client_secret_file" in refusal(cop={**COP, **changes})
+
+
+def test_secret_in_the_place_of_a_variable_name_is_refused_and_not_quoted(refusal):
+    message = refusal(cop={**COP, "client_secret_env": f'"{SECRET}"'})
+    assert "client_secret_env" in message
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize("api", [None, f'"{SECRET}"', '"Gateway"'])
+def test_vop_section_says_which_of_the_two_forms_it_is(refusal, api):
+    message = refusal(vop={**GATEWAY, "api": api})
+    assert 'api must be "gateway" or "standard"' in message
+    assert SECRET not in message
+
+
+@pytest.mark.parametrize("bic", ["MARWGB2L", "marwgb2lxxx", "MARW"])
+def test_requesting_bic_has_eleven_characters(refusal, bic):
+    assert "requesting_bic" in refusal(vop={**STANDARD, "requesting_bic": f'"{bic}"'})
+
+
+@pytest.mark.parametrize("start", ["D", "de37", "DE37 ", "37"])
+def test_bic_table_has_starts_of_ibans(refusal, start):
+    assert "bic_table" in refusal(vop={**STANDARD, "bic_table": f'{{"{start}" = "QUILDEFFXXX"}}'})
+
+
+def test_profile_without_an_api_is_refused(refusal):
+    assert "neither a [cop] nor a [vop] section" in refusal()
+
+
+def test_simulated_and_real_answers_do_not_mix(refusal):
+    message = refusal(cop=COP, vop={**GATEWAY, "server": '"sandbox"'})
+    assert "two kinds" in message
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"x = 1", b"[profiles]", b"profiles = 1", b"[[", b"\xff\xfe", b'a = "']
+)
+def test_file_that_is_no_configuration_is_told_by_its_name(tmp_path, content):
+    path = tmp_path / "precheck.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"precheck\.toml: "):
+        read(path)
+
+
+def test_unknown_profile_names_those_there_are(file_of):
+    with pytest.raises(ConfigurationError, match="pick one of main"):
+        load(file_of(cop=COP), "other")
+
+
+# Secrets
+
+
+def secret_of(file_of, **changes):
+    (server,) = load(file_of(cop={**COP, **changes}), "main").servers
+    return server.client_secret()
+
+
+@pytest.mark.parametrize("content", [SECRET, f"{SECRET}\n", f"{SECRET}\r\n", f"\ufeff{SECRET}\n"])
+def test_secret_comes_from_a_file_without_its_line_end(file_of, tmp_path, content):
+    path = tmp_path / "cop.secret"
+    path.write_bytes(content.encode())
+    path.chmod(0o600)
+    secret = secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
+    assert secret.get_secret_value() == SECRET
+    assert SECRET not in f"{secret} {secret!r}"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660, 0o610])
+def test_secret_that_others_can_read_is_refused_and_not_quoted(file_of, tmp_path, mode):
+    path = tmp_path / "cop.secret"
+    path.write_text(SECRET, "utf-8")
+    path.chmod(mode)
+    with pytest.raises(ConfigurationError, match="chmod 600") as error:
+        secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfeh\x00"])
+def test_empty_or_unreadable_secret_is_refused(file_of, tmp_path, content):
+    path = tmp_path / "cop.secret"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(ConfigurationError, match=r"cop\.secret: the secret is"):
+        secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
+
+
+def test_missing_secret_is_a_configuration_error(file_of):
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
+
+
+def test_secret_comes_from_the_environment_when_it_is_needed(file_of):
+    assert "PRECHECK_TEST_SECRET" not in os.environ
+    with pytest.raises(ConfigurationError, match="PRECHECK_TEST_SECRET is empty"):
+        secret_of(file_of)
+    os.environ["PRECHECK_TEST_SECRET"] = SECRET
+    try:
+        assert secret_of(file_of).get_secret_value() == SECRET
+    finally:
+        del os.environ["PRECHECK_TEST_SECRET"]
+
+
+def test_key_without_a_password_has_none(file_of):
+    (server,) = load(file_of(vop=STANDARD), "main").servers
+    assert server.client_key_password() is None
+
+
+# The fingerprint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rate_per_s": "5"},
+        {"in_flight_max": "2"},
+        {"daily_cap": "7"},
+        {"attempts_max": "1"},
+        {"token_method": '"POST"'},
+        {"client_secret_env": '"OTHER"'},
+        {"ca_file": '"ca.pem"'},
+    ],
+)
+def test_limits_and_secrets_do_not_change_what_is_asked_of_whom(file_of, change):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    assert load(file_of(cop={**COP, **change}), "main").fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    ("profile", "change"),
+    [
+        ({}, {"base_url": '"https://other.example"'}),
+        ({}, {"server": '"test"'}),
+        ({}, {"client_id": '"other"'}),
+        ({"default_account_type": '"Business"'}, {}),
+        ({"gb_iban_to": '"vop"'}, {}),
+        ({"ask_by": '"identification"'}, {}),
+    ],
+)
+def test_what_decides_the_questions_changes_the_fingerprint(file_of, profile, change):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    assert load(file_of(profile, cop={**COP, **change}), "main").fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"requesting_bic": '"THRNGB2LXXX"'},
+        {"send_remittance": "true"},
+        {"bic_table": '{"DE3" = "QUILDEFFXXX"}'},
+    ],
+)
+def test_what_decides_a_standard_request_changes_the_fingerprint(file_of, change):
+    before = load(file_of(vop=STANDARD), "main").fingerprint()
+    assert load(file_of(vop={**STANDARD, **change}), "main").fingerprint() != before
+
+
+def test_profile_tells_its_environment(file_of):
+    for environment in Environment:
+        path = file_of(cop={**COP, "server": f'"{environment}"'})
+        assert load(path, "main").environment is environment
+
+
+def test_configuration_named_on_the_command_line_must_exist(tmp_path):
+    for nothing in (tmp_path / "missing.toml", tmp_path):
+        with pytest.raises(ConfigurationError, match="precheck init"):
+            settings.find(nothing)
+    path = tmp_path / "mine.toml"
+    path.touch()
+    assert settings.find(path) == path
