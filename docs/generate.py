@@ -105,8 +105,9 @@ def _describe(name: str, found: click.Command) -> str:
         f"```text\n{usage}\n```",
         _prose(found.help or ""),
         _table(("option", "meaning"), options),
+        _prose(found.epilog or ""),
     )
-    return "\n\n".join(parts)
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
 def _prose(help_text: str) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import structlog
 from platformdirs import user_state_path
 
 from pipeline.apis import Api, cop, vop
@@ -18,15 +19,23 @@ from pipeline.transport.client import Client, TokenEndpoint
 from pipeline.transport.pace import Pace
 from pipeline.transport.tls import client_context, preflight
 from pipeline.transport.tokens import Tokens
+from pipeline.turns import turn
 from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 AnyServer = Cop | VopGateway | VopStandard
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
 
 def quota_path() -> Path:
     """Where the daily caps of all processes of this user are counted."""
     return user_state_path("payee-precheck") / "quota.db"
+
+
+def turns_path() -> Path:
+    """Where the runs of this user take turns at servers."""
+    return user_state_path("payee-precheck") / "turns.lock"
 
 
 def routes(profile: Profile) -> Routes:
@@ -58,10 +67,9 @@ def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
     """The daily cap of a server, counted together with every other process of this user."""
     if server.cap is None:
         return None
-    host = urlsplit(server.base_url).netloc
     return Quota(
         quota_path(),
-        scope=scope_of(host, server.client),
+        scope=_scope(server),
         cap=server.cap,
         window=server.cap_window,
         clock=now,
@@ -107,17 +115,18 @@ async def open_channels(
 ) -> AsyncIterator[dict[ApiName, Channel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    A client certificate is tried first: in TLS 1.3 its refusal would look like a broken network on
-    every row.
+    Waits for its turn first: the limits of a server are those of all runs of this user together. Then
+    a client certificate is tried: in TLS 1.3 its refusal would look like a broken network on every row.
 
     Raises:
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
+    servers = [server for server in profile.servers if server.name in needed]
+    scopes = {_scope(server) for server in servers}
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(turn(turns_path(), scopes, waiting=_say_waiting))
         channels: dict[ApiName, Channel] = {}
-        for server in profile.servers:
-            if server.name not in needed:
-                continue
+        for server in servers:
             if isinstance(server, VopStandard):
                 await greet(server)
             client = Client(
@@ -139,3 +148,11 @@ async def open_channels(
                 deadline_s=api.responder_wait_s + server.response_margin_s,
             )
         yield channels
+
+
+def _scope(server: AnyServer) -> str:
+    return scope_of(urlsplit(server.base_url).netloc, server.client)
+
+
+def _say_waiting() -> None:
+    log.warning("another run is asking the same server: waiting for it to end")

@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
+EXIT_STATUS = """\b
+Exit status:
+    0  every row is decided
+    1  a row has an outcome named by --fail-on
+    2  the command was called with words that do not fit
+   65  the input file cannot be used
+   73  an output cannot be created
+   74  the disk is full or failed
+   75  not every row is decided: run the same command again
+   76  the server broke the protocol repeatedly
+   77  the credentials or the certificate were refused
+   78  the configuration cannot be used, or there is no trusted TLS connection
+  130  stopped by Ctrl-C, or 143 by SIGTERM: run the same command again
+"""
+
 
 class Group(click.Group):
     """Turns the errors of the program into one sentence and an exit status."""
@@ -98,7 +113,7 @@ def main() -> None:
     """
 
 
-@main.command()
+@main.command(epilog=EXIT_STATUS)
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 @_with(profile_options, input_options)
 @click.option(
@@ -142,16 +157,10 @@ def run(  # noqa: PLR0913 (one argument per option)
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Check every payment of FILE and write it back with the outcomes.
+    """Check every payment of FILE and write it back with the outcomes.
 
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
-
-    \b
-    Exit status:  0  every row is decided
-                  1  a row has an outcome named by --fail-on
-                 75  not every row is decided: run the same command again
-    More in docs/operations.md.
     """
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import print_summary
@@ -187,7 +196,9 @@ def run(  # noqa: PLR0913 (one argument per option)
             click.echo(result.summary.model_dump_json())
         if not quiet:
             print_summary(result.summary, folder, console, already_finished=result.already_finished)
-        elif result.summary.next_step:
+        if quiet and result.summary.simulated:
+            _say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+        if quiet and result.summary.next_step:
             _say(result.summary.next_step)
     sys.exit(max(codes))
 
@@ -396,7 +407,7 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
             click.echo(
                 f"Serving simulated answers at {url}. Try, in another terminal:\n"
                 f"  precheck run FILE --profile sandbox --config {config}\n"
-                "Stop with Ctrl-C.",
+                "A run that is to be resumed later needs the same --folder and --port. Stop with Ctrl-C.",
                 err=True,
             )
 

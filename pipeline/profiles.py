@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline import settings
-from pipeline.errors import ConfigurationError
+from pipeline.errors import ConfigurationError, UsageError
 from pipeline.settings import Profile
 from schemas.outcomes import Environment
 
@@ -41,8 +41,12 @@ def choose(name: str | None, config: Path | None) -> Chosen:
     file has them itself.
 
     Raises:
+        UsageError: a configuration file is given and no profile in it.
         ConfigurationError: there is no such profile.
     """
+    if config is not None and name is None:
+        names = ", ".join(sorted(settings.read(settings.find(config)).profiles))
+        raise UsageError(f"{config}: which profile? name one of {names} with --profile")
     wanted = name or BUILT_IN[0]
     may_be_built_in = wanted in BUILT_IN and config is None
     if may_be_built_in and (name is None or not settings.defines(wanted)):

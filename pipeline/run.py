@@ -271,12 +271,11 @@ def _next_step(asked: Asked) -> str:
     left = _undecided(asked.answers)
     capped_count = left.filter(pl.col("code") == "DAILY_CAP").height
     if not capped_count:
-        return f"{left.height:,} questions are left: run the same command again."
+        return f"Questions left: {left.height:,}. Run the same command again."
     cap = min(asked.caps)
-    days = ceil(capped_count / cap)
     return (
-        f"{left.height:,} questions are left and the daily cap of {cap:,} is used up: run the same command "
-        f"again after {asked.caps[cap]:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
+        f"Questions left: {left.height:,}; the daily cap of {cap:,} is used up. Run the same command again "
+        f"after {asked.caps[cap]:%Y-%m-%d %H:%M} UTC (days needed at this cap: {ceil(capped_count / cap):,})."
     )
 
 

@@ -155,4 +155,6 @@ class Forecast(Part):
     saved_call_count: int
     rejects: list[RejectedRow]
     """The first thousand."""
+    broken_rule_count: int
+    """How many there are of them."""
     warning_count: int

@@ -295,18 +295,25 @@ _MONEY_RULES = [
         "not a currency of three letters, such as GBP",
     ),
 ]
+_BY_ITS_DIGITS = pl.col("route_reason").str.starts_with("GB")
 _ROUTE_RULES = [
     Rule(
         "iban",
         "NO_API",
-        pl.col("to").is_null() & _has("iban"),
-        "the profile has no API for this account; add a [vop] section (or [cop], for a GB IBAN)",
+        pl.col("to").is_null() & _has("iban") & ~_BY_ITS_DIGITS,
+        "the profile has no API for IBANs; add a [vop] section",
+    ),
+    Rule(
+        "iban",
+        "NO_API",
+        pl.col("to").is_null() & _has("iban") & _BY_ITS_DIGITS,
+        "the profile has no API for GB IBANs; add a [cop] section, or say gb_iban_to = 'vop'",
     ),
     Rule(
         "sort_code",
         "NO_API",
         pl.col("to").is_null() & ~_has("iban") & _has("sort_code"),
-        "the profile has no API for this account; add a [cop] section",
+        "the profile has no API for UK accounts; add a [cop] section",
     ),
     Rule(
         "bic",

@@ -88,6 +88,10 @@ def opened(path: Path, identity: RunIdentity, *, now: str, fresh: bool) -> Itera
                 raise LockedError(
                     f"{path}: another program has the ledger open; close it, then run again"
                 ) from error
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
+                raise DiskError(
+                    f"{path}: cannot be written ({error}); make room on the disk, then run again"
+                ) from error
             raise damaged(path, str(error)) from error
         yield db
 

@@ -1,12 +1,14 @@
 """The smaller tables on a terminal: the plan, the columns, the caps, the doctor's findings."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import table_of, visible
+from pipeline.reports.terminal import counted, table_of, visible
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
@@ -15,10 +17,19 @@ REJECTS_SHOWN_MAX = 20
 def print_forecast(forecast: Forecast, console: Console) -> None:
     """Show what checking a file would take."""
     title = (
-        f"{forecast.input_name}: {forecast.row_count:,} payments, {forecast.accepted_count:,} to be checked, "
-        f"{forecast.rejected_count:,} rejected by the local rules"
+        f"{forecast.input_name}: {counted(forecast.row_count, 'payment')}, "
+        f"{forecast.accepted_count:,} to be checked, {forecast.rejected_count:,} rejected by the local rules"
     )
     console.print(Text(visible(title), style="bold"))
+    if forecast.apis:
+        console.print(_apis(forecast))
+    saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
+    console.print(Text(f"{saved} Nothing was sent."))
+    if forecast.rejects:
+        console.print(_rejects(forecast))
+
+
+def _apis(forecast: Forecast) -> Table:
     apis = table_of("API", ">rows", ">calls", "at most", "about")
     for api in forecast.apis:
         apis.add_row(
@@ -28,18 +39,22 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
             f"{api.rate_per_s:g} a second" + (f", {api.daily_cap:,} a day" if api.daily_cap else ""),
             _duration(api),
         )
-    console.print(apis)
-    saved = f"{forecast.saved_call_count:,} calls saved by asking each distinct question once."
-    console.print(Text(f"{saved} Nothing was sent."))
-    if not forecast.rejects:
-        return
-    rejects = table_of(">row", "field", "code", "what is wrong, and what to do")
-    for reject in forecast.rejects[:REJECTS_SHOWN_MAX]:
-        rejects.add_row(str(reject.row), reject.field, reject.code, visible(reject.message))
-    console.print(rejects)
-    hidden = len(forecast.rejects) - REJECTS_SHOWN_MAX
-    if hidden > 0:
-        console.print(Text(f"... and {hidden:,} more."))
+    return apis
+
+
+def _rejects(forecast: Forecast) -> Table:
+    """Each broken rule of each row where they are few, by code where they are many."""
+    if len(forecast.rejects) <= REJECTS_SHOWN_MAX:
+        table = table_of(">row", "field", "code", "what is wrong, and what to do")
+        for reject in forecast.rejects:
+            table.add_row(str(reject.row), reject.field, reject.code, visible(reject.message))
+        return table
+    table = table_of(">rows", "field", "code", "what is wrong, and what to do")
+    kinds = Counter((reject.field, reject.code, reject.message) for reject in forecast.rejects)
+    for (field, code, message), count in kinds.most_common():
+        more = "+" if len(forecast.rejects) < forecast.broken_rule_count else ""
+        table.add_row(f"{count:,}{more}", field, code, visible(message))
+    return table
 
 
 def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Console) -> None:

@@ -59,6 +59,15 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
     console.print(Text(visible(f"The outcome of every row is in {folder}."), style="bold"))
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
 def visible(text: str) -> str:
     r"""Text with everything that a terminal would act on made visible.
 
@@ -76,7 +85,8 @@ def visible(text: str) -> str:
 def _title(summary: Summary) -> RenderableType:
     source = summary.input
     line = Text.assemble(
-        ("\n" + visible(source.name), "bold"), f": {source.row_count:,} payments, {summary.environment.value}"
+        ("\n" + visible(source.name), "bold"),
+        f": {counted(source.row_count, 'payment')}, {summary.environment.value}",
     )
     if not summary.simulated:
         return line
@@ -121,7 +131,7 @@ def _attention(summary: Summary) -> RenderableType:
         payment_id = Text(visible(row.payment_id or ""))
         table.add_row(str(row.row), Text(amount), _code(row.code, row.outcome), payment_id)
     which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
-    title = f"Look at these {summary.attention_count:,} rows before you pay (attention.csv{which}):"
+    title = f"Look at {counted(summary.attention_count, 'row')} before you pay (attention.csv{which}):"
     return Group(Text(title, style="bold"), table)
 
 
@@ -143,7 +153,8 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
     asked = (
-        f"{questions:,} distinct questions ({summary.saved_call_count:,} calls saved), {sent:,} requests sent"
+        f"{counted(questions, 'distinct question')} ({counted(summary.saved_call_count, 'call')} saved), "
+        f"{counted(sent, 'request')} sent"
     )
     lines = [f"{asked}, {before:,} answers from an earlier run." if before else f"{asked}."]
     if summary.warning_count:

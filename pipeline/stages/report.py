@@ -143,6 +143,7 @@ def forecast(
             RejectedRow(row=row, field=field, code=code, message=message)
             for row, field, code, message in rejects.head(ROWS_LISTED_MAX).iter_rows()
         ],
+        broken_rule_count=rejects.height,
         warning_count=warnings.height,
     )
 

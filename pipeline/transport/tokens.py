@@ -130,7 +130,9 @@ class Tokens:
                 answer = await self._fetch_with_tries(FETCH_TRIES_MAX if living is None else 1)
             except TokenUnavailable as error:
                 self._wait_before_next()
-                failure: PrecheckError = IncompleteError(f"{error}; run the same command again to go on")
+                failure: PrecheckError = IncompleteError(
+                    f"{error}; check token_url and the network, then run the same command again"
+                )
             except PrecheckError as error:
                 self._wait_before_next()
                 failure = error

@@ -88,6 +88,17 @@ class Desk:
             writer.writerows(rows)
         return path
 
+    def outcomes(self, folder="payments.precheck", delimiter=","):
+        """The rows of an outcome file."""
+        path = self.folder / folder / "outcomes.csv"
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return list(csv.DictReader(file, delimiter=delimiter))
+
+    def stable_outcomes(self, folder="payments.precheck"):
+        """The rows of an outcome file without what two runs may differ in."""
+        rows = self.outcomes(folder)
+        return [{key: value for key, value in row.items() if key not in VOLATILE} for row in rows]
+
     def configuration(self, name="mine.toml", **profiles) -> Path:
         path = self.folder / name
         lines = []
@@ -122,6 +133,10 @@ class Sandbox:
         lines = self.call_log.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")][since:]
 
+    def questions(self, since=0):
+        """Of these calls, those that ask about a payee."""
+        return [call for call in self.calls(since) if call["api"] != "token"]
+
     @property
     def call_count(self):
         return len(self.calls())
@@ -137,11 +152,7 @@ class Sandbox:
 
     def wait_for_calls(self, count, since):
         """Return once the server has been asked so many more questions."""
-        hold_until(lambda: len(questions(self.calls(since))) >= count)
-
-
-def questions(calls):
-    return [call for call in calls if call["api"] != "token"]
+        hold_until(lambda: len(self.questions(since)) >= count)
 
 
 def hold_until(holds):
@@ -206,15 +217,6 @@ def impostor(certificate: Path, handler: Handler) -> Iterator[str]:
         thread.join()
 
 
-def read_outcomes(folder: Path, delimiter=","):
-    with (folder / "outcomes.csv").open(newline="", encoding="utf-8-sig") as file:
-        return list(csv.DictReader(file, delimiter=delimiter))
-
-
-def without_volatile(rows):
-    return [{key: value for key, value in row.items() if key not in VOLATILE} for row in rows]
-
-
 @pytest.fixture
 def desk(tmp_path):
     return Desk(tmp_path)
@@ -244,25 +246,8 @@ def misbehaving(sandbox):
 
 
 @pytest.fixture(scope="session")
-def outcomes():
-    """Read an outcome file as dicts; `outcomes.stable` leaves out what two runs may differ in."""
-    return read_outcomes
-
-
-@pytest.fixture(scope="session")
 def wait_until():
     return hold_until
-
-
-@pytest.fixture(scope="session")
-def stable():
-    return without_volatile
-
-
-@pytest.fixture(scope="session")
-def asked():
-    """Of some calls, those that ask about a payee."""
-    return questions
 
 
 @pytest.fixture(scope="session")

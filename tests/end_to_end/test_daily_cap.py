@@ -27,36 +27,34 @@ def capped(desk, sandbox):
 
 
 def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
-    desk, server, network_payments, outcomes, asked
+    desk, server, network_payments
 ):
     file = desk.payments(network_payments(120))
 
     first = desk("run", file, *server.using("test"), "--quiet")
 
     assert first.status == 75
-    assert [call["status"] for call in asked(server.calls())] == [200] * CAP
-    rows = outcomes(desk.folder / "payments.precheck")
+    assert [call["status"] for call in server.questions()] == [200] * CAP
+    rows = desk.outcomes()
     assert Counter(row["check_code"] == "DAILY_CAP" for row in rows) == {False: CAP, True: 70}
     deferred = [row for row in rows if row["check_code"] == "DAILY_CAP"]
     assert {(row["check_outcome"], row["check_action"]) for row in deferred} == {("deferred", "retry_later")}
     [sentence] = first.sentences
-    assert "70 questions are left" in sentence
+    assert "Questions left: 70;" in sentence
     assert re.search(r"run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
 
     sent_count = server.call_count
     second = desk("run", file, *server.using("test"), "--quiet")
 
     assert second.status == 75
-    assert len(asked(server.calls(sent_count))) == 0
-    assert outcomes(desk.folder / "payments.precheck") == rows
+    assert len(server.questions(sent_count)) == 0
+    assert desk.outcomes() == rows
     shown = desk("quota")
     assert shown.status == 0
     assert re.search(r"127\.0\.0\.1:\d+.* 50 .* 50 .*00:00 UTC", shown.err)
 
 
-def test_two_runs_at_once_never_exceed_the_cap_together(
-    desk, sandbox, capped, network_payments, outcomes, asked
-):
+def test_two_runs_at_once_never_exceed_the_cap_together(desk, sandbox, capped, network_payments):
     rows = network_payments(120)
     files = [desk.payments(rows[:60], name="one.csv"), desk.payments(rows[60:], name="two.csv")]
     words = capped(daily_cap=CAP)
@@ -66,17 +64,14 @@ def test_two_runs_at_once_never_exceed_the_cap_together(
         ends = [desk.end(one), desk.end(two)]
 
     assert [end.status for end in ends] == [75, 75]
-    assert len(asked(sandbox.calls(before))) == CAP
+    assert len(sandbox.questions(before)) == CAP
     answered = [
-        row
-        for stem in ("one", "two")
-        for row in outcomes(desk.folder / f"{stem}.precheck")
-        if row["check_id"]
+        row for stem in ("one", "two") for row in desk.outcomes(f"{stem}.precheck") if row["check_id"]
     ]
     assert len(answered) == CAP
 
 
-def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_payments, asked):
+def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_payments):
     file = desk.payments(network_payments(80))
     words = capped(daily_cap=40, rate_per_s=30)
     before = sandbox.call_count
@@ -87,23 +82,21 @@ def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_
 
     assert desk("run", file, *words).status == 75
 
-    assert len(asked(sandbox.calls(before))) <= 40
+    assert len(sandbox.questions(before)) <= 40
 
 
-def test_order_amount_spends_scarce_calls_on_the_largest_payments(desk, capped, network_payments, outcomes):
+def test_order_amount_spends_scarce_calls_on_the_largest_payments(desk, capped, network_payments):
     file = desk.payments(network_payments(20))
 
     desk("run", file, *capped(daily_cap=5), "--order", "amount", "--quiet")
 
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     answered = {row["amount"] for row in rows if row["check_outcome"] != "deferred"}
     assert answered == {"20.00", "19.00", "18.00", "17.00", "16.00"}
     assert [row["amount"] for row in rows] == [f"{amount}.00" for amount in range(1, 21)]
 
 
-def test_limit_leaves_the_rest_for_a_later_run_which_goes_on_from_there(
-    desk, sandbox, network_payments, outcomes, asked
-):
+def test_limit_leaves_the_rest_for_a_later_run_which_goes_on_from_there(desk, sandbox, network_payments):
     file = desk.payments(network_payments(10))
     before = sandbox.call_count
 
@@ -111,23 +104,23 @@ def test_limit_leaves_the_rest_for_a_later_run_which_goes_on_from_there(
 
     assert first.status == 75
     assert len(first.sentences) == 1
-    codes = [row["check_code"] for row in outcomes(desk.folder / "payments.precheck")]
+    codes = [row["check_code"] for row in desk.outcomes()]
     assert codes[4:] == ["LIMIT"] * 6
     assert "LIMIT" not in codes[:4]
     assert desk("run", file, *sandbox.using("production"), "--limit", 6, "--quiet").status == 0
-    assert set(Counter(call["question"] for call in asked(sandbox.calls(before))).values()) == {1}
+    assert set(Counter(call["question"] for call in sandbox.questions(before)).values()) == {1}
 
 
-def test_limit_zero_sends_nothing(desk, sandbox, network_payments, asked):
+def test_limit_zero_sends_nothing(desk, sandbox, network_payments):
     file = desk.payments(network_payments(3))
     before = sandbox.call_count
 
     assert desk("run", file, *sandbox.using("production"), "--limit", 0).status == 75
 
-    assert not asked(sandbox.calls(before))
+    assert not sandbox.questions(before)
 
 
-def test_a_server_that_counts_more_than_we_did_is_believed(desk, server, network_payments, outcomes, asked):
+def test_a_server_that_counts_more_than_we_did_is_believed(desk, server, network_payments):
     file = desk.payments(network_payments(60))
     desk("run", file, *server.using("test"), "--quiet")
     other_user = {"XDG_STATE_HOME": str(desk.folder / "other")}
@@ -137,10 +130,10 @@ def test_a_server_that_counts_more_than_we_did_is_believed(desk, server, network
     first = desk(*words, **other_user)
 
     assert first.status == 75
-    assert {call["status"] for call in asked(server.calls(sent_count))} == {429}
-    rows = outcomes(desk.folder / "other.precheck")
+    assert {call["status"] for call in server.questions(sent_count)} == {429}
+    rows = desk.outcomes("other.precheck")
     assert {(row["check_outcome"], row["check_code"]) for row in rows} == {("deferred", "DAILY_CAP")}
 
     sent_count = server.call_count
     assert desk(*words, **other_user).status == 75
-    assert len(asked(server.calls(sent_count))) == 0
+    assert len(server.questions(sent_count)) == 0

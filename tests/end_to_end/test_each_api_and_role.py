@@ -51,15 +51,13 @@ def row_of(answer):
         ("sandbox-standard", "vop_standard", "vop_gateway"),
     ],
 )
-def test_every_dummy_account_gives_the_outcome_of_the_table(
-    desk, sandbox, outcomes, profile, api, answer_api
-):
+def test_every_dummy_account_gives_the_outcome_of_the_table(desk, sandbox, profile, api, answer_api):
     answers = [answer for answer in describe_accounts() if answer.api == answer_api]
     file = desk.payments(map(row_of, answers), header=HEADER)
 
     assert desk("run", file, *sandbox.using(profile), "--quiet").status == 0
 
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     assert len(rows) == len(answers)
     for row, answer in zip(rows, answers, strict=True):
         code = "MTCH" if answer.code == "MATCHED" else answer.code
@@ -77,29 +75,29 @@ def test_every_dummy_account_gives_the_outcome_of_the_table(
         assert named == {"MATCHED", "MBAM", "ANNM", "AC01", "BANM", "BAMM", "PANM", "PAMM"}
 
 
-def test_correlation_ids_are_those_that_the_server_saw(desk, sandbox, outcomes, asked):
+def test_correlation_ids_are_those_that_the_server_saw(desk, sandbox):
     answers = [answer for answer in describe_accounts() if answer.api == "cop"]
     file = desk.payments(map(row_of, answers), header=HEADER)
     before = sandbox.call_count
 
     desk("run", file, *sandbox.using("sandbox"), "--quiet")
 
-    seen = {call["request_id"] for call in asked(sandbox.calls(before))}
-    assert {row["check_id"] for row in outcomes(desk.folder / "payments.precheck")} == seen
+    seen = {call["request_id"] for call in sandbox.questions(before)}
+    assert {row["check_id"] for row in desk.outcomes()} == seen
 
 
 @pytest.mark.parametrize("profile", ["sandbox", "sandbox-standard", "production", "production-standard"])
-def test_whatever_role_a_sandbox_plays_its_answers_are_called_simulated(desk, sandbox, outcomes, profile):
+def test_whatever_role_a_sandbox_plays_its_answers_are_called_simulated(desk, sandbox, profile):
     file = desk.payments([{"name": "Solène Montferrand", "iban": FR_IBAN}])
 
     finished = desk("run", file, *sandbox.using(profile))
 
     assert finished.status == 0
     assert "SIMULATED" in finished.err
-    assert [row["check_environment"] for row in outcomes(desk.folder / "payments.precheck")] == ["sandbox"]
+    assert [row["check_environment"] for row in desk.outcomes()] == ["sandbox"]
 
 
-def test_answers_of_a_production_server_are_not_called_simulated(desk, sandbox, outcomes, network_payments):
+def test_answers_of_a_production_server_are_not_called_simulated(desk, sandbox, network_payments):
     file = desk.payments(network_payments(3))
     section = sandbox.section("production", "cop", server="production")
     config = desk.configuration(real={"cop": section})
@@ -108,27 +106,27 @@ def test_answers_of_a_production_server_are_not_called_simulated(desk, sandbox, 
 
     assert finished.status == 0
     assert "SIMULATED" not in finished.err.upper()
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     assert {row["check_environment"] for row in rows} == {"production"}
 
 
 @pytest.mark.parametrize(
     ("profile", "api"), [("production", "vop_gateway"), ("production-standard", "vop_standard")]
 )
-def test_the_network_answers_for_accounts_it_was_never_told_of(desk, sandbox, outcomes, profile, api):
+def test_the_network_answers_for_accounts_it_was_never_told_of(desk, sandbox, profile, api):
     file = desk.payments([{"name": "Nobody Known", "iban": iban} for iban in (FR_IBAN, DE_IBAN)])
 
     assert desk("run", file, *sandbox.using(profile), "--quiet").status == 0
 
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     assert {row["check_api"] for row in rows} == {api}
     assert {row["check_code"] for row in rows} <= {"MTCH", "CMTC", "NMTC", "NOAP"}
 
 
-def test_a_gb_iban_is_checked_by_the_account_in_it(desk, sandbox, outcomes):
+def test_a_gb_iban_is_checked_by_the_account_in_it(desk, sandbox):
     file = desk.payments([{"name": "Rookwater & Sons Ltd", "account_type": "Business", "iban": GB_IBAN}])
 
     desk("run", file, *sandbox.using("sandbox"), "--quiet")
 
-    [row] = outcomes(desk.folder / "payments.precheck")
+    [row] = desk.outcomes()
     assert (row["check_api"], row["check_outcome"], row["iban"]) == ("cop", "match", GB_IBAN)

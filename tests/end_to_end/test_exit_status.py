@@ -177,9 +177,7 @@ def file_size_max(byte_count):
 
 
 @pytest.mark.parametrize("byte_count", [4_000, 30_000, 60_000], ids=["create", "record", "write"])
-def test_74_a_full_disk_ends_the_run_and_costs_no_answer(
-    desk, sandbox, network_payments, outcomes, asked, byte_count
-):
+def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, network_payments, byte_count):
     """A limit on the size of files stands for the disk: the kernel refuses the write in the same place."""
     file = desk.payments(network_payments(700))
     words = ("run", file, *sandbox.using("production"))
@@ -196,17 +194,15 @@ def test_74_a_full_disk_ends_the_run_and_costs_no_answer(
     assert "outcomes.csv" not in left
     assert not {name for name in left if name.endswith(".part")}
     assert desk(*words).status == 0
-    assert len(outcomes(desk.folder / "payments.precheck")) == 700
-    repeated = len(asked(sandbox.calls(before))) - len(
-        {call["question"] for call in asked(sandbox.calls(before))}
-    )
+    assert len(desk.outcomes()) == 700
+    repeated = len(sandbox.questions(before)) - len({call["question"] for call in sandbox.questions(before)})
     assert repeated <= 64, "at most what was in flight"
 
 
 # 75
 
 
-def test_75_an_outage_leaves_rows_unanswered_and_says_how_to_go_on(impostor, desk, outcomes):
+def test_75_an_outage_leaves_rows_unanswered_and_says_how_to_go_on(impostor, desk):
     async def fail(request):
         return web.json_response({"code": "SERVER_ERROR", "status": 500}, status=500, headers=echo(request))
 
@@ -214,7 +210,7 @@ def test_75_an_outage_leaves_rows_unanswered_and_says_how_to_go_on(impostor, des
 
     assert finished.status == 75
     assert "run the same command again" in finished.err
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     assert {(row["check_outcome"], row["check_code"]) for row in rows} == {("unanswered", "SERVER_ERROR")}
     assert {row["check_attempts"] for row in rows} == {"2"}
 
@@ -230,7 +226,7 @@ def test_75_no_identity_provider_no_answers(desk, using):
 # 76
 
 
-def test_76_answers_to_other_requests_end_the_run_and_count_for_nothing(impostor, desk, outcomes):
+def test_76_answers_to_other_requests_end_the_run_and_count_for_nothing(impostor, desk):
     async def mix_up(request):
         wrong = {"x-fapi-interaction-id": "11111111-1111-4111-8111-111111111111"}
         return web.json_response({"data": {"verificationReport": {"matched": True}}}, headers=wrong)
@@ -257,13 +253,13 @@ def test_76_a_server_that_only_breaks_the_contract(impostor):
         '{"partyNameMatch":"MTCH"}',
     ],
 )
-def test_a_contradiction_is_unanswered_and_never_a_match(impostor, desk, outcomes, body):
+def test_a_contradiction_is_unanswered_and_never_a_match(impostor, desk, body):
     async def contradict(request):
         return web.Response(body=body, content_type="application/json", headers=echo(request))
 
     assert impostor(contradict, rows=2).status == 75
 
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     assert {(row["check_outcome"], row["check_code"]) for row in rows} == {("unanswered", "CONTRACT")}
 
 

@@ -108,14 +108,14 @@ def test_no_answer_of_a_server_brings_a_secret_a_name_or_an_account_into_the_ope
 
 
 def test_a_name_that_the_bank_returned_is_in_the_ledger_and_in_its_column_only(
-    desk, misbehaving, words, file, outcomes
+    desk, misbehaving, words, file
 ):
     with misbehaving(close_match) as url:
         desk("run", file, *words(url))
 
     folder = desk.folder / "payments.precheck"
     assert HELD_NAME.encode() in (folder / "ledger.db").read_bytes()
-    for row in outcomes(folder):
+    for row in desk.outcomes():
         columns = [column for column in COLUMNS if HELD_NAME in row[column]]
         assert columns in ([], ["check_matched_name"])
 

@@ -45,12 +45,12 @@ def test_plan_tells_the_calls_and_sends_nothing(desk, sandbox, file):
     assert "5 payments, 4 to be checked, 1 rejected" in planned.err
     assert re.search(r"cop +3 +2 +2\.5 a second, 1 a day +2 days", planned.err)
     assert re.search(r"vop_gateway +1 +1 +200 a second", planned.err)
-    assert "1 calls saved" in planned.err
+    assert "1 call saved" in planned.err
     assert "SORT_CODE_DAMAGED" in planned.err
     assert not (desk.folder / "payments.precheck").exists()
 
 
-def test_plan_promises_what_run_does(desk, sandbox, file, asked):
+def test_plan_promises_what_run_does(desk, sandbox, file):
     planned = desk("plan", file, *sandbox.using("sandbox"))
     before = sandbox.call_count
 
@@ -59,7 +59,7 @@ def test_plan_promises_what_run_does(desk, sandbox, file, asked):
     promised = {api: int(calls) for api, calls in re.findall(r"(cop|vop_gateway) +\d+ +(\d+)", planned.err)}
     summary = Summary.model_validate_json(run.out)
     assert {call.api.value: call.request_count for call in summary.calls} == promised
-    assert len(asked(sandbox.calls(before))) == sum(promised.values()) == 3
+    assert len(sandbox.questions(before)) == sum(promised.values()) == 3
 
 
 def test_plan_of_an_unusable_file_is_65(desk, sandbox):
@@ -123,7 +123,7 @@ def test_init_replaces_nothing_unless_told_to(desk):
         ("sandbox-standard", ["configuration", "vop_standard certificate", "vop_standard TLS"]),
     ],
 )
-def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, asked, profile, lines):
+def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, profile, lines):
     before = sandbox.call_count
 
     finished = desk("doctor", *sandbox.using(profile))
@@ -131,7 +131,7 @@ def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, asked, pr
     assert finished.status == 0
     assert re.findall(r"^ok +([\w ]+):", finished.err, re.MULTILINE) == lines
     assert len(finished.err.splitlines()) == len(lines)
-    assert not asked(sandbox.calls(before))
+    assert not sandbox.questions(before)
     assert re.search(r"TLSv1\.3 TLS_AES_256_GCM_SHA384", finished.err)
 
 

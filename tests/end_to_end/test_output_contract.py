@@ -73,36 +73,35 @@ def test_the_outcome_columns_follow_the_untouched_ones_in_order(desk, sandbox):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
-def test_the_outcome_file_keeps_the_delimiter(desk, sandbox, outcomes, delimiter):
+def test_the_outcome_file_keeps_the_delimiter(desk, sandbox, delimiter):
     file = desk.payments([MATCH, REJECTED], delimiter=delimiter)
 
     desk("run", file, *sandbox.using("sandbox"), "--quiet")
 
-    rows = outcomes(desk.folder / "payments.precheck", delimiter)
+    rows = desk.outcomes(delimiter=delimiter)
     assert [row["check_outcome"] for row in rows] == ["match", "rejected"]
     assert [row["sort_code"] for row in rows] == ["001122", "1122"]
 
 
-def test_earlier_outcome_columns_are_replaced(desk, sandbox, outcomes):
-    stale = {column: "stale" for column in COLUMNS}
+def test_earlier_outcome_columns_are_replaced(desk, sandbox):
+    stale = dict.fromkeys(COLUMNS, "stale")
     file = desk.payments([MATCH | stale], header=(*COLUMNS[:5], *MATCH, *COLUMNS[5:]))
 
     desk("run", file, *sandbox.using("sandbox"))
 
-    [row] = outcomes(desk.folder / "payments.precheck")
+    [row] = desk.outcomes()
     assert list(row) == [*MATCH, *COLUMNS]
     assert "stale" not in row.values()
 
 
-def test_an_outcome_file_can_be_run_again(desk, sandbox, outcomes, stable):
+def test_an_outcome_file_can_be_run_again(desk, sandbox):
     file = desk.payments([MATCH, NO_MATCH, REJECTED])
     desk("run", file, *sandbox.using("sandbox"))
     again = shutil.copy(desk.folder / "payments.precheck" / "outcomes.csv", desk.folder / "again.csv")
 
     desk("run", again, *sandbox.using("sandbox"))
 
-    first, second = (outcomes(desk.folder / f"{stem}.precheck") for stem in ("payments", "again"))
-    assert stable(first) == stable(second)
+    assert desk.stable_outcomes("again.precheck") == desk.stable_outcomes("payments.precheck")
 
 
 def test_attention_holds_the_rows_that_a_person_must_look_at(desk, sandbox):
@@ -138,7 +137,7 @@ def test_format_says_what_the_outcome_file_is(desk, sandbox):
     assert not (desk.folder / "payments.precheck" / "outcomes.csv").exists()
 
 
-def test_a_header_that_nobody_knows_is_read_as_map_says(desk, sandbox, outcomes):
+def test_a_header_that_nobody_knows_is_read_as_map_says(desk, sandbox):
     row = {**MATCH, "Zahlungsempf.": MATCH["name"]}
     del row["name"]
     file = desk.payments([row], header=tuple(row))
@@ -149,22 +148,22 @@ def test_a_header_that_nobody_knows_is_read_as_map_says(desk, sandbox, outcomes)
     assert refused.status == 65
     assert "--map" in refused.err
     assert finished.status == 0
-    [row] = outcomes(desk.folder / "payments.precheck")
+    [row] = desk.outcomes()
     assert (row["check_outcome"], row["Zahlungsempf."]) == ("match", MATCH["name"])
 
 
-def test_another_encoding_is_read_when_it_is_named_and_refused_when_not(desk, sandbox, outcomes):
+def test_another_encoding_is_read_when_it_is_named_and_refused_when_not(desk, sandbox):
     file = desk.folder / "alt.csv"
     file.write_bytes("name,iban\nSolène Montferrand,FR7630003012340000482100733\n".encode("cp1252"))
 
     assert desk("run", file, *sandbox.using("sandbox")).status == 65
     assert desk("run", file, *sandbox.using("sandbox"), "--encoding", "cp1252").status == 0
 
-    [row] = outcomes(desk.folder / "alt.precheck")
+    [row] = desk.outcomes("alt.precheck")
     assert (row["check_outcome"], row["name"]) == ("match", "Solène Montferrand")
 
 
-def test_several_files_get_a_folder_each_and_one_bad_file_stops_none(desk, sandbox, outcomes):
+def test_several_files_get_a_folder_each_and_one_bad_file_stops_none(desk, sandbox):
     good = [desk.payments([MATCH], name="jan.csv"), desk.payments([NO_MATCH], name="mar.csv")]
     bad = desk.folder / "feb.csv"
     bad.write_text("nothing here\n")
@@ -174,8 +173,8 @@ def test_several_files_get_a_folder_each_and_one_bad_file_stops_none(desk, sandb
     assert finished.status == 65
     assert len(finished.sentences) == 1
     assert "feb.csv" in finished.err
-    assert [row["check_code"] for row in outcomes(desk.folder / "out" / "jan")] == ["MTCH"]
-    assert [row["check_code"] for row in outcomes(desk.folder / "out" / "mar")] == ["ANNM"]
+    assert [row["check_code"] for row in desk.outcomes("out/jan")] == ["MTCH"]
+    assert [row["check_code"] for row in desk.outcomes("out/mar")] == ["ANNM"]
 
 
 def test_two_files_that_would_share_a_folder_are_refused_before_anything_is_read(desk):
@@ -229,13 +228,13 @@ def test_a_pipe_and_no_color_get_no_escape_sequences(desk, sandbox):
     assert desk("run", file, *sandbox.using("sandbox")).err.count("\x1b") == 0
 
 
-def test_without_a_profile_the_embedded_sandbox_answers_and_says_so_loudly(desk, outcomes):
+def test_without_a_profile_the_embedded_sandbox_answers_and_says_so_loudly(desk):
     file = desk.payments([MATCH, NO_MATCH, REJECTED])
 
     finished = desk("run", file)
 
     assert finished.status == 0
     assert "SIMULATED" in finished.err
-    rows = outcomes(desk.folder / "payments.precheck")
+    rows = desk.outcomes()
     assert [row["check_outcome"] for row in rows] == ["match", "no_match", "rejected"]
     assert {row["check_environment"] for row in rows} == {"sandbox"}

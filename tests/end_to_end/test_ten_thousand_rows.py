@@ -11,9 +11,7 @@ ROW_COUNT = 10_000
 RATE_PER_S = 2000
 
 
-def test_ten_thousand_rows_give_one_outcome_each_and_one_call_per_distinct_question(
-    desk, serve, tmp_path, asked
-):
+def test_ten_thousand_rows_give_one_outcome_each_and_one_call_per_distinct_question(desk, serve, tmp_path):
     file = desk.folder / "many.csv"
     written = desk("sandbox", "--write-payments", file, "--rows", ROW_COUNT, "--seed", 3)
     with serve(tmp_path / "server", "--seed", 3) as network:
@@ -25,7 +23,7 @@ def test_ten_thousand_rows_give_one_outcome_each_and_one_call_per_distinct_quest
 
         finished = desk("run", file, *words, "--json", "--quiet")
 
-        calls = asked(network.calls())
+        calls = network.questions()
     assert (written.status, finished.status) == (0, 0)
     summary = Summary.model_validate_json(finished.out)
     promised = {
@@ -55,7 +53,7 @@ def test_ten_thousand_rows_give_one_outcome_each_and_one_call_per_distinct_quest
     assert answers["check_id"].max() == 1
 
 
-def test_the_rate_is_kept_in_every_second_of_a_run(desk, sandbox, network_payments, asked):
+def test_the_rate_is_kept_in_every_second_of_a_run(desk, sandbox, network_payments):
     rate_per_s = 40
     section = sandbox.section("production", "cop", rate_per_s=rate_per_s)
     file = desk.payments(network_payments(120))
@@ -63,6 +61,6 @@ def test_the_rate_is_kept_in_every_second_of_a_run(desk, sandbox, network_paymen
 
     desk("run", file, "--config", desk.configuration(paced={"cop": section}), "--profile", "paced", "--quiet")
 
-    times = sorted(call["monotonic"] for call in asked(sandbox.calls(before)))
+    times = sorted(call["monotonic"] for call in sandbox.questions(before))
     assert len(times) == 120
     assert all(later - earlier >= 1 for earlier, later in zip(times, times[rate_per_s:], strict=False))

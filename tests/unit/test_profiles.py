@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pipeline import profiles, settings
-from pipeline.errors import ConfigurationError
+from pipeline.errors import ConfigurationError, UsageError
 from pipeline.profiles import choose, opened, sandbox
 from pipeline.settings import Oauth
 from schemas.outcomes import ApiName, Environment
@@ -61,8 +61,10 @@ def test_a_built_in_name_means_the_file_that_was_given(configuration):
 
 
 def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_sandbox(configuration):
-    with pytest.raises(ConfigurationError, match="no profile 'sandbox'"):
+    with pytest.raises(UsageError, match=r"name one of .* with --profile"):
         choose(None, configuration())
+    with pytest.raises(ConfigurationError, match="no profile 'sandbox'"):
+        choose("sandbox", configuration())
 
 
 def test_the_two_embedded_profiles_are_told_apart():

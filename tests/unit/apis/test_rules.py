@@ -77,6 +77,7 @@ BROKEN = [
     ("amount", "AMOUNT_NEGATIVE", {**UK, "amount": "-5.00"}, BOTH),
     ("currency", "CURRENCY_FORMAT", {**UK, "currency": "pounds"}, BOTH),
     ("iban", "NO_API", IBAN, BOTH._replace(vop=None)),
+    ("iban", "NO_API", {**IBAN, "iban": "GB82WEST12345698765432"}, BOTH._replace(cop=False)),
     ("sort_code", "NO_API", UK, BOTH._replace(cop=False)),
     ("bic", "RESPONDER_BIC_UNKNOWN", {**IBAN, "iban": "DE36000000000000000000"}, STANDARD),
 ]

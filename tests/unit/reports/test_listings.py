@@ -38,6 +38,7 @@ def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="pay
         apis=[api],
         saved_call_count=100,
         rejects=[reject] * reject_count,
+        broken_rule_count=reject_count,
         warning_count=0,
     )
 
@@ -63,10 +64,12 @@ def test_duration_is_told_in_the_unit_that_people_would_use(shown, duration_s, s
     assert said in shown(lambda console: print_forecast(forecast_of(duration_s=duration_s), console))
 
 
-def test_rejected_rows_are_listed_up_to_an_end(shown):
-    text = shown(lambda console: print_forecast(forecast_of(reject_count=REJECTS_SHOWN_MAX + 5), console))
-    assert text.count("NAME_MISSING") == REJECTS_SHOWN_MAX
-    assert "... and 5 more." in text
+def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):
+    few = shown(lambda console: print_forecast(forecast_of(reject_count=REJECTS_SHOWN_MAX), console))
+    assert few.count("NAME_MISSING") == REJECTS_SHOWN_MAX
+    many = shown(lambda console: print_forecast(forecast_of(reject_count=REJECTS_SHOWN_MAX + 5), console))
+    assert many.count("NAME_MISSING") == 1
+    assert str(REJECTS_SHOWN_MAX + 5) in many
 
 
 def test_columns_show_how_each_header_was_read(shown):

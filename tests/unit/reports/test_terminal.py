@@ -18,7 +18,7 @@ def test_summary_says_what_was_found(summary_of, shown):
         "1,234.50 GBP",
         "ANNM",
         "Ask the payee",
-        "Look at these 1 rows before you pay",
+        "Look at 1 row before you pay",
         "INV-1",
         "1,400 distinct questions (100 calls saved), 1,395 requests sent, 9 answers from an earlier run.",
         "Warning: row 7: odd.",

@@ -78,7 +78,7 @@ class FakeSender:
             self._token = Token(f"renewed {self.renewed_count}", rejected.generation + 1)
         return self._token
 
-    async def send(self, request, *, deadline_s, token=None):
+    async def send(self, request, *, deadline_s, token=None):  # noqa: ARG002 (Sender's own signature)
         nth = 1 + sum(earlier.request.body == request.body for earlier in self.said)
         said = Said(request, nth, token)
         self.said.append(said)
