@@ -81,7 +81,10 @@ def tokens_of(server: Oauth) -> Tokens:
     context = client_context(ca_file=server.ca_file)
     endpoint = TokenEndpoint(server.token_url, context=context, method=server.token_method)
     request = TokenRequest(
-        client_id=server.client_id, client_secret=server.client_secret(), scope=server.scope
+        grant_type="client_credentials",
+        client_id=server.client_id,
+        client_secret=server.client_secret(),
+        scope=server.scope,
     )
     return Tokens(endpoint, request)
 

@@ -92,6 +92,17 @@ class AnswerState(StrEnum):
     DEFERRED = "deferred"  # not asked: a limit left it for a later run
 
 
+class OwnCode(StrEnum):
+    """The codes of questions that no server gave a code to."""
+
+    DAILY_CAP = "DAILY_CAP"  # deferred: the day's requests are used up
+    LIMIT = "LIMIT"  # deferred: --limit
+    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for a longer pause than a run sits out
+    CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
+    NETWORK = "NETWORK"  # unanswered: no whole reply, or no connection
+    DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
+
+
 class Check(NamedTuple):
     """One question, as a row of `Checks`, for the one hop that is truly one at a time."""
 

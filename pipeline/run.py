@@ -27,7 +27,7 @@ from pipeline.channels import api_of, open_channels, quota_path, routes
 from pipeline.errors import IncompleteError, StoppedError, UsageError, first_of
 from pipeline.formats import format_named
 from pipeline.formats.whole import write_whole
-from pipeline.frames import ANSWERS, AnswerState
+from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.profiles import Chosen, choose, opened
 from pipeline.quota import QuotaUse, usage
@@ -269,7 +269,7 @@ def _undecided(answers: pl.DataFrame) -> pl.DataFrame:
 def _next_step(asked: Asked) -> str:
     """How to go on with the questions that are left, and when."""
     left = _undecided(asked.answers)
-    capped_count = left.filter(pl.col("code") == "DAILY_CAP").height
+    capped_count = left.filter(pl.col("code") == OwnCode.DAILY_CAP).height
     if not capped_count:
         return f"Questions left: {left.height:,}. Run the same command again."
     cap = min(asked.caps)

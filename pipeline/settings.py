@@ -81,12 +81,12 @@ class Server(Section):
     server: Environment
     base_url: HttpsUrl
     ca_file: FilePath | None = None
-    rate_per_s: Annotated[float, Field(gt=0, le=5000)] = 20
-    in_flight_max: Annotated[int, Field(ge=1, le=4000)] = 64
-    daily_cap: Annotated[int, Field(ge=1)] | None = None
+    rate_per_s: Annotated[float, Field(ge=0.1, le=5000, strict=True)] = 20
+    in_flight_max: Annotated[int, Field(ge=1, le=4000, strict=True)] = 64
+    daily_cap: Annotated[int, Field(ge=1, strict=True)] | None = None
     cap_window: Literal["utc_day", "rolling_24h"] = "utc_day"
-    attempts_max: Annotated[int, Field(ge=1, le=10)] = 3
-    response_margin_s: Annotated[float, Field(gt=0, le=60)] = 3.0
+    attempts_max: Annotated[int, Field(ge=1, le=10, strict=True)] = 3
+    response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
     """Added to the responder's wait (7 s CoP, 5 s VoP): together the deadline of one attempt."""
 
     @property

@@ -48,7 +48,7 @@ class NameVerification(Document):
 
     model_config = ConfigDict(extra="forbid")
 
-    scheme_name: Literal["SortCodeAccountNumber"] = "SortCodeAccountNumber"
+    scheme_name: Literal["SortCodeAccountNumber"]
     account_type: AccountType
     identification: Annotated[str, StringConstraints(pattern=r"^[0-9]{14}$")]
     """The 6-digit sort code followed by the 8-digit account number."""

@@ -16,7 +16,7 @@ class TokenRequest(Document):
 
     model_config = ConfigDict(alias_generator=None, extra="forbid")
 
-    grant_type: Literal["client_credentials"] = "client_credentials"
+    grant_type: Literal["client_credentials"]
     client_id: Annotated[str, StringConstraints(min_length=1)]
     client_secret: SecretStr
     scope: Annotated[str, StringConstraints(min_length=1)]

@@ -9,16 +9,19 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from pipeline.frames import Check
+from pipeline.frames import Check, OwnCode
+from schemas.cop import ReasonCode
 from schemas.outcomes import Action, ApiName, Outcome
 from schemas.problem import Problem
 from schemas.strict import parse
+from schemas.vop import IdMatch, NameMatch
 from schemas.wire import Request, Response
 
 MATCH_CODE = "MTCH"
 """The code of a full match, for every API: CoP has none of its own."""
 
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{1,39}")
+_TAKEN = frozenset({*OwnCode, *ReasonCode, *NameMatch, *IdMatch})
 
 
 class Basis(StrEnum):
@@ -94,12 +97,13 @@ def require_echo(response: Response, header: str, request_id: str) -> None:
 def problem_code(response: Response) -> str:
     """The machine-readable code of an error response, or `HTTP_` and its status.
 
-    A code is passed on verbatim, but only if it looks like one: the server's text is data.
+    A code is passed on verbatim, but only if it looks like one, as the server's text is data, and
+    only if it is not a word that stands for something else in an outcome.
     """
     try:
         code = parse(Problem, response.body).code
     except ValueError:
         code = None
-    if code is not None and _CODE.fullmatch(code):
+    if code is not None and _CODE.fullmatch(code) and code not in _TAKEN:
         return code
     return f"HTTP_{response.status}"

@@ -42,6 +42,7 @@ def request(check: Check, request_id: str, time: str) -> Request:
         raise AssertionError("a CoP check has a name and an account type")
     body = NameVerificationRequest(
         data=NameVerification(
+            scheme_name="SortCodeAccountNumber",
             account_type=AccountType(check.account_type),
             identification=check.account,
             name=check.name,

@@ -286,7 +286,7 @@ _MONEY_RULES = [
         "amount",
         "AMOUNT_NEGATIVE",
         _present("amount", pl.col("amount").str.starts_with("-")),
-        "negative; a payment has a positive amount",
+        "negative; a payment cannot be",
     ),
     Rule(
         "currency",

@@ -224,7 +224,12 @@ def _describe_uk_accounts() -> list[DummyAnswer]:
     ]
     answers = []
     for identification, account_type, name in asked:
-        question = NameVerification(account_type=account_type, identification=identification, name=name)
+        question = NameVerification(
+            scheme_name="SortCodeAccountNumber",
+            account_type=account_type,
+            identification=identification,
+            name=name,
+        )
         report = DummyAccounts().check_name(question).report
         code = "MATCHED" if report.reason_code is None else report.reason_code.value
         answers.append(DummyAnswer(ApiName.COP, identification, account_type, name, code, report.name))

@@ -20,7 +20,7 @@ import structlog
 
 from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
 from pipeline.errors import PrecheckError, ProtocolError, first_of
-from pipeline.frames import ANSWERS, CHECKS, Answer, AnswerState, Check
+from pipeline.frames import ANSWERS, CHECKS, Answer, AnswerState, Check, OwnCode
 from pipeline.ledger import FinalAnswer, Ledger
 from pipeline.quota import Quota
 from pipeline.transport import retry
@@ -244,7 +244,7 @@ class _Asking:
             return known._replace(check=check.check)
         if self._closed_as is None and not self._run.take():
             sent_count = self._run.attempts.get(question, 0)
-            return _without_answer(check, AnswerState.DEFERRED, "LIMIT", sent_count)
+            return _without_answer(check, AnswerState.DEFERRED, OwnCode.LIMIT, sent_count)
         return await self._exchange(check, question)
 
     async def _exchange(self, check: Check, question: bytes) -> Answer | None:
@@ -302,7 +302,7 @@ class _Asking:
         if quota is not None:
             async with self._reserving:
                 if self._closed_as is None and not await anyio.to_thread.run_sync(quota.reserve):
-                    self._close("DAILY_CAP")
+                    self._close(OwnCode.DAILY_CAP)
         return self._closed_as is None
 
     @contextmanager
@@ -356,7 +356,7 @@ class _Asking:
             if isinstance(breach, MisdirectedError):
                 self._misdirected_count += 1
                 await self._channel.sender.drop_connections()
-            return _Useless("CONTRACT", self._after_breach(breach, attempt))
+            return _Useless(OwnCode.CONTRACT, self._after_breach(breach, attempt))
         self._breaches_in_a_row = 0
         return _Final(AnswerState.ANSWERED, reading.code, reading.matched_name)
 
@@ -393,9 +393,9 @@ class _Asking:
         if pause_s > PAUSE_MAX_S and reply.status == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
             await anyio.to_thread.run_sync(quota.close_for_today)
-            self._close("DAILY_CAP")
+            self._close(OwnCode.DAILY_CAP)
         elif pause_s > PAUSE_MAX_S:
-            self._close("SERVER_PAUSE")
+            self._close(OwnCode.SERVER_PAUSE)
         elif pause_s > 0:
             log.warning("the server asks for a pause", api=self._api.name.value, pause_s=pause_s)
             self._paused_until = self._world.now() + timedelta(seconds=pause_s)
@@ -425,8 +425,8 @@ def _code_of(reply: Response | retry.NetworkFailure) -> str:
         return problem_code(reply)
     match reply.kind:
         case "connect" | "tls" | "broken":
-            return "NETWORK"
+            return OwnCode.NETWORK
         case "deadline":
-            return "DEADLINE"
+            return OwnCode.DEADLINE
         case "oversized" | "encoded":
-            return "CONTRACT"
+            return OwnCode.CONTRACT

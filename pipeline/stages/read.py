@@ -129,7 +129,9 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     Raises:
         InputError: the type of the column cannot hold this field.
     """
-    if column.dtype in (pl.Categorical, pl.Enum, pl.Null) or _holds_money(column, field):
+    if _holds_money(column, field):
+        column = _money_text(column)
+    if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
         raise InputError(f'{where}: column "{column.name}" ({field}): {_advice(column, field)}')
@@ -141,6 +143,13 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
 
 def _holds_money(column: pl.Series, field: str) -> bool:
     return field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal())
+
+
+def _money_text(column: pl.Series) -> pl.Series:
+    """Exact amounts as text. Three decimals become four, as 1.500 in text could be taken for thousands."""
+    if isinstance(column.dtype, pl.Decimal) and column.dtype.scale == 3:
+        return pl.select(pl.concat_str(column.cast(pl.String), pl.lit("0"))).to_series()
+    return column.cast(pl.String)
 
 
 def _advice(column: pl.Series, field: str) -> str:

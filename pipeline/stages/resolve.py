@@ -13,18 +13,23 @@ from pipeline.frames import (
     REJECTS,
     WARNINGS,
     AnswerState,
+    OwnCode,
 )
 from schemas.outcomes import Action, Environment, Outcome
 
 _OWN_REASONS = {
-    (AnswerState.DEFERRED, "DAILY_CAP"): "The day's requests are used up; run again when there are new ones.",
-    (AnswerState.DEFERRED, "LIMIT"): "Left for a later run by --limit.",
+    (
+        AnswerState.DEFERRED,
+        OwnCode.DAILY_CAP,
+    ): "The day's requests are used up; run again when there are new ones.",
+    (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): "The server asked for a long pause; run again later.",
+    (AnswerState.DEFERRED, OwnCode.LIMIT): "Left for a later run by --limit.",
     (
         AnswerState.UNANSWERED,
-        "CONTRACT",
+        OwnCode.CONTRACT,
     ): "The reply contradicts the API's own rules, so it counts for nothing.",
-    (AnswerState.UNANSWERED, "NETWORK"): "The connection failed before a whole reply came.",
-    (AnswerState.UNANSWERED, "DEADLINE"): "No whole reply came in time.",
+    (AnswerState.UNANSWERED, OwnCode.NETWORK): "The connection failed before a whole reply came.",
+    (AnswerState.UNANSWERED, OwnCode.DEADLINE): "No whole reply came in time.",
     (AnswerState.UNANSWERED, "TIMEOUT_ERROR"): "The payee's bank did not answer the service in time.",
     (AnswerState.UNANSWERED, "SSL_ERROR"): "The service could not connect to the payee's bank securely.",
     (AnswerState.UNANSWERED, "SERVER_ERROR"): "The service had a technical error.",
@@ -126,7 +131,7 @@ def _meanings(apis: Iterable[Api]) -> pl.DataFrame:
 
 def _own_meanings() -> pl.DataFrame:
     return pl.DataFrame(
-        [(state, code, reason) for (state, code), reason in _OWN_REASONS.items()],
+        [(state.value, str(code), reason) for (state, code), reason in _OWN_REASONS.items()],
         schema=dict.fromkeys(("state", "code", "own_reason"), pl.String),
         orient="row",
     )

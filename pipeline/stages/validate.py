@@ -110,7 +110,10 @@ _TO_COP = pl.col("to") == ApiName.COP
 
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     """Add where each payment goes, why, and what only that API needs; `to` is null where none can."""
-    gb_iban_to_cop = _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop")
+    # CoP asks by name alone; a GB IBAN that comes with an identification only is for VoP.
+    gb_iban_to_cop = (
+        _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop") & pl.col("name").is_not_null()
+    )
     cop = pl.lit(ApiName.COP.value if routes.cop else None, dtype=pl.String)
     vop = pl.lit(routes.vop, dtype=pl.String)
     routed = clean.with_columns(

@@ -34,8 +34,9 @@ class Finished:
 
     @property
     def sentences(self):
-        """The lines that say what is wrong."""
-        return [line for line in self.err.splitlines() if line.startswith("precheck: ")]
+        """The lines that say what is wrong, or how to go on."""
+        said = [line for line in self.err.splitlines() if line.startswith("precheck: ")]
+        return [line for line in said if "SIMULATED" not in line]
 
 
 class Desk:
@@ -57,14 +58,15 @@ class Desk:
         with self.start(*words, **changes) as process:
             return self.end(process)
 
-    def start(self, *words, folder: Path | None = None, limits: Callable[[], None] | None = None, **changes):
+    def start(self, *words, limits: Callable[[], None] | None = None, stderr=subprocess.PIPE, **changes):
+        """Start the command; `limits` are set in the child before it begins."""
         return subprocess.Popen(
             [COMMAND, *map(str, words)],
-            cwd=folder or self.folder,
+            cwd=self.folder,
             env=self.environment | changes,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             preexec_fn=limits,  # noqa: PLW1509 (the one way to limit a child; pytest runs one thread here)
         )

@@ -41,7 +41,7 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     assert {(row["check_outcome"], row["check_action"]) for row in deferred} == {("deferred", "retry_later")}
     [sentence] = first.sentences
     assert "Questions left: 70;" in sentence
-    assert re.search(r"run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
+    assert re.search(r"Run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
 
     sent_count = server.call_count
     second = desk("run", file, *server.using("test"), "--quiet")

@@ -209,7 +209,7 @@ def test_75_an_outage_leaves_rows_unanswered_and_says_how_to_go_on(impostor, des
     finished = impostor(fail, rows=3)
 
     assert finished.status == 75
-    assert "run the same command again" in finished.err
+    assert "Run the same command again" in finished.err
     rows = desk.outcomes()
     assert {(row["check_outcome"], row["check_code"]) for row in rows} == {("unanswered", "SERVER_ERROR")}
     assert {row["check_attempts"] for row in rows} == {"2"}

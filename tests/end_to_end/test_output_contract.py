@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import pty
+import re
 import shutil
 import stat
 
@@ -204,9 +207,19 @@ def test_without_json_standard_output_is_empty(desk, sandbox):
 
 
 def test_quiet_says_nothing_of_a_run_that_went_well(desk, sandbox):
-    finished = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"), "--quiet")
+    section = sandbox.section("sandbox", "cop", server="production")
+    words = ("--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
+
+    finished = desk("run", desk.payments([MATCH]), *words, "--quiet")
 
     assert (finished.status, finished.out, finished.err) == (0, "", "")
+
+
+def test_not_even_quiet_hides_that_answers_are_simulated(desk, sandbox):
+    finished = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"), "--quiet")
+
+    [line] = finished.err.splitlines()
+    assert "SIMULATED" in line
 
 
 def test_the_summary_of_json_is_one_line_that_a_script_can_read_with_quiet(desk, sandbox):
@@ -216,7 +229,6 @@ def test_the_summary_of_json_is_one_line_that_a_script_can_read_with_quiet(desk,
 
     documents = [json.loads(line) for line in finished.out.splitlines()]
     assert [document["input"]["name"] for document in documents] == ["jan.csv", "feb.csv"]
-    assert finished.err == ""
 
 
 def test_a_pipe_and_no_color_get_no_escape_sequences(desk, sandbox):
@@ -238,3 +250,27 @@ def test_without_a_profile_the_embedded_sandbox_answers_and_says_so_loudly(desk)
     rows = desk.outcomes()
     assert [row["check_outcome"] for row in rows] == ["match", "no_match", "rejected"]
     assert {row["check_environment"] for row in rows} == {"sandbox"}
+
+
+def test_a_terminal_gets_a_progress_bar(desk, sandbox, network_payments):
+    section = sandbox.section("production", "cop", rate_per_s=40)
+    config = desk.configuration(mine={"cop": section})
+    ours, theirs = pty.openpty()
+    file = desk.payments(network_payments(40))
+
+    with desk.start(
+        "run", file, "--config", config, "--profile", "mine", stderr=theirs, TERM="xterm"
+    ) as process:
+        os.close(theirs)
+        shown = b"".join(iter(lambda: _read(ours), b"")).decode()
+        assert process.wait(10) == 0
+
+    assert re.search(r"checking .*\d+/40", shown)
+    assert "/s" in shown
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux says that the other end has gone
+        return b""

@@ -175,7 +175,7 @@ def test_a_second_signal_ends_the_run_at_once(desk, sandbox, misbehaving, wait_u
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["130", "143"])
 def test_a_signal_before_the_first_request_is_told_in_the_same_way(
-    desk, wait_until, network_payments, number, status
+    desk, wait_until, network_payments, number
 ):
     file = desk.payments(network_payments(10))
     temporary = desk.folder / "tmp"

@@ -64,3 +64,19 @@ def test_the_rate_is_kept_in_every_second_of_a_run(desk, sandbox, network_paymen
     times = sorted(call["monotonic"] for call in sandbox.questions(before))
     assert len(times) == 120
     assert all(later - earlier >= 1 for earlier, later in zip(times, times[rate_per_s:], strict=False))
+
+
+def test_two_runs_at_once_keep_the_rate_together(desk, sandbox, network_payments):
+    rate_per_s = 1  # the slower, the longer a run's last requests count
+    rows = network_payments(4)
+    files = [desk.payments(rows[:2], name="one.csv"), desk.payments(rows[2:], name="two.csv")]
+    section = sandbox.section("production", "cop", rate_per_s=rate_per_s)
+    words = ("--config", desk.configuration(paced={"cop": section}), "--profile", "paced")
+    before = sandbox.call_count
+
+    with desk.start("run", files[0], *words) as one, desk.start("run", files[1], *words) as two:
+        assert [desk.end(one).status, desk.end(two).status] == [0, 0]
+
+    times = sorted(call["monotonic"] for call in sandbox.questions(before))
+    assert len(times) == 4
+    assert all(later - earlier >= 1 for earlier, later in zip(times, times[rate_per_s:], strict=False))

@@ -39,6 +39,12 @@ def profile(**sections):
     return Configuration.model_validate(content).profiles["mine"]
 
 
+@pytest.fixture(autouse=True)
+def _state(tmp_path, monkeypatch):
+    """Quota and turns are kept per user: here in a home of the test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
 @pytest.fixture(scope="module")
 def running():
     with sandbox() as config:

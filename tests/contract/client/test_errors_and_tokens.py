@@ -68,14 +68,18 @@ def test_text_that_is_not_a_code_is_told_by_its_status(body, response_of):
 
 
 def test_token_form_has_the_fields_of_the_table():
-    request = TokenRequest(client_id="c", client_secret="s", scope="x/.default")
+    request = TokenRequest(
+        grant_type="client_credentials", client_id="c", client_secret="s", scope="x/.default"
+    )
     rows = REFERENCE["token_field"]
     assert list(request.model_dump()) == [row["name"] for row in rows]
     assert {row["name"]: row["fixed"] for row in rows if "fixed" in row} == {"grant_type": request.grant_type}
 
 
 def test_secrets_show_in_no_text_of_their_documents():
-    request = TokenRequest(client_id="c", client_secret=SECRET, scope="x/.default")
+    request = TokenRequest(
+        grant_type="client_credentials", client_id="c", client_secret=SECRET, scope="x/.default"
+    )
     response = parse(TokenResponse, json.dumps({"access_token": SECRET, "expires_in": 300}).encode())
     for document in (request, response):
         for text in (repr(document), str(document), document.to_json().decode(), str(document.model_dump())):

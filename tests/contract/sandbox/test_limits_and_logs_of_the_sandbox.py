@@ -196,7 +196,10 @@ def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path):
 
 def test_another_seed_is_another_network():
     question = NameVerification(
-        account_type=AccountType.PERSONAL, identification="01000000000001", name="Quentin Zylberstajn"
+        scheme_name="SortCodeAccountNumber",
+        account_type=AccountType.PERSONAL,
+        identification="01000000000001",
+        name="Quentin Zylberstajn",
     )
     reports = {Network(seed, is_faulty=False).check_name(question).report.reason_code for seed in range(40)}
     assert ReasonCode.ANNM in reports

@@ -33,7 +33,12 @@ ACCOUNTS = DummyAccounts()
 
 
 def ask_name(identification, name, account_type=AccountType.PERSONAL):
-    question = NameVerification(account_type=account_type, identification=identification, name=name)
+    question = NameVerification(
+        scheme_name="SortCodeAccountNumber",
+        account_type=account_type,
+        identification=identification,
+        name=name,
+    )
     return ACCOUNTS.check_name(question).report
 
 

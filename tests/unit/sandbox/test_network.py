@@ -30,6 +30,7 @@ STEADY_UK = [bank for bank in banks.UK_BANKS if bank.conduct is Conduct.STEADY a
 
 def uk_question(identification, name, account_type=AccountType.PERSONAL, reference=None):
     return NameVerification(
+        scheme_name="SortCodeAccountNumber",
         account_type=account_type,
         identification=identification,
         name=name,

@@ -16,7 +16,12 @@ SECRET = "Balthasar Quillon"
 
 
 def question_of(**said):
-    usual = {"account_type": "Personal", "identification": "11223312345678", "name": SECRET}
+    usual = {
+        "scheme_name": "SortCodeAccountNumber",
+        "account_type": "Personal",
+        "identification": "11223312345678",
+        "name": SECRET,
+    }
     return NameVerification.model_validate_json(json.dumps({**usual, **said}), by_name=True)
 
 

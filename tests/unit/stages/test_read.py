@@ -154,6 +154,12 @@ def test_parquet_cells_keep_their_types_and_payments_are_text(tmp_path):
     assert (source.format, source.delimiter) == ("parquet", None)
 
 
+def test_exact_amount_with_three_decimals_is_not_taken_for_thousands(tmp_path):
+    columns = {"name": ["a"], "iban": ["1"], "amount": [Decimal("12.500")]}
+    source = parquet_of(tmp_path, columns, {"amount": pl.Decimal(12, 3)})
+    assert values(source, "amount") == [("12.5000",)]
+
+
 def test_whole_numbers_are_amounts_and_blank_rows_are_found_in_parquet(tmp_path):
     source = parquet_of(
         tmp_path, {"name": ["a", None], "iban": ["1", " "], "amount": [1250, None], "n": [1, None]}

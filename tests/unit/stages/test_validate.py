@@ -341,11 +341,19 @@ def test_payee_without_identification_is_asked_for_by_name_whatever_the_profile_
 
 
 @pytest.mark.parametrize("row", [{**UK, "lei": LEI}, {"name": "Ada Quillon", "iban": BRITISH, "lei": LEI}])
-def test_cop_is_asked_by_name_though_there_is_an_identification(accept, codes, row):
+def test_cop_is_asked_by_name_though_there_is_an_identification(accept, row):
     accepted = accept(row, BOTH._replace(ask_by="identification"))
     assert accepted["name"] == "Ada Quillon"
     assert "lei" not in accepted
-    assert codes({**row, "name": None}) == ["NAME_MISSING"]
+
+
+def test_uk_account_with_an_identification_alone_is_rejected(codes):
+    assert codes({**UK, "name": None, "lei": LEI}) == ["NAME_MISSING"]
+
+
+def test_gb_iban_with_an_identification_alone_goes_to_vop(accept):
+    accepted = accept({"iban": BRITISH, "lei": LEI}, BOTH)
+    assert (accepted["api"], accepted["lei"]) == ("vop_gateway", LEI)
 
 
 def test_identification_is_cleaned_like_other_codes(accept):

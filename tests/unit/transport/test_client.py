@@ -54,7 +54,12 @@ def tokens_of(*values):
     async def fetch(_request):
         return answers.pop(0)
 
-    return Tokens(fetch, TokenRequest(client_id="client", client_secret="hush", scope="s/.default"))
+    return Tokens(
+        fetch,
+        TokenRequest(
+            grant_type="client_credentials", client_id="client", client_secret="hush", scope="s/.default"
+        ),
+    )
 
 
 def test_a_request_arrives_as_it_was_written_and_the_response_comes_back_whole(loopback):

@@ -10,7 +10,9 @@ from pipeline.transport.tls import client_context
 from pipeline.transport.tokens import TokenUnavailable
 from schemas.token import TokenRequest
 
-REQUEST = TokenRequest(client_id="the client", client_secret="h&sh=%", scope="s/.default")
+REQUEST = TokenRequest(
+    grant_type="client_credentials", client_id="the client", client_secret="h&sh=%", scope="s/.default"
+)
 GOOD = {"access_token": "sesame", "token_type": "Bearer", "expires_in": 3599}
 
 

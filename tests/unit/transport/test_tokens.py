@@ -7,7 +7,9 @@ from pipeline.errors import CredentialsError, IncompleteError, ProtocolError
 from pipeline.transport.tokens import Token, Tokens, TokenUnavailable
 from schemas.token import TokenRequest, TokenResponse
 
-REQUEST = TokenRequest(client_id="client", client_secret="hush-hush", scope="s/.default")
+REQUEST = TokenRequest(
+    grant_type="client_credentials", client_id="client", client_secret="hush-hush", scope="s/.default"
+)
 DOWN = TokenUnavailable("token endpoint login.example: HTTP 503")
 
 
