@@ -3,10 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
-.PHONY: help demo test check lint types imports docs bench sandbox wheel clean
+.PHONY: help demo test check lint types imports docs faults faults-long bench sandbox wheel clean
 
 help:  ## print the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -37,6 +37,12 @@ imports: .venv/installed  ## the arrows between the layers
 
 docs: .venv/installed  ## the generated pages are up to date, and links lead somewhere
 	$(BIN)/python docs/generate.py --check
+
+faults: .venv/installed  ## try the fault table, short form; prints tried, survived, figure, goal
+	$(BIN)/python -m pytest tests/faults -m faults -q
+
+faults-long: .venv/installed  ## the nightly form of the fault table
+	$(BIN)/python -m pytest tests/faults -m faults -q --long
 
 bench: .venv/installed  ## measure throughput on this machine
 	$(BIN)/python -m pytest tests/bench -m bench -s

@@ -177,10 +177,10 @@ def file_size_max(byte_count):
 
 
 @pytest.mark.parametrize("byte_count", [4_000, 30_000, 60_000], ids=["create", "record", "write"])
-def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, network_payments, byte_count):
+def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, using, network_payments, byte_count):
     """A limit on the size of files stands for the disk: the kernel refuses the write in the same place."""
     file = desk.payments(network_payments(700))
-    words = ("run", file, *sandbox.using("production"))
+    words = ("run", file, *using("production", rate_per_s=2000))
     if byte_count == 60_000:  # the answers are on record, and the outcome file is what does not fit
         desk(*words)
         (desk.folder / "payments.precheck" / "outcomes.csv").unlink()

@@ -1,0 +1,104 @@
+"""The fault table: each test tries one row of it with real parts, and says what it saw.
+
+`make faults` runs the short form, `make faults-long` the nightly one, and both print one line per
+row: tried, survived, figure, goal. With `--write-figures` the lines go into docs/reliability.md.
+"""
+
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+MARK, END = "<!-- generated: figures -->", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What came of one row of the table."""
+
+    row: str  # such as A1
+    what: str
+    tried: int
+    survived: int
+    figure: str  # what was measured, in words with a number
+    goal: str
+
+    @property
+    def cells(self):
+        return (self.row, self.what, f"{self.tried:,}", f"{self.survived:,}", self.figure, self.goal)
+
+
+HEADERS = ("row", "fault", "tried", "survived", "figure", "goal")
+LINES = pytest.StashKey[list[Line]]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="the nightly form of the fault table")
+    parser.addoption(
+        "--write-figures", action="store_true", help="write the figures into docs/reliability.md"
+    )
+
+
+def pytest_configure(config):
+    config.stash[LINES] = []
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.faults)
+
+
+@pytest.fixture
+def is_long(request):
+    """Whether this is the nightly form."""
+    return request.config.getoption("--long")
+
+
+@pytest.fixture
+def tell(request):
+    """Put a line into the table, then fail unless everything that was tried was survived.
+
+    The line is kept whether it holds or not: a table without its bad rows would be a lie.
+    """
+
+    def put(row, what, *, tried, survived, figure, goal):
+        request.config.stash[LINES].append(Line(row, what, tried, survived, figure, goal))
+        assert tried > 0, f"{row}: nothing was tried"
+        assert survived == tried, f"{row} {what}: {survived} of {tried} survived; {figure}; goal: {goal}"
+
+    return put
+
+
+def in_order(line):
+    return line.row[0], int(line.row[1:] or 0), line.what
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    lines = sorted(config.stash[LINES], key=in_order)
+    if not lines:
+        return
+    rows = [HEADERS, *(line.cells for line in lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
+    terminalreporter.section("fault table")
+    for row in rows:
+        terminalreporter.write_line(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        )
+    if config.getoption("--write-figures"):
+        PAGE.write_text(page_with(lines, long=config.getoption("--long")), "utf-8")
+
+
+def page_with(lines, *, long):
+    """The page, with these lines in the place of the last ones."""
+    head, _, rest = PAGE.read_text("utf-8").partition(MARK)
+    _, _, tail = rest.partition(END)
+    form = "nightly" if long else "short"
+    when = f"{datetime.now(UTC):%Y-%m-%d}"
+    made = f"Written by `make faults` on {when}: {form} form, Python {platform.python_version()}."
+    table = ["| " + " | ".join(HEADERS) + " |", "|" + " --- |" * len(HEADERS)]
+    table += ["| " + " | ".join(cell.replace("|", "\\|") for cell in line.cells) + " |" for line in lines]
+    return f"{head}{MARK}\n\n{made}\n\n" + "\n".join(table) + f"\n\n{END}{tail}"
