@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
-MARK, END = "<!-- generated: figures -->", "<!-- end -->"
+MARK, END = "<!-- figures -->", "<!-- end -->"
 
 
 @dataclass(frozen=True)
