@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
-.PHONY: help demo test check lint types imports docs faults faults-long bench sandbox wheel clean
+.PHONY: help demo test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,9 @@ faults: .venv/installed  ## try the fault table, short form; prints tried, survi
 
 faults-long: .venv/installed  ## the nightly form of the fault table
 	$(BIN)/python -m pytest tests/faults -m faults -q --long
+
+mutants: .venv/installed  ## change the code in small ways, and see that a test fails for each
+	$(BIN)/python tests/mutants/run.py
 
 bench: .venv/installed  ## measure throughput on this machine
 	$(BIN)/python -m pytest tests/bench -m bench -s

@@ -56,6 +56,8 @@ MEANINGS: Mapping[str, str] = {
     "daily_cap": "Requests a day, at most, repeats included, of all your processes together.",
     "cap_window": "What a day is: see [the daily cap](#the-daily-cap).",
     "attempts_max": "Requests for one question in one run, at most.",
+    "probe_wait_s": "How long a server, or a bank behind it, that only fails is left alone before one "
+    "request tries it again; doubled each time.",
     "response_margin_s": "Added to the responder's wait, 7 s CoP and 5 s VoP: how long a request may take.",
     "token_url": "The token endpoint of the identity provider. https only.",
     "token_method": "`GET` with a form in the body, as the API documents it, or `POST`.",

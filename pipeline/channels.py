@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from pipeline.quota import Quota, scope_of
 from pipeline.settings import Cop, Oauth, Profile, Server, VopGateway, VopStandard
 from pipeline.stages.ask import Channel
 from pipeline.stages.validate import Routes
+from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.client import Client, TokenEndpoint
 from pipeline.transport.pace import Pace
 from pipeline.transport.tls import client_context, preflight
@@ -35,7 +37,7 @@ def quota_path() -> Path:
 
 def turns_path() -> Path:
     """Where the runs of this user take turns at servers."""
-    return user_state_path("payee-precheck") / "turns.lock"
+    return user_state_path("payee-precheck") / "turns"
 
 
 def routes(profile: Profile) -> Routes:
@@ -114,20 +116,29 @@ def context_of(server: Server) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def open_channels(
-    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime]
+    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], shared: bool
 ) -> AsyncIterator[dict[ApiName, Channel]]:
     """Open the channels that a run needs, and close them afterwards.
 
     Waits for its turn first: the limits of a server are those of all runs of this user together. Then
     a client certificate is tried: in TLS 1.3 its refusal would look like a broken network on every row.
 
+    Args:
+        profile: the servers.
+        needed: the APIs that there is something to ask of.
+        now: the time.
+        shared: whether other runs can ask the same servers; none can ask an embedded sandbox.
+
     Raises:
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
     servers = [server for server in profile.servers if server.name in needed]
-    scopes = {_scope(server) for server in servers}
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(turn(turns_path(), scopes, waiting=_say_waiting))
+        for server in sorted(servers, key=_scope) if shared else ():
+            window_s = max(1.0, 1 / server.rate_per_s)
+            await stack.enter_async_context(
+                turn(turns_path(), _scope(server), window_s, waiting=_say_waiting)
+            )
         channels: dict[ApiName, Channel] = {}
         for server in servers:
             if isinstance(server, VopStandard):
@@ -149,6 +160,8 @@ async def open_channels(
                 in_flight_max=server.in_flight_max,
                 attempts_max=server.attempts_max,
                 deadline_s=api.responder_wait_s + server.response_margin_s,
+                server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
+                responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
             )
         yield channels
 

@@ -4,11 +4,13 @@ Heavy imports stand inside the commands, so that `precheck --help` answers at on
 """
 
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -43,7 +45,7 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
-        before = signal.signal(signal.SIGTERM, _interrupt)
+        before = _on_signal(_leave)  # before anything heavy is imported
         try:
             return super().invoke(ctx)
         except PrecheckError as error:
@@ -51,8 +53,7 @@ class Group(click.Group):
             sys.exit(error.exit_code)
         except KeyboardInterrupt as interrupt:
             [number] = interrupt.args or [signal.SIGINT]
-            name = signal.Signals(number).name
-            _say(f"stopped by {name}; what was answered is kept: run the same command again to go on")
+            click.echo(f"precheck: {_stopped_by(number)}", err=True)
             sys.exit(128 + number)
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell.
@@ -60,11 +61,29 @@ class Group(click.Group):
                 sys.stdout.close()
             sys.exit(74)
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+class Days(click.ParamType[timedelta]):
+    """A number of days, written as 30d."""
+
+    name = "days"
+
+    def convert(
+        self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Read it."""
+        if isinstance(value, timedelta):
+            return value
+        if not re.fullmatch("[0-9]{1,5}d", value):
+            self.fail(f"{value!r} is not a number of days such as 30d", param, ctx)
+        return timedelta(days=int(value.removesuffix("d")))
+
 
 profile_options: list[Callable[..., Any]] = [
     click.option(
@@ -167,6 +186,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.run import Job, exit_code, folders
     from pipeline.run import run as run_job
 
+    _on_signal(_interrupt)
     _log_to_stderr(quiet=quiet)
     console = _console()
     codes = []
@@ -219,6 +239,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
     from pipeline.reports.listings import print_forecast
     from pipeline.run import Job, forecast_file
 
+    _on_signal(_interrupt)
     job = Job(
         file=file,
         out=Path(),
@@ -254,12 +275,53 @@ def quota() -> None:
 
 
 @main.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option(
+    "--older-than",
+    type=Days(),
+    default="0d",
+    show_default=True,
+    metavar="DAYS",
+    help="Only names whose answer is older, such as 30d.",
+)
+@click.option(
+    "--outcomes",
+    is_flag=True,
+    help="Delete the outcome files and attention.csv too if a name is purged; running again writes them "
+    "without it.",
+)
+def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
+    """Delete the names that banks returned from the ledger in DIR, the folder of a run.
+
+    Nothing of them is left in the ledger's bytes. The answers stay: no question is asked again.
+    outcomes.csv or outcomes.parquet and attention.csv hold these names as well, and are left alone
+    without --outcomes; whoever has a copy has the names.
+    """
+    from pipeline.ledger.purge import purge as purge_ledger
+    from pipeline.stages.write import files_with_names
+    from schemas.wire import timestamp
+
+    now = datetime.now(UTC)
+    files = files_with_names(folder)
+    name_count = purge_ledger(
+        folder / "ledger.db",
+        answers_before=timestamp(now - older_than),
+        now=timestamp(now),
+        also=files if outcomes else (),
+    )
+    _say(f"{folder}: {name_count} returned names purged from the ledger")
+    if left := [file.name for file in files if file.exists()]:
+        _say(f"{folder}: {', '.join(left)} may still hold returned names; delete what you do not need")
+
+
+@main.command()
 @_with(profile_options)
 def doctor(*, profile: str | None, config: Path | None) -> None:
     """Try the configuration, the certificates, TLS and the token; check no payee."""
     from pipeline.doctor import diagnose
     from pipeline.reports.listings import print_findings
 
+    _on_signal(_interrupt)
     _log_to_stderr(quiet=True)
     findings = diagnose(profile, config)
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], _console())
@@ -356,6 +418,29 @@ def schema(*, name: str | None) -> None:
     is_flag=True,
     help="Refuse clients without a certificate in the TLS handshake, for every API.",
 )
+@click.option(
+    "--server-certificate",
+    type=click.Choice(["good", "wrong-authority", "expired", "wrong-host"]),
+    default="good",
+    show_default=True,
+    help="Serve with a certificate that a client must not trust.",
+)
+@click.option(
+    "--tls",
+    type=click.Choice(["reference", "1.1-only", "other-suite"]),
+    default="reference",
+    show_default=True,
+    help="Speak only a version or suites of TLS that a client must not accept.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="NAME[:CONDITION,...]",
+    help="Let a fault befall the answers: all of them, or those that meet every condition, such as "
+    "500:probability=0.05,seed=7. May be repeated; docs/sandbox.md has the conditions.",
+)
+@click.option("--list-faults", is_flag=True, help="Print every fault, and exit.")
 @click.option("--call-log", type=FILE, help="Append one JSON line per request.")
 @click.option("--while-stdin-is-open", is_flag=True, hidden=True)
 @click.option(
@@ -381,6 +466,10 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     cop_responder_wait_s: float,
     vop_responder_wait_s: float,
     client_certificate_required: bool,
+    server_certificate: str,
+    tls: str,
+    faults: tuple[str, ...],
+    list_faults: bool,
     call_log: Path | None,
     while_stdin_is_open: bool,
     write_payments: Path | None,
@@ -391,13 +480,20 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     The folder gets a precheck.toml whose profiles point at this server. All banks, accounts and
     names are invented.
     """
+    if list_faults:
+        from pipeline.sandbox.faults.listing import lines
+
+        click.echo("\n".join(lines()))
+        return
     if write_payments is not None:
         from pipeline.sandbox.samples import write_payments as write_sample
 
         write_sample(write_payments, rows=rows, seed=seed)
         return
+    from pipeline.sandbox.faults.selection import parse
     from pipeline.sandbox.server import SandboxSettings
     from pipeline.sandbox.server import run as serve
+    from pipeline.sandbox.settings import ServerCertificate, Tls
 
     def announce(url: str) -> None:
         click.echo(url)
@@ -424,6 +520,9 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         cop_responder_wait_s=cop_responder_wait_s,
         vop_responder_wait_s=vop_responder_wait_s,
         client_certificate_required=client_certificate_required,
+        server_certificate=ServerCertificate(server_certificate),
+        tls=Tls(tls),
+        faults=tuple(map(parse, faults)),
         call_log=call_log,
     )
     if while_stdin_is_open:
@@ -439,9 +538,29 @@ def _end_with_stdin() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _on_signal(handler: Callable[[int, object], NoReturn]) -> dict[signal.Signals, Any]:
+    """Have SIGINT and SIGTERM handled like this; return what handled them before."""
+    return {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    """End a command at once, while there is nothing to close.
+
+    An exception would not do: Python drops those that are raised in the callbacks of its imports, and
+    the command would go on as if it had not been asked to stop.
+    """
+    os.write(2, f"precheck: {_stopped_by(number)}\n".encode())
+    os._exit(128 + number)
+
+
 def _interrupt(number: int, _frame: object) -> NoReturn:
-    """End a command on SIGTERM as on Ctrl-C, wherever it is; while questions are asked, `run` listens."""
+    """End a command that has things to close, wherever it is; while questions are asked, `run` listens."""
     raise KeyboardInterrupt(number)
+
+
+def _stopped_by(number: int) -> str:
+    name = signal.Signals(number).name
+    return f"stopped by {name}; what was answered is kept: run the same command again to go on"
 
 
 def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -9,6 +9,7 @@ chance. What happens in between is in the stages.
 
 import random
 import signal
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -83,6 +84,7 @@ class Planned(NamedTuple):
     """A file, read, validated and planned; nothing has been sent."""
 
     source: Source
+    chosen: Chosen
     profile: Profile
     validated: Validated
     plan: Plan
@@ -110,8 +112,8 @@ def run(job: Job, watch: Watch) -> Result:
         if (summary := _finished_before(job, source, ledger)) is not None:
             return Result(summary, already_finished=True)
         with opened(chosen) as profile:
-            planned = _planned(job, source, profile)
-            world = World(_now, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
+            planned = _planned(job, source, chosen, profile)
+            world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
             asked = anyio.run(
                 _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
             )
@@ -125,7 +127,7 @@ def run(job: Job, watch: Watch) -> Result:
         )
         format_name = job.format or source.format
         files = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
-        header = _header(job, chosen, source, started, _next_step(asked))
+        header = _header(job, chosen, source, started, _next_step(checks, asked))
         calls = _calls(checks, world.tally)
         summary = report(header, source.payments, outcomes, validated.warnings, calls)
         _write_summary(summary, job.out)
@@ -141,24 +143,25 @@ def run(job: Job, watch: Watch) -> Result:
 def forecast_file(job: Job) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing."""
     source = read(job.file, mapping=job.mapping, encoding=job.encoding)
-    with opened(choose(job.profile, job.config)) as profile:
-        planned = _planned(job, source, profile)
+    chosen = choose(job.profile, job.config)
+    with opened(chosen) as profile:
+        planned = _planned(job, source, chosen, profile)
     limits = {server.name: Limits(server.rate_per_s, server.cap) for server in profile.servers}
     findings = (planned.validated.rejects, planned.validated.warnings)
     return forecast(job.file.name, profile.environment, findings, planned.plan, limits)
 
 
-def _planned(job: Job, source: Source, profile: Profile) -> Planned:
+def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
     validated = validate(source.payments, routes(profile))
-    return Planned(source, profile, validated, plan(validated.accepted, job.order))
+    return Planned(source, chosen, profile, validated, plan(validated.accepted, job.order))
 
 
 class Asked(NamedTuple):
     """The answers, and the daily caps that may have stopped some of them."""
 
     answers: pl.DataFrame
-    caps: dict[int, datetime]
-    """Cap -> when it begins anew."""
+    caps: dict[ApiName, tuple[int, datetime]]
+    """API -> its cap, and when it begins anew."""
 
 
 async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
@@ -167,17 +170,20 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
     needed = {ApiName(api) for api in checks["api"].unique()}
     stopper = _Stopper(world.stop)
     answers = pl.DataFrame(schema=ANSWERS)
-    caps: dict[int, datetime] = {}
+    caps: dict[ApiName, tuple[int, datetime]] = {}
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(stopper.listen, group.cancel_scope)
             group.start_soon(_show, world.tally, watch)
-            async with open_channels(planned.profile, needed, now=_now) as channels:
+            channels_open = open_channels(
+                planned.profile, needed, now=_now, shared=planned.chosen.config is not None
+            )
+            async with channels_open as channels:
                 answers = await ask(checks, channels, ledger, world, limit=job.limit)
                 for server in planned.profile.servers:
                     channel = channels.get(server.name)
                     if channel is not None and channel.quota is not None and server.cap is not None:
-                        caps[server.cap] = channel.quota.resets_at()
+                        caps[server.name] = (server.cap, channel.quota.resets_at())
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
@@ -230,8 +236,8 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
             return None
     except (OSError, ValueError):
         return None
-    if summary.input.columns != _read_as(source):
-        return None  # --map was another one, and so were the questions
+    if (summary.input.columns, summary.input.encoding) != (_read_as(source), source.encoding):
+        return None  # --map or --encoding was another one, and so were the questions
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
         for call in summary.calls
@@ -252,6 +258,7 @@ def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_st
             byte_count=source.byte_count,
             row_count=source.payments.height,
             format=source.format,
+            encoding=source.encoding,
             columns=_read_as(source),
         ),
         next_step=next_step,
@@ -266,16 +273,20 @@ def _undecided(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.filter(pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED]))
 
 
-def _next_step(asked: Asked) -> str:
+def _next_step(checks: pl.DataFrame, asked: Asked) -> str:
     """How to go on with the questions that are left, and when."""
     left = _undecided(asked.answers)
-    capped_count = left.filter(pl.col("code") == OwnCode.DAILY_CAP).height
-    if not capped_count:
+    capped = left.filter(pl.col("code") == OwnCode.DAILY_CAP).join(checks, on="check")
+    if capped.is_empty():
         return f"Questions left: {left.height:,}. Run the same command again."
-    cap = min(asked.caps)
+    # Where two APIs have a cap, the one that needs more days decides.
+    days, cap, resets_at = max(
+        (ceil(count / asked.caps[ApiName(api)][0]), *asked.caps[ApiName(api)])
+        for api, count in capped.group_by("api").len().iter_rows()
+    )
     return (
         f"Questions left: {left.height:,}; the daily cap of {cap:,} is used up. Run the same command again "
-        f"after {asked.caps[cap]:%Y-%m-%d %H:%M} UTC (days needed at this cap: {ceil(capped_count / cap):,})."
+        f"after {resets_at:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
     )
 
 

@@ -86,6 +86,8 @@ class Server(Section):
     daily_cap: Annotated[int, Field(ge=1, strict=True)] | None = None
     cap_window: Literal["utc_day", "rolling_24h"] = "utc_day"
     attempts_max: Annotated[int, Field(ge=1, le=10, strict=True)] = 3
+    probe_wait_s: Annotated[float, Field(gt=0, le=3600, strict=True)] = 30.0
+    """How long a server, or a bank behind it, that only fails is left alone before it is tried again."""
     response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
     """Added to the responder's wait (7 s CoP, 5 s VoP): together the deadline of one attempt."""
 

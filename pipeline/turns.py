@@ -4,13 +4,15 @@ The rate and the requests in flight are kept by each run for itself. Two runs th
 server at the same time would each keep them, and exceed them together; so the second waits for the
 first. Under a limit that costs nothing: the calls of both take as long one after the other.
 
-The turn is a lock on one byte of a file, the byte's place standing for server and client. The system
-lets go of it when the process ends, however it ends. It holds on one machine, on a local disk.
+A turn is a lock on a small file. The system lets go of it when the process ends, however it ends. The
+file tells when the last turn ended, or that it never did: what was sent then may still count, so the
+next turn begins one window of the rate later. This holds on one machine, on a local disk.
 """
 
 import fcntl
 import os
-from collections.abc import AsyncIterator, Callable, Collection
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -20,49 +22,69 @@ import anyio
 from pipeline.errors import OutputError
 
 POLL_INTERVAL_S = 0.25
+_UNFINISHED = b"unfinished"
 
 
 @asynccontextmanager
-async def turn(path: Path, scopes: Collection[str], *, waiting: Callable[[], None]) -> AsyncIterator[None]:
-    """Wait until no other run asks any of these servers, and keep others waiting until the block ends.
+async def turn(
+    folder: Path, scope: str, window_s: float, *, waiting: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Wait until no other run asks this server, and keep others waiting until the block ends.
+
+    A run that asks several servers takes its turns in the order of their scopes, as all runs do, so
+    that no two wait for one another.
 
     Args:
-        path: the file of the locks, one for all processes of a user.
-        scopes: server and client, as `quota.scope_of` gives them.
+        folder: where the locks are, one folder for all processes of a user.
+        scope: server and client, as `quota.scope_of` gives them.
+        window_s: the window in which the rate holds.
         waiting: called once, where there is another run to wait for.
 
     Raises:
-        OutputError: the file cannot be created.
+        OutputError: the lock cannot be created.
     """
+    lock = _opened(folder, scope)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        if not _taken(lock):
+            waiting()
+            while not _taken(lock):  # noqa: ASYNC110 (the other run is another process)
+                await anyio.sleep(POLL_INTERVAL_S)
+        await anyio.sleep(_rest_s(os.pread(lock, 64, 0), window_s))
+        _write(lock, _UNFINISHED)
+        yield
+        _write(lock, f"{time.time():.3f}".encode())
+    finally:
+        os.close(lock)
+
+
+def _opened(folder: Path, scope: str) -> int:
+    path = folder / f"{sha256(scope.encode()).hexdigest()[:32]}.lock"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise OutputError(f"{path}: cannot be opened ({error.strerror}); set XDG_STATE_HOME") from error
-    try:
-        waited = False
-        # Everybody takes them in the same order, so that no two runs wait for one another.
-        for place in sorted(map(_place, scopes)):
-            while not _taken(descriptor, place):
-                if not waited:
-                    waiting()
-                waited = True
-                await anyio.sleep(POLL_INTERVAL_S)
-        if waited:
-            # The last requests of the other run are still within the second that counts.
-            await anyio.sleep(POLL_INTERVAL_S)
-        yield
-    finally:
-        os.close(descriptor)
 
 
-def _taken(descriptor: int, place: int) -> bool:
+def _taken(lock: int) -> bool:
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-    except (BlockingIOError, PermissionError):  # POSIX lets a system say either
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     return True
 
 
-def _place(scope: str) -> int:
-    return int.from_bytes(sha256(scope.encode()).digest()[:7])
+def _rest_s(ending: bytes, window_s: float) -> float:
+    """What is left of the window in which the last request of the turn before may still count."""
+    if not ending:
+        return 0.0
+    try:
+        since_s = time.time() - float(ending)
+    except ValueError:
+        return window_s
+    return min(max(window_s - since_s, 0.0), window_s)
+
+
+def _write(lock: int, ending: bytes) -> None:
+    os.truncate(lock, 0)
+    os.pwrite(lock, ending, 0)

@@ -26,6 +26,7 @@ class InputFile(Part):
     byte_count: int
     row_count: int
     format: str
+    encoding: str
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
 

@@ -43,12 +43,13 @@ def read(data: bytes, *, where: str, mapping: Mapping[str, str], encoding: str |
         UsageError: the encoding is not supported.
         InputError: the text cannot be read, or not in one way only.
     """
+    # Before anything makes a copy: what has such lines is no payment file, however large it is.
+    refuse_long_lines(data, where=where, line_first=1)
     text, encoding = to_utf_8(data, encoding=encoding, where=where)
     layout = find_layout(text, mapping, where=where)
     body = text[layout.body_at :].rstrip(b"\r\n")
     if not body:
         raise InputError(f"{where}: no payment rows after the header line; give a file with payments")
-    refuse_long_lines(body, where=where, line_first=layout.line_first)
     expected = tally(
         body,
         delimiter=layout.delimiter,

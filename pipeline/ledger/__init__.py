@@ -4,9 +4,9 @@ The rule it serves: an answered check is never asked again, whatever kills the r
 only after its intent is on disk, and a check counts as done only after its answer is on disk. What a
 crash leaves in doubt is therefore known exactly: intents with neither failure nor answer.
 
-The ledger is append-only. Nothing in it is ever changed or deleted, and it holds no name or account
-that the payer sent: a question is known by a keyed hash. The only personal data in it are the
-matched names that banks returned.
+The ledger is append-only, and it holds no name or account that the payer sent: a question is known by
+a keyed hash. The only personal data in it are the matched names that banks returned. They are also the
+only thing that can ever leave it, by `pipeline.ledger.purge`; the answer they came with stays final.
 
 It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and
 SMB shares. One process and one connection work on it at a time: SQLite before 3.51.3 can corrupt a
@@ -229,6 +229,22 @@ class Ledger:
                 "INSERT INTO finish VALUES(NULL, ?, ?, ?, ?)",
                 (time, question_count, unanswered_count, outcome_sha256),
             )
+        except sqlite3.OperationalError as error:
+            raise DiskError(cannot_write(self._path, error)) from error
+
+    def allow(self, reason: str, *, time: str) -> None:
+        """Record why this run may ask what would otherwise have stopped it.
+
+        Args:
+            reason: what the person said who allowed it.
+            time: UTC, ISO 8601 with Z.
+
+        Raises:
+            DiskError: it could not be recorded.
+        """
+        assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
+        try:
+            self._db.execute("INSERT INTO allowance VALUES(NULL, ?, ?)", (time, reason))
         except sqlite3.OperationalError as error:
             raise DiskError(cannot_write(self._path, error)) from error
 

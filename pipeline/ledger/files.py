@@ -34,7 +34,15 @@ CREATE TABLE finish(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, question_count INTEGER NOT NULL,
     unanswered_count INTEGER NOT NULL CHECK(unanswered_count BETWEEN 0 AND question_count),
     outcome_sha256 TEXT NOT NULL) STRICT;
+CREATE TABLE purge(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, answers_before TEXT NOT NULL,
+    name_count INTEGER NOT NULL) STRICT;
+CREATE TABLE allowance(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, reason TEXT NOT NULL CHECK(reason <> '')) STRICT;
 CREATE TRIGGER answer_never_changes BEFORE UPDATE ON answer
+    WHEN NEW.matched_name IS NOT NULL OR OLD.matched_name IS NULL
+    OR (NEW.intent, NEW.state, NEW.code) <> (OLD.intent, OLD.state, OLD.code)
+    OR NEW.request_id IS NOT OLD.request_id OR NEW.time IS NOT OLD.time
     BEGIN SELECT RAISE(ABORT, 'an answer never changes'); END;
 CREATE TRIGGER answer_never_leaves BEFORE DELETE ON answer
     BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
@@ -48,6 +56,7 @@ PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
 PRAGMA trusted_schema = OFF;
+PRAGMA temp_store = MEMORY;
 """
 
 
@@ -61,8 +70,12 @@ class RunIdentity(NamedTuple):
 
 
 @contextmanager
-def opened(path: Path, identity: RunIdentity, *, now: str, fresh: bool) -> Iterator[sqlite3.Connection]:
+def opened(
+    path: Path, identity: RunIdentity | None, *, now: str, fresh: bool
+) -> Iterator[sqlite3.Connection]:
     """The folder's ledger, new or taken up again, for this process alone until the block ends.
+
+    Without an identity it is the ledger that is there, of whichever run.
 
     Raises:
         LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
@@ -72,7 +85,7 @@ def opened(path: Path, identity: RunIdentity, *, now: str, fresh: bool) -> Itera
             stack.enter_context(_locked(path.parent, now))
             if fresh:
                 path.unlink(missing_ok=True)
-            if not os.path.lexists(path):
+            if identity is not None and not os.path.lexists(path):
                 _create(path, identity, now)
             _require_ours(path)
             # Used by the event loop's thread and by the worker thread of a commit, never at once.
@@ -80,7 +93,8 @@ def opened(path: Path, identity: RunIdentity, *, now: str, fresh: bool) -> Itera
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
             _require_sound(path, db)
-            _require_same_run(path, db, identity)
+            if identity is not None:
+                _require_same_run(path, db, identity)
         except OSError as error:
             raise OutputError(f"{path}: cannot be opened ({error.strerror}); choose another --out") from error
         except sqlite3.Error as error:

@@ -9,11 +9,15 @@ from types import TracebackType
 from typing import Self
 
 from pipeline.errors import OutputError
+from schemas.outcomes import ApiName
+
+TOKEN = "token"  # noqa: S105 (a word in the log)
+"""What stands for the token endpoint where others have the name of an API."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One request, as far as it is known; it holds no name and no account number."""
+    """One request, as far as it is known; its line in the log holds no name and no account number."""
 
     time: float
     """Seconds since the epoch at arrival."""
@@ -25,13 +29,24 @@ class Call:
     api: str | None = None
     """An ApiName, or token; None for an unknown path."""
     status: int | None = None
-    """None where the client went away before the answer."""
+    """None where the client went away before the answer, or a fault let none arrive in order."""
     request_id: str | None = None
     """The correlation id, where the request has a valid one."""
     question: str | None = None
     """SHA-256 of the question; two calls with one value asked the same."""
+    has_cookie: bool = False
+    """Whether the client sent a cookie."""
+    faults: tuple[str, ...] = ()
+    """Names of the faults that it met."""
+    account: str | None = None
+    """The account it is about; for the faults that befall an account, and not logged."""
     headers: dict[str, str] = field(default_factory=dict)
     """Response headers that depend on the request; not logged."""
+
+    @property
+    def asked(self) -> ApiName | None:
+        """The API that was asked about a payee; None for a request that was about none."""
+        return None if self.api is None or self.api == TOKEN else ApiName(self.api)
 
 
 class CallLog:
@@ -69,6 +84,8 @@ class CallLog:
             "request_id": call.request_id,
             "question": call.question,
             "http_version": call.http_version,
+            "cookie": call.has_cookie,
+            "faults": call.faults,
         }
         os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 

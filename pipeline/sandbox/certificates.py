@@ -20,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pipeline.sandbox import der, participants
 from pipeline.sandbox.private_files import write_private
+from pipeline.sandbox.settings import ServerCertificate
 
 AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
 """Of the client certificate that the sandbox issues."""
@@ -85,8 +86,12 @@ class CertificateFiles:
         return (self.authority, *self.servers, self.client_authority, self.client)
 
 
-def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateFiles:
+def provide_certificates(
+    folder: Path, host: str, now: datetime, server_certificate: ServerCertificate = ServerCertificate.GOOD
+) -> CertificateFiles:
     """Take the certificates in a folder where all are still valid for the host, else make new ones.
+
+    A server certificate that is to be wrong is made anew, and is replaced by the next good start.
 
     Raises:
         OutputError: the files cannot be written.
@@ -95,6 +100,8 @@ def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateF
     if not _are_usable(files, host, now):
         _write_server_side(files, host, now)
         _write_client_side(files, now)
+    if server_certificate is not ServerCertificate.GOOD:
+        _write_server_side(files, host, now, server_certificate)
     return files
 
 
@@ -106,11 +113,12 @@ def load_client_issuer(files: CertificateFiles) -> Issuer:
     return Issuer(x509.load_pem_x509_certificate(files.client_authority.read_bytes()), key)
 
 
-def issue_client_certificate(
+def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
     issuer: Issuer,
     *,
     authorisation_number: str = AUTHORISATION_NUMBER,
     is_qualified: bool = True,
+    is_for_clients: bool = True,
     not_before: datetime,
     not_after: datetime,
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
@@ -125,9 +133,8 @@ def issue_client_certificate(
         ]
     )
     builder = _builder(subject, issuer.certificate.subject, key, not_before, not_after)
-    builder = _with_leaf_extensions(
-        builder, issuer, [x509.DNSName("treasury.invalid")], [ExtendedKeyUsageOID.CLIENT_AUTH]
-    )
+    usages = [ExtendedKeyUsageOID.CLIENT_AUTH] if is_for_clients else []
+    builder = _with_leaf_extensions(builder, issuer, [x509.DNSName("treasury.invalid")], usages)
     if is_qualified:
         statements = x509.UnrecognizedExtension(
             x509.ObjectIdentifier(participants.QC_STATEMENTS), _qualified_statements()
@@ -154,17 +161,29 @@ def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
     return is_valid and all(name in names for name in _alternative_names(host))
 
 
-def _write_server_side(files: CertificateFiles, host: str, now: datetime) -> None:
-    authority = _issue_authority("Sandbox Authority (simulated)", now)
+def _write_server_side(
+    files: CertificateFiles, host: str, now: datetime, wrong: ServerCertificate = ServerCertificate.GOOD
+) -> None:
+    authority = trusted = _issue_authority("Sandbox Authority (simulated)", now)
+    names, not_after = _alternative_names(host), now + _LIFE
+    match wrong:
+        case ServerCertificate.GOOD:
+            pass
+        case ServerCertificate.WRONG_AUTHORITY:
+            authority = _issue_authority("Another Authority (simulated)", now)
+        case ServerCertificate.EXPIRED:
+            not_after = now - _CLOCK_SKEW / 2
+        case ServerCertificate.WRONG_HOST:
+            names = [x509.DNSName("elsewhere.invalid")]
     keys: tuple[PrivateKey, ...] = (
         ec.generate_private_key(ec.SECP256R1()),
         rsa.generate_private_key(public_exponent=65537, key_size=2048),
     )
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "payee-precheck sandbox")])
-    write_private(files.authority, _pem(authority.certificate))
+    write_private(files.authority, _pem(trusted.certificate))
     for path, key in zip(files.servers, keys, strict=True):
-        builder = _builder(subject, authority.certificate.subject, key, now - _CLOCK_SKEW, now + _LIFE)
-        builder = _with_leaf_extensions(builder, authority, _alternative_names(host), [])
+        builder = _builder(subject, authority.certificate.subject, key, now - _CLOCK_SKEW, not_after)
+        builder = _with_leaf_extensions(builder, authority, names, [])
         certificate = builder.sign(authority.key, hashes.SHA256())
         write_private(path, _pem(certificate) + _key_pem(key, None))
 

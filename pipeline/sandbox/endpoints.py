@@ -4,6 +4,7 @@ A check is handled in the order in which a gateway would: who asks, may it ask n
 well formed, and only then what the responder says.
 """
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,11 +13,12 @@ from typing import Protocol
 from aiohttp import web
 
 from pipeline.sandbox import intake, participants
-from pipeline.sandbox.calls import Call, fingerprint
-from pipeline.sandbox.faults import Responder
+from pipeline.sandbox.calls import TOKEN, Call, fingerprint
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.network import NameReply, PayeeReply
-from pipeline.sandbox.problems import format_error
+from pipeline.sandbox.openapi import describe
+from pipeline.sandbox.problems import format_error, not_found
+from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.surface import Api, Question
 from schemas.cop import (
     NameVerification,
@@ -56,6 +58,23 @@ class Endpoint(Protocol):
         """The body of a 200; any other answer is raised as a ProblemError."""
 
 
+class DescriptionEndpoint:
+    """The OpenAPI document of this server, for whoever is on the same machine."""
+
+    methods: tuple[str, ...] = ("GET",)
+
+    def __init__(self) -> None:
+        self._document: bytes | None = None
+
+    async def answer(self, request: web.BaseRequest, _call: Call) -> bytes:
+        """Describe the server."""
+        if request.remote is None or not ipaddress.ip_address(request.remote).is_loopback:
+            raise not_found()
+        if self._document is None:
+            self._document = describe()
+        return self._document
+
+
 class TokenEndpoint:
     """The identity provider's token endpoint: GET with a body, as the reference documents it, or POST."""
 
@@ -66,7 +85,7 @@ class TokenEndpoint:
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Issue a token."""
-        call.api = "token"
+        call.api = TOKEN
         if request.query_string:
             # A secret in a URL ends up in logs on the way.
             raise format_error("query: not accepted; send the fields as a form in the body")
@@ -107,6 +126,7 @@ class CheckEndpoint:
         call.question = fingerprint(body)
         question = intake.read_question(self.api.document, body)
         call.question = fingerprint(intake.canonical(question))
+        call.account = _account_of(question)
         if isinstance(question, StandardRequest) and question.requesting_agent is not None:
             bic = question.requesting_agent.financial_institution_id.bicfi
             participants.check_requesting_bic(client, bic)
@@ -127,6 +147,12 @@ class CheckEndpoint:
         response, conduct = self.answering.check_payee(question)
         await self.responder.respond(conduct)
         return response.to_json()
+
+
+def _account_of(question: Question) -> str:
+    if isinstance(question, NameVerificationRequest):
+        return question.data.identification
+    return question.party_account.iban
 
 
 async def _read(request: web.BaseRequest) -> bytes:

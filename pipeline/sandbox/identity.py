@@ -106,6 +106,10 @@ class IdentityProvider:
             raise client_invalid("the access token is for another server", _CHALLENGE)
         return token.client_id
 
+    def revoke_all(self) -> None:
+        """Make every token issued so far worthless."""
+        self._tokens.clear()
+
     def _forget_expired(self) -> None:
         # Kept for one more life, so that an old token is told from one that never was.
         oldest = self._clock() - self._token_life_s

@@ -20,8 +20,10 @@ from schemas.vop import GatewayRequest, StandardRequest
 
 BODY_BYTES_MAX = 64 * 1024
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+UUID_PATTERN = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+TIMESTAMP_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z"
+_UUID = re.compile(UUID_PATTERN)
+_TIMESTAMP = re.compile(TIMESTAMP_PATTERN)
 
 AnyQuestion = TypeVar("AnyQuestion", bound=BaseModel)
 

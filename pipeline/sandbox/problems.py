@@ -11,6 +11,7 @@ from schemas.problem import Problem, ProblemCode
 NOT_FOUND = "NOT_FOUND"
 METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
 TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
+UNAVAILABLE = "SERVICE_UNAVAILABLE"
 
 _TITLES: Mapping[str, str] = {
     ProblemCode.FORMAT_ERROR: "Validation of the request failed; see detail",
@@ -21,6 +22,7 @@ _TITLES: Mapping[str, str] = {
     NOT_FOUND: "No such resource",
     METHOD_NOT_ALLOWED: "The method is not allowed",
     TOO_MANY_REQUESTS: "Too many requests; see Retry-After",
+    UNAVAILABLE: "The service is not available",
 }
 
 
@@ -57,6 +59,11 @@ class ProblemError(Exception):
             instance=instance,
         )
         return problem.to_json()
+
+
+def not_found() -> ProblemError:
+    """404: not shown in the reference."""
+    return ProblemError(404, NOT_FOUND, "there is nothing at this path")
 
 
 def format_error(detail: str) -> ProblemError:

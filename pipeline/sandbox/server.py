@@ -23,11 +23,13 @@ from pipeline.errors import ConfigurationError
 from pipeline.sandbox.calls import CallLog
 from pipeline.sandbox.certificates import provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
+from pipeline.sandbox.faults.injector import Injector, Surroundings
 from pipeline.sandbox.identity import IdentityProvider, registered_clients
 from pipeline.sandbox.intake import BODY_BYTES_MAX
 from pipeline.sandbox.private_files import make_folder, write_private
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.settings import SandboxSettings
+from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from schemas.outcomes import Environment
 
@@ -58,24 +60,31 @@ async def serve(settings: SandboxSettings, *, announce: Callable[[str], None], s
         OutputError: the folder or the call log cannot be written.
     """
     make_folder(settings.folder)
-    files = provide_certificates(settings.folder, settings.host, datetime.now(UTC))
+    files = provide_certificates(
+        settings.folder, settings.host, datetime.now(UTC), settings.server_certificate
+    )
     context = server_context(
         files.servers,
         files.client_authority,
         is_client_certificate_required=settings.client_certificate_required,
+        tls=settings.tls,
     )
     clients = registered_clients({role: _secret(settings.folder, role) for role in Environment})
     identity = IdentityProvider(clients, settings.token_life_s, time.monotonic)
     with ExitStack() as stack:
         log = stack.enter_context(CallLog(settings.call_log)) if settings.call_log else None
         listener = stack.enter_context(_listen(settings.host, settings.port))
-        host, port = listener.getsockname()[:2]
-        url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+        url = _url(listener)
         write_configuration(files, url, test_daily_cap=settings.daily_cap)
-        runner = _runner(Service(settings, identity, log))
+        listeners, injector = [listener], None
+        if settings.faults:
+            listeners.append(stack.enter_context(_listen(settings.host, 0)))
+            injector = _injector(settings, identity, elsewhere=_url(listeners[1]))
+        runner = _runner(Service(settings, identity, log, injector))
         await runner.setup()
         try:
-            await web.SockSite(runner, listener, ssl_context=context, backlog=_BACKLOG).start()
+            for each in listeners:
+                await web.SockSite(runner, each, ssl_context=context, backlog=_BACKLOG).start()
             announce(url)
             await stop.wait()
         finally:
@@ -116,6 +125,21 @@ def _runner(service: Service) -> web.ServerRunner:
     make_request = partial(web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=BODY_BYTES_MAX)
     server = web.Server(service.handle, request_factory=make_request, access_log=None, auto_decompress=False)
     return web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_S)
+
+
+def _injector(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Injector:
+    surroundings = Surroundings(
+        correlation_headers={api.name: api.correlation_header for api in APIS},
+        responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
+        elsewhere=elsewhere,
+        revoke_tokens=identity.revoke_all,
+    )
+    return Injector(settings.faults, surroundings)
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"https://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

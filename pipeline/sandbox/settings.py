@@ -1,14 +1,18 @@
 """What can be set about a sandbox, and the names under which it is known."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
-from schemas.outcomes import Environment
+from pipeline.sandbox.faults.selection import Selection
+from schemas.outcomes import ApiName, Environment
 
 TENANT_ID = "5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001"
 """The invented tenant of the identity provider."""
 
 TOKEN_PATH = f"/{TENANT_ID}/oauth2/v2.0/token"
+
+DESCRIPTION_PATH = "/openapi.json"
 
 CLIENT_IDS = {
     Environment.SANDBOX: "c0de0000-0000-4000-8000-000000000001",
@@ -16,6 +20,28 @@ CLIENT_IDS = {
     Environment.PRODUCTION: "c0de0000-0000-4000-8000-000000000003",
 }
 SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in Environment}
+
+
+class ServerCertificate(StrEnum):
+    """What is wrong with the certificate of the server, if anything is."""
+
+    GOOD = "good"
+    WRONG_AUTHORITY = "wrong-authority"
+    """Issued by another authority than the one in ca.pem."""
+    EXPIRED = "expired"
+    WRONG_HOST = "wrong-host"
+    """For another host than the one that serves."""
+
+
+class Tls(StrEnum):
+    """Which versions and suites the server speaks."""
+
+    REFERENCE = "reference"
+    """Those of the API reference."""
+    OLD = "1.1-only"
+    """TLS 1.1 and nothing later."""
+    OTHER_SUITE = "other-suite"
+    """TLS 1.2 and 1.3, with suites that the reference does not list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +70,11 @@ class SandboxSettings:
     """Where one JSON line per request is appended."""
     client_certificate_required: bool = False
     """Whether the TLS handshake itself refuses a client without a valid certificate."""
+    server_certificate: ServerCertificate = ServerCertificate.GOOD
+    tls: Tls = Tls.REFERENCE
+    faults: tuple[Selection, ...] = ()
+    """What goes wrong, and for whom."""
+
+    def responder_wait_s(self, api: ApiName) -> float:
+        """How long the gateway waits for a responder of an API before it answers 504."""
+        return self.cop_responder_wait_s if api is ApiName.COP else self.vop_responder_wait_s

@@ -7,9 +7,11 @@ are set through the TLS library that Python itself has loaded, and the outcome i
 import _ssl
 import ctypes
 import ssl
+import warnings
 from pathlib import Path
 
 from pipeline.errors import TlsError
+from pipeline.sandbox.settings import Tls
 
 TLS13_SUITE = "TLS_AES_256_GCM_SHA384"
 TLS12_SUITES = (
@@ -19,11 +21,18 @@ TLS12_SUITES = (
 )
 """OpenSSL's names of the three suites of the reference."""
 
+_OTHER_TLS13_SUITE = "TLS_AES_128_GCM_SHA256"
+_OTHER_TLS12_SUITES = ("ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-AES128-GCM-SHA256")
+
 _NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 
 def server_context(
-    servers: tuple[Path, ...], client_authority: Path, *, is_client_certificate_required: bool
+    servers: tuple[Path, ...],
+    client_authority: Path,
+    *,
+    is_client_certificate_required: bool,
+    tls: Tls = Tls.REFERENCE,
 ) -> ssl.SSLContext:
     """A TLS context for the server.
 
@@ -34,20 +43,19 @@ def server_context(
         servers: files with a key and its certificate, one per kind of key.
         client_authority: who must have issued a client certificate.
         is_client_certificate_required: whether the handshake fails without a valid one.
+        tls: which versions and suites it speaks.
 
     Raises:
         TlsError: this Python cannot be limited to the suites of the reference.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(":".join(TLS12_SUITES))
-    _set_tls13_suite(context)
-    offered = {cipher["name"] for cipher in context.get_ciphers()}
-    if offered != {TLS13_SUITE, *TLS12_SUITES}:
-        raise TlsError(
-            "sandbox: this Python cannot be limited to the four TLS suites of the reference; "
-            "use CPython 3.11 or later with OpenSSL 3"
-        )
+    match tls:
+        case Tls.REFERENCE:
+            _limit_suites(context, TLS13_SUITE, TLS12_SUITES)
+        case Tls.OTHER_SUITE:
+            _limit_suites(context, _OTHER_TLS13_SUITE, _OTHER_TLS12_SUITES)
+        case Tls.OLD:
+            _speak_tls_1_1_only(context)
     for server in servers:
         context.load_cert_chain(server)
     context.load_verify_locations(client_authority)
@@ -59,10 +67,32 @@ def server_context(
     return context
 
 
-def _set_tls13_suite(context: ssl.SSLContext) -> None:
+def _limit_suites(context: ssl.SSLContext, tls13_suite: str, tls12_suites: tuple[str, ...]) -> None:
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(":".join(tls12_suites))
+    _set_tls13_suite(context, tls13_suite)
+    offered = {cipher["name"] for cipher in context.get_ciphers()}
+    if offered != {tls13_suite, *tls12_suites}:
+        raise TlsError(
+            "sandbox: this Python cannot be limited to the TLS suites that it is to speak; "
+            "use CPython 3.11 or later with OpenSSL 3"
+        )
+
+
+def _speak_tls_1_1_only(context: ssl.SSLContext) -> None:
+    with warnings.catch_warnings():
+        # Python warns of old versions, rightly: this server is here to be refused.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = ssl.TLSVersion.TLSv1_1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    # OpenSSL 3 has left its SHA-1 signatures to the lowest security level.
+    context.set_ciphers("ALL:@SECLEVEL=0")
+
+
+def _set_tls13_suite(context: ssl.SSLContext, suite: str) -> None:
     set_ciphersuites = getattr(context, "set_ciphersuites", None)
     if set_ciphersuites is not None:  # Python 3.15
-        set_ciphersuites(TLS13_SUITE)
+        set_ciphersuites(suite)
         return
     library = ctypes.CDLL(getattr(_ssl, "__file__", None))
     # The first field after the object's header is the SSL_CTX*.
@@ -70,4 +100,4 @@ def _set_tls13_suite(context: ssl.SSLContext) -> None:
     set_native = library.SSL_CTX_set_ciphersuites
     set_native.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
     set_native.restype = ctypes.c_int
-    set_native(native, TLS13_SUITE.encode())
+    set_native(native, suite.encode())

@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline.apis import agents
 from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
@@ -62,7 +63,10 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
     fit = clean.join(rejects.select("row").unique(), on="row", how="anti", maintain_order="left")
     accepted = _accepted(fit, routes)
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    return Validated(accepted, rejects, _repeated_payments(accepted, payments))
+    warnings = pl.concat(
+        [_many_payees(accepted), _mixed_scripts(accepted), _repeated_payments(accepted, payments)]
+    )
+    return Validated(accepted, rejects, warnings)
 
 
 # Cleaning: what people may write differently and still mean the same.
@@ -214,6 +218,35 @@ def _accepted(fit: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     )
     assert accepted.schema == ACCEPTED
     return accepted
+
+
+def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
+    """Warn of every payment to an account that is asked about by too many names."""
+    warnings = many_payees(accepted).select(
+        "row",
+        field=pl.lit("name"),
+        code=pl.lit("MANY_NAMES"),
+        message=pl.format(
+            "one of {} different names or identifications for this account; make sure that each is meant",
+            "payee_count",
+        ),
+    )
+    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+_TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*\p{Latin}"
+"""One word in two alphabets, whose letters look alike."""
+
+
+def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
+    """Warn of every name with a letter from another alphabet within a word."""
+    warnings = accepted.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
+        "row",
+        field=pl.lit("name"),
+        code=pl.lit("MIXED_SCRIPTS"),
+        message=pl.lit("letters of two alphabets in one word; make sure that none only looks like another"),
+    )
+    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
 
 def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:

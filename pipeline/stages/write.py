@@ -9,13 +9,18 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.formats import format_named, spreadsheet
+from pipeline.formats import NAMES, format_named, spreadsheet
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from schemas.outcomes import COLUMNS, Outcome
 
 ATTENTION_NAME = "attention.csv"
 _NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+
+
+def files_with_names(folder: Path) -> list[Path]:
+    """The files that `write` may have left in a folder: they hold names, also those that banks returned."""
+    return [*(folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES), folder / ATTENTION_NAME]
 
 
 class WrittenFiles(NamedTuple):

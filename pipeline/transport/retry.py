@@ -115,7 +115,7 @@ def decide(  # noqa: PLR0911  one return for each row of the table above
         case 400 | 413 | 415 | 422:
             return Refuse()
         case 401 if attempt.renewable:
-            return RenewToken() if attempt.number < attempt.number_max else GiveUp()
+            return RenewToken()
         case 401 | 403:
             return Stop(_credentials_refused(reply.status))
         case 404 | 405:

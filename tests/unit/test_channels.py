@@ -93,7 +93,7 @@ def test_the_test_server_has_its_cap_of_fifty_even_where_the_file_is_silent(chan
 
 
 def test_without_a_cap_nothing_is_counted():
-    assert quota_of(profile(cop=OAUTH).cop, now=lambda: NOW) is None
+    assert quota_of(profile(cop=OAUTH).cop, now=lambda: NOW, shared=True) is None
 
 
 def test_a_context_trusts_nobody_by_accident():
@@ -105,7 +105,7 @@ def test_a_context_trusts_nobody_by_accident():
 
 def test_channels_are_opened_for_the_apis_that_are_needed(running):
     async def names(*needed):
-        async with open_channels(load(running, "sandbox"), needed, now=lambda: NOW) as channels:
+        async with open_channels(load(running, "sandbox"), needed, now=lambda: NOW, shared=True) as channels:
             return set(channels)
 
     assert anyio.run(names, ApiName.COP) == {ApiName.COP}
@@ -115,7 +115,9 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
 
 def test_a_channel_waits_longer_than_the_responder_may_take(running):
     async def deadlines():
-        async with open_channels(load(running, "sandbox"), set(ApiName), now=lambda: NOW) as channels:
+        async with open_channels(
+            load(running, "sandbox"), set(ApiName), now=lambda: NOW, shared=True
+        ) as channels:
             return {name.value: channel.deadline_s for name, channel in channels.items()}
 
     # API reference, "Limits": 7 s for CoP and 5 s for VoP; and three more for the way.
@@ -124,7 +126,7 @@ def test_a_channel_waits_longer_than_the_responder_may_take(running):
 
 def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
     async def main():
-        async with open_channels(profile(cop=OAUTH), {ApiName.COP}, now=lambda: NOW):
+        async with open_channels(profile(cop=OAUTH), {ApiName.COP}, now=lambda: NOW, shared=True):
             raise AssertionError("opened without a secret")
 
     with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE_HERE"):

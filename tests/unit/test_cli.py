@@ -142,7 +142,9 @@ def summary():
             simulated=False,
             started="",
             finished="",
-            input=InputFile(name="", sha256="", byte_count=0, row_count=0, format="csv", columns={}),
+            input=InputFile(
+                name="", sha256="", byte_count=0, row_count=0, format="csv", encoding="utf-8", columns={}
+            ),
             outcomes=[
                 OutcomeTotal(outcome=outcome, row_count=outcome.value in outcomes, totals=[])
                 for outcome in Outcome

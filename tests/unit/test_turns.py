@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 
 import anyio
 import pytest
@@ -15,7 +16,7 @@ import sys, anyio
 from pathlib import Path
 from pipeline.turns import turn
 async def main():
-    async with turn(Path(sys.argv[1]), [sys.argv[2]], waiting=lambda: None):
+    async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, waiting=lambda: None):
         print("mine", flush=True)
         await anyio.to_thread.run_sync(sys.stdin.read)
 anyio.run(main)
@@ -25,47 +26,73 @@ anyio.run(main)
 @pytest.fixture
 def holder(tmp_path):
     """Another process that has the turn at the server "a" until its standard input ends."""
-    command = [sys.executable, "-c", HOLDER, str(tmp_path / "state" / "turns.lock"), "a"]
+    command = [sys.executable, "-c", HOLDER, str(tmp_path / "turns"), "a"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "mine\n"
         yield process
 
 
-async def take(path, scope, said, *, within_s=5.0):
-    with anyio.fail_after(within_s):
-        async with turn(path, [scope], waiting=lambda: said.append(scope)):
-            pass
+def take(folder, scope="a", *, window_s=0.0, within_s=10.0):
+    """Take a turn and end it; how long it was waited for, and whether there was somebody to wait for."""
+    said = []
+
+    async def main():
+        with anyio.fail_after(within_s):
+            started = time.monotonic()
+            async with turn(folder, scope, window_s, waiting=lambda: said.append(scope)):
+                return time.monotonic() - started
+
+    return anyio.run(main), bool(said)
 
 
 def test_turn_at_a_server_that_another_run_asks_is_waited_for(tmp_path, holder):
-    said = []
-    path = tmp_path / "state" / "turns.lock"
-
-    async def main():
-        with pytest.raises(TimeoutError):
-            await take(path, "a", said, within_s=0.6)
-        holder.stdin.close()
-        await take(path, "a", said)
-
-    anyio.run(main)
-    assert said[0] == "a"
+    with pytest.raises(TimeoutError):
+        take(tmp_path / "turns", within_s=0.6)
+    holder.stdin.close()
+    take(tmp_path / "turns")
 
 
 def test_turn_at_another_server_is_free(tmp_path, holder):
-    said = []
-    anyio.run(take, tmp_path / "state" / "turns.lock", "b", said)
-    assert said == []
+    assert take(tmp_path / "turns", "b")[1] is False
 
 
-def test_turn_of_a_killed_run_is_free(tmp_path, holder):
+def test_first_turn_begins_at_once(tmp_path):
+    waited_s, _ = take(tmp_path / "turns", window_s=5.0)
+    assert waited_s < 1.0
+
+
+def test_next_turn_begins_one_window_after_the_last_one_ended(tmp_path):
+    take(tmp_path / "turns")
+    ended = time.time()
+    waited_s, somebody = take(tmp_path / "turns", window_s=0.7)
+    assert not somebody
+    assert time.time() - ended >= 0.65
+    assert waited_s < 5.0
+
+
+def test_turn_long_after_the_last_one_begins_at_once(tmp_path):
+    take(tmp_path / "turns")
+    [lock] = (tmp_path / "turns").iterdir()
+    lock.write_text(f"{time.time() - 60:.3f}")
+    assert take(tmp_path / "turns", window_s=5.0)[0] < 1.0
+
+
+def test_clock_that_went_back_makes_nobody_wait_longer_than_a_window(tmp_path):
+    take(tmp_path / "turns")
+    [lock] = (tmp_path / "turns").iterdir()
+    lock.write_text(f"{time.time() + 86_400:.3f}")
+    assert take(tmp_path / "turns", window_s=0.3)[0] < 2.0
+
+
+def test_turn_of_a_killed_run_is_free_after_a_window(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait(10)
-    said = []
-    anyio.run(take, tmp_path / "state" / "turns.lock", "a", said)
-    assert said == []
+    waited_s, somebody = take(tmp_path / "turns", window_s=0.5)
+    assert not somebody
+    assert waited_s >= 0.5
 
 
 def test_lock_file_that_cannot_be_made_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"turns\.lock|file"):
-        anyio.run(take, tmp_path / "file" / "turns.lock", "a", [])
+    with pytest.raises(OutputError, match="XDG_STATE_HOME"):
+        take(tmp_path / "file")

@@ -56,7 +56,7 @@ def test_unchanged_it_is_a_match(read_match):
     ],
 )
 def test_body_that_is_not_one_json_document_in_utf_8_is_a_breach(change, read_match):
-    with pytest.raises(ContractBreachError):
+    with pytest.raises(ContractBreachError, match="the body is not a "):
         read_match(change)
 
 

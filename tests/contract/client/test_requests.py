@@ -126,11 +126,11 @@ def test_name_arrives_as_it_was_written(api, name, sent):
 
 
 def test_question_that_lacks_what_its_api_needs_is_a_mistake_of_ours(sent):
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="a CoP check has a name"):
         sent("cop", name=None)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="and an account type"):
         sent("cop", account_type=None)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="has the responder's BIC"):
         sent("vop_standard", responder_bic=None)
 
 

@@ -60,6 +60,7 @@ def summary_of(attention_row):
                 byte_count=1,
                 row_count=1500,
                 format="csv",
+                encoding="utf-8",
                 columns={},
             ),
             "outcomes": [

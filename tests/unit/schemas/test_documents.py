@@ -159,3 +159,18 @@ def test_every_field_of_the_files_is_described():
     for model in (Payment, OutcomeColumns):
         for name, field in model.model_fields.items():
             assert field.description, name
+
+
+@pytest.mark.parametrize(
+    ("member", "why"),
+    [
+        (b'"x": 1, "x": 1', "repeats a key"),
+        (b'"x": {"y": 1, "y": 2}', "repeats a key"),
+        (b'"x": [{"y": 1, "y": 2}]', "repeats a key"),
+        (b'"x": NaN', "a number that JSON does not have"),
+        (b'"x": -Infinity', "a number that JSON does not have"),
+    ],
+)
+def test_document_that_two_readers_could_read_differently_is_refused_with_the_reason(member, why):
+    with pytest.raises(ValueError, match=why):
+        parse(VerificationReport, b'{"matched": true, ' + member + b"}")

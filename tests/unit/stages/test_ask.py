@@ -20,7 +20,8 @@ from pipeline.errors import CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, CHECKS
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.quota import Quota
-from pipeline.stages.ask import BREACHES_IN_A_ROW_MAX, Channel, Tally, World, ask
+from pipeline.stages.ask import Channel, Tally, World, ask
+from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
@@ -133,17 +134,33 @@ def asking(tmp_path):
     ids = (str(UUID(int=number, version=4)) for number in count(1))
 
     def run(
-        questions, sender, *, limit=None, quota=None, in_flight_max=4, attempts_max=3, stop=None, now=None
+        questions,
+        sender,
+        *,
+        limit=None,
+        quota=None,
+        in_flight_max=4,
+        attempts_max=3,
+        rate_per_s=5000,
+        stop=None,
+        now=None,
     ):
         tally = Tally()
 
         async def main():
             world = World(
-                now or (lambda: START), lambda: 0.0, lambda: next(ids), stop or anyio.Event(), tally
+                now or (lambda: START),
+                time.monotonic,
+                lambda: 0.0,
+                lambda: next(ids),
+                stop or anyio.Event(),
+                tally,
             )
             senders = sender if isinstance(sender, dict) else {ApiName.COP: sender}
             channels = {
-                name: Channel(APIS[name], one, Pace(5000), quota, in_flight_max, attempts_max, deadline_s=5)
+                name: Channel(
+                    APIS[name], one, Pace(rate_per_s), quota, in_flight_max, attempts_max, deadline_s=5
+                )
                 for name, one in senders.items()
             }
             with anyio.fail_after(TEST_MAX_S):
@@ -370,6 +387,18 @@ def test_a_401_under_mutual_tls_ends_the_run_at_once(asking):
     assert len(sender.said) <= 2
 
 
+def test_one_refusal_of_the_client_stops_the_other_workers_too(asking):
+    async def reply(said):
+        return problem(403, "FORBIDDEN") if said.name == "Payee 3" else good(said.request)
+
+    sender = FakeSender(reply)
+
+    with pytest.raises(CredentialsError):
+        asking(checks(100), sender, in_flight_max=3)
+
+    assert len(sender.said) < 10
+
+
 def test_answers_before_the_end_of_a_run_are_kept(asking):
     async def reply(said):
         return good(said.request) if said.name in {"Payee 1", "Payee 2"} else problem(403, "FORBIDDEN")
@@ -458,6 +487,24 @@ def test_nothing_is_sent_while_the_server_asks_for_a_pause(asking):
     early = [said.name for said in sender.said if said.time - started < 0.4]
     assert set(early) <= {"Payee 1", "Payee 2", "Payee 3"}, "those that were under way"
     assert len(early) >= 2
+
+
+def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
+    started = time.monotonic()
+
+    def now():
+        return START + timedelta(seconds=0.6 + time.monotonic() - started)
+
+    async def reply(said):
+        is_first = said.name == "Payee 1" and said.nth == 1
+        busy = problem(429, "TOO_MANY", **{"retry-after": "Tue, 01 Jan 2030 12:00:01 GMT"})
+        return busy if is_first else good(said.request)
+
+    sender = FakeSender(reply)
+
+    asking(checks(4), sender, in_flight_max=4, rate_per_s=20, now=now)
+
+    assert [said.name for said in sender.said if said.time - started < 0.4] == ["Payee 1"]
 
 
 def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):
@@ -562,6 +609,21 @@ def test_stop_awaits_what_is_in_flight_and_takes_up_nothing_new(asking):
     asking(checks(100), sender)
 
     assert len(sender.said) == 100 - stopped_after
+
+
+def test_a_stop_costs_no_unit_of_the_cap_without_a_request(asking, capped):
+    stop = anyio.Event()
+    quota = capped(50)
+
+    async def reply(said):
+        stop.set()
+        return good(said.request)
+
+    sender = FakeSender(reply)
+
+    asking(checks(20), sender, quota=quota, in_flight_max=8, rate_per_s=5, stop=stop)
+
+    assert quota.used() == len(sender.said) == 1
 
 
 def test_stop_does_not_wait_for_a_pause_or_a_retry(asking):

@@ -21,7 +21,9 @@ DEFERRED = {"outcome": "deferred", "code": "DAILY_CAP", "reason": "Used up.", "a
 
 
 def header_of(environment=Environment.PRODUCTION):
-    source = InputFile(name="x.csv", sha256="0", byte_count=1, row_count=1, format="csv", columns={})
+    source = InputFile(
+        name="x.csv", sha256="0", byte_count=1, row_count=1, format="csv", encoding="utf-8", columns={}
+    )
     return Header("0", "production", environment, TIME, TIME, source, "run again")
 
 

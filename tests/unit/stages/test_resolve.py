@@ -1,5 +1,7 @@
 """One outcome for every payment, and never a guessed one."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -9,6 +11,7 @@ from pipeline.stages.resolve import resolve
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 
 APIS = [cop.API, vop.GATEWAY, vop.standard("MARWGB2LXXX")]
+PAGE = Path(__file__).parents[3].joinpath("docs", "outcomes.md").read_text("utf-8")
 EVERY_CODE = [(api, basis, code) for api in APIS for basis, code in api.meanings]
 NO_REJECTS = pl.DataFrame(schema=REJECTS)
 NO_WARNINGS = pl.DataFrame(schema=WARNINGS)
@@ -88,14 +91,38 @@ def test_code_that_no_responder_answered_is_never_a_match(decide, state, outcome
     assert decided["check_reason"].endswith(".")
 
 
-@pytest.mark.parametrize("code", ["DAILY_CAP", "LIMIT"])
-def test_reason_for_deferring_is_told(decide, code):
-    assert decide({"state": AnswerState.DEFERRED, "code": code})["check_reason"] != "Left for a later run."
+def test_reason_why_there_is_no_answer_is_what_the_page_on_outcomes_says(decide):
+    _, _, rest = PAGE.partition("<!-- generated: own-codes -->")
+    rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line.startswith("| `")]
+    assert len(rows) >= 9
+    for row in rows:
+        state, code, reason = (cell.strip().strip("`") for cell in row.strip("|").split("|"))
+        assert decide({"state": state, "code": code})["check_reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (AnswerState.REFUSED, "The API refused the request as malformed; look at the fields of this row."),
+        (AnswerState.UNANSWERED, "The service answered with an error."),
+        (AnswerState.DEFERRED, "Left for a later run."),
+    ],
+)
+@pytest.mark.parametrize("code", ["NEVER_SEEN", "MTCH"])
+def test_code_without_a_reason_of_its_own_has_that_of_its_state(decide, state, reason, code):
+    assert decide({"state": state, "code": code})["check_reason"] == reason
+
+
+@pytest.mark.parametrize("state", [AnswerState.REFUSED, AnswerState.UNANSWERED, AnswerState.DEFERRED])
+def test_reason_of_one_state_is_not_told_in_another(decide, state):
+    other = "DEADLINE" if state is AnswerState.DEFERRED else "DAILY_CAP"
+    neutral = decide({"state": state, "code": "NEVER_SEEN"})["check_reason"]
+    assert decide({"state": state, "code": other})["check_reason"] == neutral
 
 
 @pytest.mark.parametrize("code", ["XXXX", "MTCH ", "mtch", "CMTC", "NOAP", "FORMAT_ERROR"])
 def test_answered_code_that_no_table_knows_is_a_mistake_of_ours_and_no_outcome(decide, code):
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="a code that no table knows"):
         decide({"code": code})
 
 
@@ -195,3 +222,23 @@ def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answe
     outcomes = resolve((NO_REJECTS, NO_WARNINGS), planned, answers_of(), APIS, Environment.TEST)
     assert outcomes.schema == OUTCOMES
     assert outcomes.height == 0
+
+
+@pytest.mark.parametrize("which", ["rejects", "warnings", "checks", "assignments", "answers"])
+def test_frame_of_another_shape_is_a_mistake_of_ours(which, checks_of, answers_of, check_of):
+    frames = {
+        "rejects": NO_REJECTS,
+        "warnings": NO_WARNINGS,
+        "checks": checks_of(check_of()),
+        "assignments": pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row"),
+        "answers": answers_of({"code": "MTCH"}),
+    }
+
+    def outcomes():
+        findings, planned = (frames["rejects"], frames["warnings"]), (frames["checks"], frames["assignments"])
+        return resolve(findings, planned, frames["answers"], APIS, Environment.TEST)
+
+    assert outcomes().height == 1
+    frames[which] = frames[which].with_columns(more=pl.lit("x"))
+    with pytest.raises(AssertionError):
+        outcomes()

@@ -47,8 +47,8 @@ def test_a_refused_token_is_renewed_once_and_then_the_run_stops():
     assert isinstance(again.error, CredentialsError)
 
 
-def test_a_stale_token_on_the_last_attempt_leaves_one_row_unanswered_and_the_run_alive():
-    assert decision(401, LAST) == GiveUp()
+def test_a_stale_token_on_the_last_attempt_is_renewed_as_it_says_nothing_of_the_question():
+    assert decision(401, LAST) == RenewToken()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from pipeline.sandbox.banks import Conduct
-from pipeline.sandbox.faults import Responder
+from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.problems import ProblemError
 
 

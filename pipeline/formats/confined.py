@@ -1,0 +1,104 @@
+"""Parsing that may end badly, in a process of its own with a limit on its memory.
+
+Some parsers can be made to abort the whole process by a few changed bytes, or to ask for more memory
+than there is. Such a file is parsed by a child; the worst that can happen is that the child dies, and
+then there is a sentence to say. The table comes back through a pipe as Arrow IPC: nothing is written
+to a disk, and no secret of this process is in the child's environment.
+"""
+
+import importlib
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from contextlib import suppress
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from pipeline.errors import InputError
+from pipeline.formats.memory import GIB, memory_max_bytes
+
+MEMORY_MIN_BYTES = 2 * GIB
+"""Enough for a small file that was compressed a thousand times; the libraries take a sixth of it."""
+MEMORY_PER_BYTE = 32
+"""Of the file, on top of that: columns may be compressed, and are held twice on their way."""
+CPU_MAX_S = 600
+"""A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
+
+_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV")
+"""What an interpreter needs to find itself and its packages; credentials are not among it."""
+# Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
+_FRUGAL = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "OMP_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "_RJEM_MALLOC_CONF": "background_thread:false,narenas:2",
+}
+# -P: the working folder is where strangers' files lie, and a module in it must not be ours.
+_CHILD = (sys.executable, "-P", "-c", "from pipeline.formats.confined import main; main()")
+
+
+def parse_confined(module: str, data: bytes, *, where: str, what: str) -> pl.DataFrame:
+    """Parse a file in a child process.
+
+    Args:
+        module: The full name of a module with `parse(data: bytes) -> pl.DataFrame`, which may raise
+            what it likes.
+        data: The bytes of the file.
+        where: The file, for messages.
+        what: What the file should be, for messages: "the Parquet file".
+
+    Raises:
+        InputError: it cannot be parsed, or not within the limits.
+    """
+    limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
+    request = json.dumps({"module": module, "memory_max_bytes": limit_bytes})
+    # Its messages quote cells, so nobody reads them.
+    child = subprocess.run(  # noqa: S603 (our own interpreter and module)
+        [*_CHILD, request],
+        input=data,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        check=False,
+    )
+    if child.returncode == 0:
+        with suppress(PolarsError, PanicException, OSError):
+            return pl.read_ipc_stream(io.BytesIO(child.stdout))
+    if child.returncode == InputError.exit_code:
+        raise InputError(f"{where}: {what} is damaged; copy or export it again")
+    raise InputError(
+        f"{where}: {what} is damaged, or needs more than {limit_bytes / GIB:.1f} GiB of memory; "
+        "copy or export it again, or split it"
+    )
+
+
+def main() -> None:
+    """Be the child: bytes on standard input, a table on standard output, and an exit status."""
+    request = json.loads(sys.argv[1])
+    limit_bytes = request["memory_max_bytes"]
+    resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
+    # A core file would hold the payments.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    parser = importlib.import_module(request["module"])
+    try:
+        cells: pl.DataFrame = parser.parse(sys.stdin.buffer.read())
+        # Whole or not at all: what comes back is believed when the exit status is 0.
+        cells.write_ipc_stream(sys.stdout.buffer)
+        sys.stdout.flush()
+    except MemoryError:
+        sys.exit(1)
+    except (Exception, PanicException):  # noqa: BLE001 (of a stranger's file nothing is known, and the parent is told)
+        sys.exit(InputError.exit_code)
+
+
+def _environment() -> dict[str, str]:
+    kept = {
+        name: value for name, value in os.environ.items() if name in _ENVIRONMENT or name.startswith("PYTHON")
+    }
+    return kept | _FRUGAL

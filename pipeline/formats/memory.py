@@ -1,0 +1,50 @@
+"""How much memory there is for a file, so that one too large ends with a sentence and not with a kill."""
+
+import os
+import resource
+from pathlib import Path
+
+from pipeline.errors import InputError
+
+GIB = 1024**3
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+"""Where a container says its limit (cgroup v2); "max" or no such file where there is none."""
+
+
+_RESERVED_BYTES = GIB // 2
+"""Address space that the libraries take before they hold anything."""
+
+
+def memory_max_bytes() -> int:
+    """The memory that this process can fill at most: of the machine, the container and its own limit."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    own, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if own != resource.RLIM_INFINITY:
+        # A limit of address space, of which allocators reserve twice what they fill.
+        limits.append(max(0, own - _RESERVED_BYTES) // 2)
+    try:
+        container = _CGROUP.read_text("ascii").strip()
+    except OSError:
+        container = "max"
+    if container.isdecimal():
+        limits.append(int(container))
+    return min(limits)
+
+
+def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
+    """Refuse a file that this machine cannot hold.
+
+    Args:
+        byte_count: Of the file.
+        per_byte: Memory that the format needs for each of them.
+        where: The file, for messages.
+
+    Raises:
+        InputError: it needs more memory than there is.
+    """
+    needed, there = byte_count * per_byte, memory_max_bytes()
+    if needed > there:
+        raise InputError(
+            f"{where}: {byte_count / GIB:.1f} GiB, which needs about {needed / GIB:.0f} GiB of memory, and "
+            f"there are {there / GIB:.1f}; split the file"
+        )

@@ -1,0 +1,74 @@
+"""Forgetting the names that banks returned, with nothing left of them in the ledger's bytes.
+
+A matched name is personal data of somebody else's customer, and is needed until the payment is
+corrected. Its answer is needed as long as the run: purged, it stays final and is never asked again.
+"""
+
+import os
+import sqlite3
+from collections.abc import Collection
+from pathlib import Path
+
+from pipeline.errors import DiskError, OutputError, UsageError
+from pipeline.ledger.commits import cannot_write
+from pipeline.ledger.files import opened
+
+_DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
+
+
+def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] = ()) -> int:
+    """Delete the matched names of answers that came before a time.
+
+    Args:
+        path: the ledger's file.
+        answers_before: UTC, ISO 8601 with Z; a name of an answer from then on is kept.
+        now: UTC, ISO 8601 with Z.
+        also: other files that hold the names. They are deleted where a name is due, before it, so
+            that a purge that was interrupted is made good by the next one.
+
+    Returns:
+        How many names were deleted.
+
+    Raises:
+        UsageError: there is no ledger.
+        LockedError: a run is working in the folder.
+        OutputError: the file is not a ledger, or a file cannot be deleted.
+        DiskError: the ledger is damaged or cannot be written to.
+    """
+    if not os.path.lexists(path):
+        raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
+    with opened(path, None, now=now, fresh=False) as db:
+        [due_count] = db.execute(
+            f"SELECT count(*) FROM answer WHERE {_DUE}",  # noqa: S608 (a constant)
+            (answers_before,),
+        ).fetchone()
+        if due_count:
+            _delete(also)
+        try:
+            _erase(db, answers_before, now)
+        except sqlite3.OperationalError as error:
+            raise DiskError(cannot_write(path, error)) from error
+    return int(due_count)
+
+
+def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
+    """Delete the names, then every copy of them: in the log, and in what the file has left unused."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        erased = db.execute(
+            f"UPDATE answer SET matched_name = NULL WHERE {_DUE}",  # noqa: S608 (a constant)
+            (answers_before,),
+        )
+        db.execute("INSERT INTO purge VALUES(NULL, ?, ?, ?)", (now, answers_before, erased.rowcount))
+    # Also where no name was due: the purge before this one may have been interrupted here.
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _delete(files: Collection[Path]) -> None:
+    for file in files:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(f"{file}: cannot be deleted ({error.strerror}); delete it yourself") from error

@@ -1,0 +1,394 @@
+"""The table of faults. A row says what the server does, and what a right client does about it.
+
+Source: API reference, for what an answer should be; RFC 9110 and RFC 6749 for what it is silent about.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pipeline.sandbox.faults import changes, deliveries
+from pipeline.sandbox.faults.effects import Delivery, Effect, Ending, Pause, ResponderPause, Revocation, Swap
+from pipeline.sandbox.problems import TOO_MANY_REQUESTS, UNAVAILABLE
+from schemas.outcomes import ApiName
+from schemas.problem import ProblemCode
+
+RETRY_AFTER_S = 2
+"""The pause that the faults with Retry-After ask for."""
+SKEW_S = 600.0
+"""How far a clock is off."""
+_DRIP_S = 0.5
+
+_VOP = frozenset({ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD})
+
+
+class Reach(Enum):
+    """Which requests a fault can befall."""
+
+    CHECKS = frozenset[ApiName | None](ApiName)
+    COP = frozenset[ApiName | None]({ApiName.COP})
+    VOP = frozenset[ApiName | None](_VOP)
+    TOKENS = frozenset[ApiName | None]({None})
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that a server can do wrong."""
+
+    name: str
+    reach: Reach
+    what: str
+    """What the server does."""
+    client: str
+    """What a right client does."""
+    effects: tuple[Effect, ...]
+
+    @property
+    def befalls_checks(self) -> bool:
+        """Whether it befalls requests about a payee, and not those for a token."""
+        return self.reach is not Reach.TOKENS
+
+    def befalls(self, api: ApiName | None) -> bool:
+        """Whether it can befall a request of an API; None stands for the token endpoint."""
+        return api in self.reach.value
+
+
+_AGAIN = "asks again a few times, waiting longer each time; then the row has no answer"
+_NO_ANSWER = "takes it for no answer: never for a match; may ask once more"
+_STOPS = "ends the run: the same would happen to every row"
+
+_TEMPTING_COP = {"matched": True}
+_TEMPTING_VOP = {"partyNameMatch": "MTCH"}
+_TECHNICAL = changes.problem(
+    500, ProblemCode.SERVER_ERROR, "a technical problem in the gateway prevented execution"
+)
+_TIMEOUT = changes.problem(
+    504, ProblemCode.TIMEOUT_ERROR, "no response from the responder within the time for it"
+)
+_REFUSED_TOKEN = changes.problem(401, ProblemCode.CLIENT_INVALID, "the access token is not valid")
+_BUSY = changes.problem(503, UNAVAILABLE, "the service is not available at the moment")
+_TOO_MANY = changes.problem(429, TOO_MANY_REQUESTS, "too many requests")
+
+
+def _checks(name: str, what: str, client: str, *effects: Effect) -> Fault:
+    return Fault(name, Reach.CHECKS, what, client, effects)
+
+
+def _cop(name: str, what: str, client: str, *effects: Effect) -> Fault:
+    return Fault(name, Reach.COP, what, client, effects)
+
+
+def _vop(name: str, what: str, client: str, *effects: Effect) -> Fault:
+    return Fault(name, Reach.VOP, what, client, effects)
+
+
+def _token(name: str, what: str, client: str, *effects: Effect) -> Fault:
+    return Fault(name, Reach.TOKENS, what, client, effects)
+
+
+_STATUSES = (
+    _checks(
+        "400", "400 FORMAT_ERROR", "never sends this question again",
+        changes.problem(400, ProblemCode.FORMAT_ERROR, "the request is not valid"),
+    ),
+    _checks(
+        "401", "401 CLIENT_INVALID, whatever the token",
+        "gets one new token and asks once more; after a second 401 it ends the run", _REFUSED_TOKEN,
+    ),
+    _checks(
+        "tokens-revoked", "401, and no token issued so far is good any more",
+        "gets one new token for all the requests in flight, and goes on", Revocation(), _REFUSED_TOKEN,
+    ),
+    _checks(
+        "403", "403 without a code", _STOPS,
+        changes.status(403, b'{"status":403,"title":"Forbidden"}'),
+    ),
+    _checks(
+        "404", "404 without a code", _STOPS, changes.status(404, b'{"status":404,"title":"Not Found"}')
+    ),
+    _checks(
+        "429-seconds", f"429 with Retry-After: {RETRY_AFTER_S}",
+        "sends nothing for as long as asked, then asks again", _TOO_MANY, changes.retry_after(RETRY_AFTER_S),
+    ),
+    _checks(
+        "429-date", f"429 with Retry-After as a date, {RETRY_AFTER_S} s from now",
+        "sends nothing until then, then asks again",
+        _TOO_MANY, changes.retry_after(RETRY_AFTER_S, as_date=True),
+    ),
+    _checks(
+        "429-hours", "429 with a Retry-After of a day",
+        "stops asking for this run; the rest is for a later one", _TOO_MANY, changes.retry_after(24 * 3600),
+    ),
+    _checks(
+        "503-seconds", f"503 with Retry-After: {RETRY_AFTER_S}",
+        "sends nothing for as long as asked, then asks again", _BUSY, changes.retry_after(RETRY_AFTER_S),
+    ),
+    _checks(
+        "503-date", f"503 with Retry-After as a date, {RETRY_AFTER_S} s from now",
+        "sends nothing until then, then asks again", _BUSY, changes.retry_after(RETRY_AFTER_S, as_date=True),
+    ),
+    _checks("500", "500 SERVER_ERROR", _AGAIN, _TECHNICAL),
+    _checks(
+        "502", "502 SSL_ERROR", _AGAIN,
+        changes.problem(502, ProblemCode.SSL_ERROR, "the TLS handshake with the responder failed"),
+    ),
+    _checks("503", "503 without Retry-After", _AGAIN, _BUSY),
+    _checks("504", "504 TIMEOUT_ERROR, at once", _AGAIN, _TIMEOUT),
+    _checks(
+        "504-after-wait", "504 TIMEOUT_ERROR after the responder wait: 7 s CoP, 5 s VoP",
+        f"waits for longer than the responder wait, then {_AGAIN}", ResponderPause(), _TIMEOUT,
+    ),
+    _checks(
+        "outage", "503 to everything; say when with after= and for=",
+        "soon stops asking but for a probe now and then, and goes on when one is answered", _BUSY,
+    ),
+)  # fmt: skip
+
+_CONNECTIONS = (
+    _checks(
+        "reset-before-headers", "TCP reset instead of an answer", _AGAIN,
+        Delivery(deliveries.nothing, ending=Ending.RESET),
+    ),
+    _checks(
+        "reset-after-headers", "TCP reset after the headers", _AGAIN,
+        Delivery(deliveries.head_only, ending=Ending.RESET),
+    ),
+    _checks("truncated-body", "closes after half of the promised body", _AGAIN, Delivery(deliveries.half)),
+    _checks(
+        "closed-without-answer", "closes instead of answering", _AGAIN, Delivery(deliveries.nothing)
+    ),
+    _checks(
+        "silence", "says nothing for a minute, then closes", f"stops waiting at its deadline; {_AGAIN}",
+        Delivery(deliveries.silence, 1.0),
+    ),
+    _checks(
+        "slow-body", f"a byte of the body every {_DRIP_S:g} s", f"stops reading at its deadline; {_AGAIN}",
+        Delivery(deliveries.body_by_bytes, _DRIP_S),
+    ),
+    _checks(
+        "slow-headers", f"a byte every {_DRIP_S:g} s, from the first on",
+        f"stops reading at its deadline; {_AGAIN}", Delivery(deliveries.all_by_bytes, _DRIP_S),
+    ),
+)  # fmt: skip
+
+_SIZES = (
+    _checks(
+        "oversized-body", f"a good answer in {changes.PADDING_BYTES // 2**20} MiB of JSON",
+        f"stops reading early; {_NO_ANSWER}", changes.rewritten(changes.padded),
+    ),
+    _checks(
+        "gzip-body", "a good answer, compressed though nobody asked for it", _NO_ANSWER,
+        changes.rewritten(changes.compressed, Content_Encoding="gzip"),
+    ),
+    _checks(
+        "gzip-bomb", f"4 KiB that unpack to {changes.PADDING_BYTES // 2**20} MiB",
+        f"never unpacks it; {_NO_ANSWER}", changes.rewritten(changes.bomb, Content_Encoding="gzip"),
+    ),
+    _checks(
+        "header-bomb", "a good answer with a header of 200 KiB", f"stops reading early; {_NO_ANSWER}",
+        changes.header(X_Padding=changes.HEADER_PADDING),
+    ),
+)  # fmt: skip
+
+_BODIES = (
+    _checks(
+        "duplicate-keys", "two verdicts under one name: no match, then match", _NO_ANSWER,
+        changes.written(
+            cop=b'{"matched":false,"reasonCode":"ANNM","matched":true}',
+            vop=b'{"partyNameMatch":"NMTC","partyNameMatch":"MTCH"}',
+        ),
+    ),
+    _checks(
+        "not-a-number", "a match beside a number that JSON does not have", _NO_ANSWER,
+        changes.written(cop=b'{"matched":true,"score":NaN}', vop=b'{"partyNameMatch":"MTCH","score":NaN}'),
+    ),
+    _checks(
+        "deep-nesting", "30,000 arrays within one another", _NO_ANSWER, changes.body(changes.nested(30_000))
+    ),
+    _checks("not-json", "a match as text that is no JSON", _NO_ANSWER, changes.body(b"matched=true MTCH")),
+    _checks("empty-body", "200 without a body", _NO_ANSWER, changes.body(b"")),
+    _checks(
+        "two-documents", "a match, and a second document after it", _NO_ANSWER,
+        changes.rewritten(lambda content: content + content),
+    ),
+    _checks(
+        "html-page", "200 with a login page, text/html", _NO_ANSWER,
+        changes.body(changes.LOGIN_PAGE, "text/html"),
+    ),
+    _checks(
+        "no-content-type", "a good answer that does not say what it is", _NO_ANSWER,
+        changes.header(Content_Type=None),
+    ),
+    _checks(
+        "redirect-307", "307 to another port", f"sends nothing there; {_STOPS}", changes.redirect(307)
+    ),
+    _checks(
+        "redirect-302", "302 to another port", f"sends nothing there; {_STOPS}", changes.redirect(302)
+    ),
+    _checks(
+        "set-cookie", "a good answer with a cookie", "keeps no cookie and sends none",
+        changes.header(Set_Cookie="sid=1; Path=/; Secure"),
+    ),
+)  # fmt: skip
+
+_CORRELATION = (
+    _checks(
+        "missing-echo", "a good answer without its correlation id", f"{_NO_ANSWER}, on another connection",
+        changes.echo(missing=True),
+    ),
+    _checks(
+        "wrong-echo", "a good answer with another correlation id",
+        f"{_NO_ANSWER}, on another connection; ends the run when it goes on", changes.echo(),
+    ),
+    _checks(
+        "swapped-answers", "two requests in flight get each other's answer",
+        f"{_NO_ANSWER}, on another connection; ends the run when it goes on", Swap(),
+    ),
+)  # fmt: skip
+
+_CONTRADICTIONS = (
+    _cop(
+        "matched-with-reason-code", "matched true beside ANNM", _NO_ANSWER,
+        changes.said(cop={**_TEMPTING_COP, "reasonCode": "ANNM"}),
+    ),
+    _cop(
+        "unmatched-without-reason-code", "matched false and no reason", _NO_ANSWER,
+        changes.said(cop={"matched": False}),
+    ),
+    _checks(
+        "close-match-without-name", "MBAM or CMTC without a name", _NO_ANSWER,
+        changes.said(cop={"matched": False, "reasonCode": "MBAM"}, vop={"partyNameMatch": "CMTC"}),
+    ),
+    _checks(
+        "no-match-with-name", "ANNM or NMTC with a name", _NO_ANSWER,
+        changes.said(
+            cop={"matched": False, "reasonCode": "ANNM", "name": "Invented Payee"},
+            vop={"partyNameMatch": "NMTC", "matchedName": "Invented Payee"},
+        ),
+    ),
+    _checks(
+        "match-with-name", "a full match with a name", _NO_ANSWER,
+        changes.said(
+            cop={**_TEMPTING_COP, "name": "Invented Payee"},
+            vop={**_TEMPTING_VOP, "matchedName": "Invented Payee"},
+        ),
+    ),
+    _cop(
+        "matched-as-text", 'matched "true", as text', _NO_ANSWER, changes.said(cop={"matched": "true"})
+    ),
+    _cop("matched-as-number", "matched 1", _NO_ANSWER, changes.said(cop={"matched": 1})),
+    _checks(
+        "unknown-code", "a code that the reference does not list", _NO_ANSWER,
+        changes.said(cop={"matched": False, "reasonCode": "YESM"}, vop={"partyNameMatch": "FULL"}),
+    ),
+    _checks(
+        "code-in-small-letters", "annm or mtch", _NO_ANSWER,
+        changes.said(cop={"matched": False, "reasonCode": "annm"}, vop={"partyNameMatch": "mtch"}),
+    ),
+    _checks("no-verdict", "neither a verdict nor a code", _NO_ANSWER, changes.said(cop={}, vop={})),
+    _checks(
+        "null-verdict", "null for a verdict", _NO_ANSWER,
+        changes.said(cop={"matched": None}, vop={"partyNameMatch": None}),
+    ),
+    _vop(
+        "verdict-on-both", "a verdict on the name and on the identification, one of which was not asked for",
+        _NO_ANSWER, changes.said(vop={**_TEMPTING_VOP, "partyIdMatch": "NMTC"}),
+    ),
+)  # fmt: skip
+
+_CLOCKS = (
+    _checks(
+        "no-response-timestamp", "a good answer without X-Response-Timestamp", "takes the answer",
+        changes.header(X_Response_Timestamp=None),
+    ),
+    _checks(
+        "odd-response-timestamp", "X-Response-Timestamp: yesterday", "takes the answer",
+        changes.header(X_Response_Timestamp="yesterday"),
+    ),
+    _checks(
+        "clock-ahead", "a clock ten minutes ahead", "takes the answer, and says that a clock is wrong",
+        changes.clock(SKEW_S),
+    ),
+    _checks(
+        "clock-behind", "a clock ten minutes behind", "takes the answer, and says that a clock is wrong",
+        changes.clock(-SKEW_S),
+    ),
+)  # fmt: skip
+
+_PROBLEMS = (
+    _checks("problem-without-members", "500 with {}", _AGAIN, changes.status(500, b"{}")),
+    _checks("problem-not-json", "500 with text", _AGAIN, changes.status(500, b"Internal Server Error")),
+    _checks(
+        "problem-as-page", "502 with a proxy's page, text/html", _AGAIN,
+        changes.status(502), changes.body(b"<html><h1>Bad Gateway</h1></html>", "text/html"),
+    ),
+    _checks(
+        "problem-with-unknown-code", "500 with a code that the reference does not list", _AGAIN,
+        changes.status(500, b'{"code":"MISHAP_42","status":500}'),
+    ),
+    _checks(
+        "problem-that-says-match", "500 with the code of a match", f"{_AGAIN}; never a match",
+        changes.status(500, b'{"code":"MTCH","status":500}'),
+    ),
+)  # fmt: skip
+
+_TOKENS = (
+    _token(
+        "token-down", "the token endpoint closes without an answer",
+        "asks a few times; then ends the run, to be resumed, without a question sent",
+        Delivery(deliveries.nothing),
+    ),
+    _token(
+        "token-silent", "the token endpoint says nothing for a minute",
+        "as token-down, each time at its deadline", Delivery(deliveries.silence, 1.0),
+    ),
+    _token("token-slow", "a token after 3 s", "waits for it", Pause(3.0)),
+    _token("token-500", "500 from the token endpoint", "as token-down", _TECHNICAL),
+    _token(
+        "token-page", "200 with a login page from the token endpoint", "ends the run: there is no token",
+        changes.body(changes.LOGIN_PAGE, "text/html"),
+    ),
+    _token(
+        "token-without-life", "a token without expires_in", "takes it to live for a few minutes",
+        changes.token_said(expires_in=None),
+    ),
+    _token(
+        "token-of-no-life", "a token with expires_in 0", "uses it, and does not fetch one for every question",
+        changes.token_said(expires_in=0),
+    ),
+    _token(
+        "token-of-another-type", "a token with token_type mac", "ends the run: there is no token to use",
+        changes.token_said(token_type="mac"),  # noqa: S106 (the word of RFC 6749 for another type)
+    ),
+    _token(
+        "token-missing", "an answer without access_token", "ends the run: there is no token",
+        changes.token_said(access_token=None),
+    ),
+    _token(
+        "token-forged", "a token that the APIs refuse", "as 401", changes.token_said(access_token="forged"),  # noqa: S106
+    ),
+)  # fmt: skip
+
+SECTIONS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
+    ("Statuses", _STATUSES),
+    ("Connections", _CONNECTIONS),
+    ("Sizes", _SIZES),
+    ("Bodies and headers", _BODIES),
+    ("Correlation", _CORRELATION),
+    ("Contradictions", _CONTRADICTIONS),
+    ("Clocks", _CLOCKS),
+    ("Problem details", _PROBLEMS),
+    ("Token endpoint", _TOKENS),
+)
+"""Every fault, in the order in which they are listed."""
+
+_BY_NAME = {fault.name: fault for _, faults in SECTIONS for fault in faults}
+
+
+def fault_named(name: str) -> Fault | None:
+    """The fault of a name; None where there is none."""
+    return _BY_NAME.get(name)
+
+
+def faults() -> tuple[Fault, ...]:
+    """Every fault."""
+    return tuple(_BY_NAME.values())

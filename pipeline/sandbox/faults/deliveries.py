@@ -1,0 +1,87 @@
+"""How a reply leaves in another way than whole and at once: written to the connection by hand."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from aiohttp import web
+
+from pipeline.sandbox.faults.effects import Delivery, Ending
+from pipeline.sandbox.replies import Reply
+
+_SETTLE_S = 0.05  # for what was written to leave, before a reset throws away what has not
+
+
+async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) -> web.StreamResponse:
+    """Write a reply as the delivery says, and end the connection.
+
+    Returns:
+        A response that cannot be sent any more; the server wants one, and finds the connection gone.
+    """
+    transport = request.transport
+    # The client may be gone before its answer is ready.
+    if transport is not None:
+        for piece in delivery.pieces(_head(reply), reply.body):
+            if transport.is_closing():
+                break
+            transport.write(piece)
+            await asyncio.sleep(delivery.pause_s)
+        if delivery.ending is Ending.RESET:
+            await asyncio.sleep(_SETTLE_S)
+            _reset(transport)
+        else:
+            transport.close()
+    return web.Response()
+
+
+def nothing(_head: bytes, _body: bytes) -> Iterator[bytes]:
+    """Not a byte."""
+    yield from ()
+
+
+def head_only(head: bytes, _body: bytes) -> Iterator[bytes]:
+    """Status and headers, and not a byte of the body that they promise."""
+    yield head
+
+
+def half(head: bytes, body: bytes) -> Iterator[bytes]:
+    """Half of the body that the headers promise."""
+    yield head + body[: len(body) // 2]
+
+
+def body_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
+    """The body, byte by byte."""
+    yield head
+    yield from _bytes(body)
+
+
+def all_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
+    """Everything, byte by byte."""
+    yield from _bytes(head + body)
+
+
+def silence(_head: bytes, _body: bytes) -> Iterator[bytes]:
+    """Nothing, again and again, for a minute at a pause of a second."""
+    yield from (b"" for _ in range(60))
+
+
+def _bytes(content: bytes) -> Iterator[bytes]:
+    return (content[at : at + 1] for at in range(len(content)))
+
+
+def _head(reply: Reply) -> bytes:
+    headers = {**reply.headers, "Content-Length": str(len(reply.body))}
+    lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """End a TCP connection by a reset, not in order."""
+    own = transport.get_extra_info("socket")
+    # A duplicate shares the options of the connection, and every event loop can hand out its number.
+    with socket.fromfd(own.fileno(), own.family, own.type) as duplicate:
+        duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()

@@ -1,0 +1,108 @@
+"""Puts the chosen faults to work on replies that are about to leave."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.sandbox.calls import Call
+from pipeline.sandbox.faults.effects import (
+    Change,
+    Delivery,
+    Effect,
+    Pause,
+    ResponderPause,
+    Revocation,
+    Scene,
+    Swap,
+)
+from pipeline.sandbox.faults.selection import Aim, Selection
+from pipeline.sandbox.replies import Reply
+from schemas.outcomes import ApiName
+
+SWAP_WAIT_MAX_S = 1.0
+"""How long a reply waits for another one to be swapped with; without one it leaves as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What effects need of the server that they are part of."""
+
+    correlation_headers: Mapping[ApiName, str]
+    responder_waits_s: Mapping[ApiName, float]
+    elsewhere: str
+    """The base URL of another port of this server."""
+    revoke_tokens: Callable[[], None]
+
+
+class Injector:
+    """Decides for each answered request which faults it meets, and lets them have their effect."""
+
+    def __init__(self, selections: Sequence[Selection], surroundings: Surroundings) -> None:
+        """Aim every fault; each counts for itself, and several that meet one request add up."""
+        self._aims = [Aim(selection) for selection in selections]
+        self._surroundings = surroundings
+        self._swapping = _Swapping()
+
+    async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
+        """What is to leave instead of a reply, and how; the names of the faults are noted in the call."""
+        met = [aim.selection.fault for aim in self._aims if aim.meets(call)]
+        call.faults = tuple(fault.name for fault in met)
+        delivery = None
+        scene = self._scene(call)
+        for fault in met:
+            for effect in fault.effects:
+                if isinstance(effect, Delivery):
+                    delivery = effect
+                else:
+                    reply = await self._apply(effect, reply, scene)
+        return reply, delivery
+
+    async def _apply(self, effect: Effect, reply: Reply, scene: Scene) -> Reply:
+        match effect:
+            case Change(make):
+                return make(reply, scene)
+            case Pause(wait_s):
+                await asyncio.sleep(wait_s)
+            case ResponderPause():
+                assert scene.api is not None
+                await asyncio.sleep(self._surroundings.responder_waits_s[scene.api])
+            case Swap():
+                return await self._swapping.swap(reply)
+            case Revocation():
+                self._surroundings.revoke_tokens()
+            case Delivery():
+                raise AssertionError("a delivery comes last")
+        return reply
+
+    def _scene(self, call: Call) -> Scene:
+        headers, elsewhere = self._surroundings.correlation_headers, self._surroundings.elsewhere
+        header = "" if call.asked is None else headers[call.asked]
+        return Scene(call.path, call.asked, header, time.time(), elsewhere)
+
+
+class _Swapping:
+    """Two replies in flight change places."""
+
+    def __init__(self) -> None:
+        self._first: tuple[Reply, asyncio.Future[Reply]] | None = None
+
+    async def swap(self, reply: Reply) -> Reply:
+        if self._first is not None:
+            (other, place), self._first = self._first, None
+            place.set_result(reply)
+            return other
+        mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._first = (reply, mine)
+        try:
+            async with asyncio.timeout(SWAP_WAIT_MAX_S):
+                return await mine
+        except TimeoutError:
+            return reply
+        finally:
+            self._withdraw(mine)
+
+    def _withdraw(self, place: asyncio.Future[Reply]) -> None:
+        """Hold no reply that nobody waits for any more."""
+        if self._first is not None and self._first[1] is place:
+            self._first = None

@@ -1,0 +1,141 @@
+"""Which requests meet a fault: `NAME`, or `NAME:account=00112200012345,first=2`.
+
+All the conditions must hold. Chance is drawn from the seed, the question and the attempt, so that a
+request meets the same fate in every run, in whatever order requests arrive.
+"""
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+
+from pipeline.errors import UsageError
+from pipeline.sandbox.calls import Call
+from pipeline.sandbox.faults.catalogue import Fault, fault_named
+from schemas.outcomes import ApiName
+
+FORM = (
+    "NAME or NAME:CONDITION,...; the conditions are account=DIGITS or IBAN, api=NAME, first=N, "
+    "probability=P, seed=N, after=N and for=N (requests, or seconds as 1.5s)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """So many requests, or so many seconds."""
+
+    length: float
+    is_seconds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A fault, and the conditions under which a request meets it; without any, every request does."""
+
+    fault: Fault
+    account: str | None = None
+    """Sort code and account number, or the IBAN."""
+    api: ApiName | None = None
+    first: int | None = None
+    """Only the first so many attempts of each question."""
+    probability: float = 1.0
+    seed: int = 0
+    after: Span | None = None
+    """Not before so many requests that could meet it, or so long after the first of them."""
+    lasting: Span | None = None
+    """And then for so many, or for so long."""
+
+
+def parse(text: str) -> Selection:
+    """Read what follows `--fault`.
+
+    Raises:
+        UsageError: there is no such fault or condition, or a value does not fit.
+    """
+    name, _, conditions = text.partition(":")
+    fault = fault_named(name)
+    if fault is None:
+        raise UsageError(f"--fault {name}: no such fault; see `precheck sandbox --list-faults`")
+    said: dict[str, str] = {}
+    for condition in filter(None, conditions.split(",")):
+        key, separator, value = condition.partition("=")
+        if not separator or key in said:
+            raise UsageError(f"--fault {name}: {condition!r} is no condition, or stands twice; write {FORM}")
+        said[key] = value
+    selection = _selection(fault, said)
+    if (selection.account or selection.api) and not fault.befalls_checks:
+        raise UsageError(f"--fault {name}: a token request is about no account and no API; leave them out")
+    if selection.api is not None and not fault.befalls(selection.api):
+        raise UsageError(f"--fault {name}: does not befall {selection.api}; name another api, or none")
+    return selection
+
+
+def _selection(fault: Fault, said: dict[str, str]) -> Selection:
+    try:
+        selection = Selection(
+            fault,
+            account=said.pop("account", None),
+            api=ApiName(said.pop("api")) if "api" in said else None,
+            first=int(said.pop("first")) if "first" in said else None,
+            probability=float(said.pop("probability", "1")),
+            seed=int(said.pop("seed", "0")),
+            after=_span(said.pop("after")) if "after" in said else None,
+            lasting=_span(said.pop("for")) if "for" in said else None,
+        )
+    except ValueError as error:
+        raise UsageError(f"--fault {fault.name}: {error}; write {FORM}") from None
+    if said:
+        raise UsageError(f"--fault {fault.name}: no condition {', '.join(said)}; write {FORM}")
+    if not 0 <= selection.probability <= 1:
+        raise UsageError(f"--fault {fault.name}: probability must be from 0 to 1")
+    units = {span.is_seconds for span in (selection.after, selection.lasting) if span is not None}
+    if len(units) > 1:
+        raise UsageError(f"--fault {fault.name}: after and for must both be requests, or both seconds")
+    return selection
+
+
+def _span(value: str) -> Span:
+    is_seconds = value.endswith("s")
+    return Span(float(value[:-1]) if is_seconds else int(value), is_seconds)
+
+
+@dataclass(slots=True)
+class Aim:
+    """A selection at work: counts what it has seen."""
+
+    selection: Selection
+    _seen_count: int = 0
+    _first_seen_s: float | None = None
+    _attempts: Counter[str] = field(default_factory=Counter)
+
+    def meets(self, call: Call) -> bool:
+        """Whether a request that is about to be answered meets the fault; counts it either way."""
+        chosen = self.selection
+        if not chosen.fault.befalls(call.asked):
+            return False
+        if chosen.account not in {None, call.account} or chosen.api not in {None, call.asked}:
+            return False
+        question = call.question or ""
+        self._attempts[question] += 1
+        self._seen_count += 1
+        attempt = self._attempts[question]
+        return (
+            self._is_within(call.monotonic)
+            and (chosen.first is None or attempt <= chosen.first)
+            and _chance(f"{chosen.seed}/{question}/{attempt}") < chosen.probability
+        )
+
+    def _is_within(self, now_s: float) -> bool:
+        after, lasting = self.selection.after, self.selection.lasting
+        span = after or lasting
+        if span is None:
+            return True
+        if self._first_seen_s is None:
+            self._first_seen_s = now_s
+        position = now_s - self._first_seen_s if span.is_seconds else self._seen_count - 1
+        start = 0.0 if after is None else after.length
+        return start <= position and (lasting is None or position < start + lasting.length)
+
+
+def _chance(key: str) -> float:
+    """A number in [0, 1), the same for the same key."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=6).digest(), "big") / 2**48

@@ -1,0 +1,157 @@
+"""The OpenAPI document of the sandbox, made from the documents in `schemas`.
+
+It describes this server, not the provider's: where the reference is silent, the choices are ours. Some
+rules have no word in a schema (the check digits of an IBAN, a client certificate's directory), so a
+question that fits may still be answered 400 or 401.
+"""
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
+from pipeline.sandbox.settings import TOKEN_PATH
+from pipeline.sandbox.surface import APIS, Api
+from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.outcomes import ApiName, Environment
+from schemas.problem import Problem
+from schemas.token import TokenRequest, TokenResponse
+from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
+
+Json = dict[str, Any]
+
+_MODELS: tuple[type[BaseModel], ...] = (
+    NameVerificationRequest,
+    NameVerificationResponse,
+    GatewayRequest,
+    StandardRequest,
+    VerificationOfPayeeResponse,
+    Problem,
+    TokenRequest,
+    TokenResponse,
+)
+_TITLES = {
+    ApiName.COP: "Check a name against a UK sort code and account number",
+    ApiName.VOP_GATEWAY: "Check a name or an identification against an IBAN",
+    ApiName.VOP_STANDARD: "Check a name or an identification against an IBAN, naming both banks",
+}
+_PROBLEMS = {
+    "400": "FORMAT_ERROR: the request is malformed or fails validation",
+    "401": "CLIENT_INVALID: the requester is not authorised",
+    "429": "A limit of this server is exceeded; not shown in the reference",
+    "500": "SERVER_ERROR: a technical problem",
+    "502": "SSL_ERROR: an invalid response from the responder",
+    "504": "TIMEOUT_ERROR: no response from the responder in time",
+}
+_TOKEN_PROBLEMS = ("400", "401")
+_TIMESTAMP: Json = {"type": "string", "pattern": f"^{TIMESTAMP_PATTERN}$", "format": "date-time"}
+_UUID: Json = {"type": "string", "pattern": f"^{UUID_PATTERN}$", "format": "uuid"}
+
+
+def describe() -> bytes:
+    """The document, as JSON."""
+    _, definitions = models_json_schema(
+        [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
+    )
+    paths: Json = {TOKEN_PATH: {"get": _token("getToken"), "post": _token("postToken")}}
+    for api in APIS:
+        for role in api.roles:
+            paths[f"/{role.value}{api.path}"] = {"post": _check(api, role)}
+    document = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sandbox of payee-precheck",
+            "version": "1.0.0",
+            "description": "Confirmation of Payee and Verification of Payee, simulated: every bank, "
+            "account and name is invented.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {name: _without_null(schema) for name, schema in definitions["$defs"].items()},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "certificate": {"type": "mutualTLS"},
+            },
+        },
+    }
+    return json.dumps(document).encode()
+
+
+def _check(api: Api, role: Environment) -> Json:
+    is_cop = api.name is ApiName.COP
+    answer = NameVerificationResponse if is_cop else VerificationOfPayeeResponse
+    response_headers = {
+        api.correlation_header: {"schema": _UUID, "required": True},
+        **_response_headers(),
+    }
+    return {
+        "operationId": f"{api.name.value}_{role.value}",
+        "summary": _TITLES[api.name],
+        "security": [{"certificate": []} if api.name is ApiName.VOP_STANDARD else {"token": []}],
+        "parameters": [
+            _request_header(api.correlation_header, _UUID),
+            _request_header("X-Request-Timestamp", _TIMESTAMP),
+        ],
+        "requestBody": _body("application/json", api.document),
+        "responses": {
+            "200": {
+                "description": "What the responder says",
+                "headers": response_headers,
+                "content": _content("application/json", answer),
+            },
+            **{status: _problem(status) for status in _PROBLEMS},
+        },
+    }
+
+
+def _token(operation_id: str) -> Json:
+    return {
+        "operationId": operation_id,
+        "summary": "Get an access token (OAuth 2.0 client credentials)",
+        "security": [],
+        "requestBody": _body("application/x-www-form-urlencoded", TokenRequest),
+        "responses": {
+            "200": {"description": "A token", "content": _content("application/json", TokenResponse)},
+            **{status: _problem(status) for status in _TOKEN_PROBLEMS},
+        },
+    }
+
+
+def _problem(status: str) -> Json:
+    return {
+        "description": _PROBLEMS[status],
+        "headers": _response_headers(),
+        "content": _content("application/json", Problem),
+    }
+
+
+def _response_headers() -> Json:
+    return {"X-Response-Timestamp": {"schema": _TIMESTAMP, "required": True}}
+
+
+def _request_header(name: str, schema: Json) -> Json:
+    return {"name": name, "in": "header", "required": True, "schema": schema}
+
+
+def _body(content_type: str, model: type[BaseModel]) -> Json:
+    return {"required": True, "content": _content(content_type, model)}
+
+
+def _content(content_type: str, model: type[BaseModel]) -> Json:
+    return {content_type: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
+
+
+def _without_null(schema: Json) -> Json:
+    """A member that is absent is left out on this wire, never null: take null from the alternatives."""
+    cleaned: Json = {}
+    for key, value in schema.items():
+        if key == "default" and value is None:
+            continue
+        cleaned[key] = _without_null(value) if isinstance(value, dict) else value
+    alternatives = [_without_null(each) for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(alternatives) == 1:
+        del cleaned["anyOf"]
+        return {**alternatives[0], **cleaned}
+    return cleaned

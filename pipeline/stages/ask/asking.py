@@ -1,0 +1,215 @@
+"""The asking of one API: workers that take questions and bring answers."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pipeline.errors import PrecheckError
+from pipeline.frames import Answer, AnswerState, Check, OwnCode
+from pipeline.ledger import Ledger
+from pipeline.stages.ask.gate import Entry, Gate, Reply
+from pipeline.stages.ask.judge import Final, Judge, Useless
+from pipeline.stages.ask.values import Channel, World
+from pipeline.transport import retry
+from pipeline.transport.tokens import Token
+from schemas.wire import timestamp
+
+
+@dataclass(slots=True)
+class Run:
+    """What all the workers of a run share."""
+
+    ledger: Ledger
+    world: World
+    known: Mapping[bytes, Answer]
+    """Final answers of earlier runs, by question."""
+    attempts: Mapping[bytes, int]
+    """Requests of earlier runs for questions that have no final answer yet."""
+    allowance: int | None
+    """How many questions may still be taken up; None for any number."""
+    answers: list[Answer] = field(default_factory=list)
+    ended_by: PrecheckError | None = None
+
+    def take(self) -> bool:
+        """Whether one more question may be taken up."""
+        if self.allowance is None:
+            return True
+        self.allowance -= 1
+        return self.allowance >= 0
+
+
+@dataclass(slots=True)
+class Task:
+    """A question that has been taken up, and how far it has come."""
+
+    check: Check
+    question: bytes
+    sent_count: int
+    """Requests for it, those of earlier runs included."""
+    tries: int = 0
+    """Requests for it in this run."""
+    token_renewed: bool = False
+    useless: Useless | None = None
+    """What its latest request brought."""
+
+    def answer(self, state: AnswerState, code: str) -> Answer:
+        """The end of a question that no server answered."""
+        return Answer(self.check.check, state, code, None, None, None, self.sent_count)
+
+
+class Asking:
+    """The asking of one API."""
+
+    def __init__(self, run: Run, channel: Channel) -> None:
+        self._run = run
+        self._world = run.world
+        self._channel = channel
+        self._gate = Gate(channel, run.world)
+        self._judge = Judge(channel.api, run.world)
+        self._postponed: list[Task] = []  # questions for banks that have fallen silent
+        run.world.tally.requests[channel.api.name] = 0
+        run.world.tally.answered_before[channel.api.name] = 0
+
+    async def work(self, todo: Iterator[Check]) -> None:
+        """Take questions, one after the other, until there are none or the run is to stop."""
+        try:
+            for check in todo:
+                if self._world.stop.is_set():
+                    return
+                self._keep(await self._take_up(check))
+            while self._postponed and not self._world.stop.is_set():
+                self._keep(await self._take_up_again())
+        except PrecheckError as error:
+            # Every row would meet the same end; what is in flight elsewhere may still land.
+            self._run.ended_by = self._run.ended_by or error
+            self._world.stop.set()
+
+    def _keep(self, answer: Answer | None) -> None:
+        if answer is not None:
+            self._run.answers.append(answer)
+            self._world.tally.done_count += 1
+
+    async def _take_up(self, check: Check) -> Answer | None:
+        """Bring the answer to a question; None where it was postponed, or the run stopped before."""
+        question = self._run.ledger.question_key(check)
+        known = self._run.known.get(question)
+        if known is not None:
+            self._world.tally.answered_before[self._channel.api.name] += 1
+            return known._replace(check=check.check)
+        task = Task(check, question, self._run.attempts.get(question, 0))
+        if self._gate.closed is None and not self._run.take():
+            return task.answer(AnswerState.DEFERRED, OwnCode.LIMIT)
+        return await self._exchange(task)
+
+    async def _take_up_again(self) -> Answer | None:
+        """Go on with a postponed question, once its bank may be tried again or is given up."""
+        task = self._postponed.pop(0)
+        match self._gate.later(task.check):
+            case str(code):
+                return task.answer(AnswerState.UNANSWERED, code)
+            case wait_s if wait_s > 0 and self._gate.closed is None:
+                self._postponed.append(task)
+                await self._gate.sleep(min(wait_s, 0.1 + wait_s / len(self._postponed)))
+                return None
+            case _:
+                return await self._exchange(task)
+
+    async def _exchange(self, task: Task) -> Answer | None:
+        """Send a question, and again where that may help, until there is an answer or will be none."""
+        while task.tries < self._channel.attempts_max:
+            await self._channel.sender.token()  # waits for the identity provider here, not in a slot
+            match await self._gate.enter(task.check):
+                case Entry.LATER:
+                    self._postponed.append(task)
+                    return None
+                case Entry.NEVER:
+                    return self._left(task)
+                case Entry.GO:
+                    pass
+            answer = await self._try(task)
+            if answer is not None:
+                return answer
+            if not await self._again(task):
+                break
+        assert task.useless is not None
+        return task.answer(AnswerState.UNANSWERED, task.useless.code)
+
+    def _left(self, task: Task) -> Answer | None:
+        """What becomes of a question that may not be sent in this run."""
+        if self._gate.closed is None:
+            return None
+        return task.answer(*self._gate.closed)
+
+    async def _try(self, task: Task) -> Answer | None:
+        """Send a question once; None where the reply was of no use."""
+        ledger, check = self._run.ledger, task.check
+        task.tries += 1
+        task.sent_count += 1
+        if task.tries == 1:
+            self._gate.budget.earn()
+        request_id = self._world.new_id()
+        await ledger.intend(task.question, attempt=task.sent_count, request_id=request_id, time=self._time())
+        token = await self._channel.sender.token()
+        renewable = token is not None and not task.token_renewed
+        attempt = retry.Attempt(task.tries, renewable, self._channel.attempts_max)
+        with self._in_flight():
+            reply = await self._send(check, request_id, token)
+            verdict = self._judge.judge(check, reply, request_id, attempt)
+            if isinstance(verdict, Final):
+                answer = Answer(check.check, *verdict, request_id, self._time(), task.sent_count)
+                await ledger.settle(task.question, answer)
+            else:
+                answer = None
+                task.useless = verdict
+                await ledger.fail(
+                    task.question, attempt=task.sent_count, code=verdict.code, time=self._time()
+                )
+        await self._gate.note(check, reply)
+        if isinstance(verdict, Useless) and verdict.misdirected:
+            await self._channel.sender.drop_connections()
+        if isinstance(verdict, Useless) and isinstance(verdict.decision, retry.RenewToken):
+            assert token is not None
+            await self._channel.sender.renew(token)
+            task.token_renewed = True
+            task.tries -= 1  # it was the token that was refused, not the question
+        return answer
+
+    async def _again(self, task: Task) -> bool:
+        """Whether a question is to be sent again, after the wait that its last reply asks for."""
+        assert task.useless is not None
+        match task.useless.decision:
+            case retry.Stop(error):
+                raise error
+            case retry.RenewToken():
+                return True
+            case retry.Retry(wait_s):
+                # A silent bank makes the caller wait for seconds each time: its retries cost double.
+                if not self._gate.budget.spend(2 if task.useless.code == "TIMEOUT_ERROR" else 1):
+                    return False
+                if self._gate.closed is None:
+                    await self._gate.sleep(wait_s)
+                return True
+            case retry.GiveUp():
+                return False
+
+    @contextmanager
+    def _in_flight(self) -> Iterator[None]:
+        tally = self._world.tally
+        tally.requests[self._channel.api.name] += 1
+        tally.in_flight_count += 1
+        try:
+            yield
+        finally:
+            tally.in_flight_count -= 1
+            if tally.in_flight_count == 0 and self._world.stop.is_set():
+                tally.landed.set()
+
+    async def _send(self, check: Check, request_id: str, token: Token | None) -> Reply:
+        request = self._channel.api.request(check, request_id, self._time())
+        try:
+            return await self._channel.sender.send(request, deadline_s=self._channel.deadline_s, token=token)
+        except retry.NetworkFailure as failure:
+            return failure
+
+    def _time(self) -> str:
+        return timestamp(self._world.now())

@@ -1,0 +1,87 @@
+"""What a reply is worth: an answer, a refusal, or nothing."""
+
+from typing import NamedTuple
+
+import structlog
+
+from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
+from pipeline.errors import ProtocolError
+from pipeline.frames import AnswerState, Check, OwnCode
+from pipeline.stages.ask.gate import Reply, code_of
+from pipeline.stages.ask.values import World
+from pipeline.transport import retry
+from schemas.wire import Response
+
+MISDIRECTED_MAX = 3
+"""Replies to somebody else's request that a run tolerates; the server mixes up its clients."""
+BREACHES_IN_A_ROW_MAX = 20
+"""Contract breaches without one good reply between them that a run tolerates."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+class Final(NamedTuple):
+    """A reply that settles its question for good."""
+
+    state: AnswerState
+    code: str
+    matched_name: str | None
+
+
+class Useless(NamedTuple):
+    """A reply that tells nothing about the payee, and what to do about it."""
+
+    code: str
+    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.Stop
+    misdirected: bool = False
+    """Whether it belongs to another request, so that its connection has lost its place."""
+
+
+class Judge:
+    """Judges the replies of one API, and knows when the server has broken the protocol too often."""
+
+    def __init__(self, api: Api, world: World) -> None:
+        self._api = api
+        self._world = world
+        self._misdirected_count = 0
+        self._breaches_in_a_row = 0
+
+    def judge(self, check: Check, reply: Reply, request_id: str, attempt: retry.Attempt) -> Final | Useless:
+        """Decide what a reply is worth."""
+        decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
+        match decision:
+            case retry.Accept():
+                assert isinstance(reply, Response)
+                return self._read(check, reply, request_id, attempt)
+            case retry.Refuse():
+                assert isinstance(reply, Response)
+                return Final(AnswerState.REFUSED, problem_code(reply), None)
+            case _:
+                return Useless(code_of(reply), decision)
+
+    def _read(
+        self, check: Check, response: Response, request_id: str, attempt: retry.Attempt
+    ) -> Final | Useless:
+        try:
+            reading = self._api.read(response, check, request_id)
+        except ContractBreachError as breach:
+            log.warning("contract breach", api=self._api.name.value, request_id=request_id, rule=str(breach))
+            misdirected = isinstance(breach, MisdirectedError)
+            self._misdirected_count += misdirected
+            self._breaches_in_a_row += 1
+            return Useless(OwnCode.CONTRACT, self._after_breach(breach, attempt), misdirected)
+        self._breaches_in_a_row = 0
+        return Final(AnswerState.ANSWERED, reading.code, reading.matched_name)
+
+    def _after_breach(
+        self, breach: ContractBreachError, attempt: retry.Attempt
+    ) -> retry.Retry | retry.GiveUp | retry.Stop:
+        """One more try for one row; the end for a server that does nothing else."""
+        if self._misdirected_count >= MISDIRECTED_MAX or self._breaches_in_a_row >= BREACHES_IN_A_ROW_MAX:
+            return retry.Stop(
+                ProtocolError(
+                    f"{self._api.name}: the server broke the protocol repeatedly, the last time: {breach}; "
+                    "ask the provider; rows answered so far are kept"
+                )
+            )
+        return retry.Retry(0.0) if attempt.number == 1 else retry.GiveUp()

@@ -1,0 +1,73 @@
+"""What asking works with: the way to each API, and the world outside."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import anyio
+
+from pipeline.apis import Api
+from pipeline.quota import Quota
+from pipeline.transport.breaker import RESPONDER, SERVER, Patience
+from pipeline.transport.pace import Pace
+from pipeline.transport.tokens import Token
+from schemas.outcomes import ApiName
+from schemas.wire import Request, Response
+
+
+class Sender(Protocol):
+    """Sends one request; `transport.client.Client` is the one there is."""
+
+    async def token(self) -> Token | None:
+        """The token to send with the next request; None under mutual TLS."""
+
+    async def renew(self, rejected: Token) -> Token:
+        """The token to use after a 401 for this one."""
+
+    async def send(self, request: Request, *, deadline_s: float, token: Token | None = None) -> Response:
+        """Send, and return the whole response; raises NetworkFailure."""
+
+    async def drop_connections(self) -> None:
+        """Use no open connection again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One API, the way to it, and the limits on the way."""
+
+    api: Api
+    sender: Sender
+    pace: Pace
+    quota: Quota | None
+    in_flight_max: int
+    attempts_max: int
+    deadline_s: float
+    server_patience: Patience = SERVER
+    responder_patience: Patience = RESPONDER
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has done so far; read by the progress display while the run goes on."""
+
+    check_count: int = 0
+    done_count: int = 0
+    in_flight_count: int = 0
+    landed: anyio.Event = field(default_factory=anyio.Event)
+    """Set whenever nothing is in flight after a stop."""
+    answered_before: dict[ApiName, int] = field(default_factory=dict)
+    requests: dict[ApiName, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Time and chance, and those outside who watch the run or want it to stop."""
+
+    now: Callable[[], datetime]
+    clock: Callable[[], float]
+    """Seconds that never go back."""
+    chance: Callable[[], float]
+    new_id: Callable[[], str]
+    stop: anyio.Event
+    tally: Tally

@@ -1,0 +1,108 @@
+"""When to stop asking a server that only fails, and when to try it again. Pure: time is an argument.
+
+A breaker is closed while things go well. After some failures in a row it opens: nothing is sent but a
+probe now and then, each after twice the wait of the last one, and the first probe that succeeds closes
+it. Where the last probe fails too, it gives up.
+
+A budget bounds the retries of a whole run: a server in trouble gets a tenth more requests than there
+are questions, and not three times as many.
+"""
+
+from dataclasses import dataclass
+
+RETRY_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How a breaker behaves."""
+
+    failures_max: int
+    """Failures in a row that open it."""
+    probe_wait_s: float
+    """From opening to the first probe; doubled for each further one."""
+    probe_wait_max_s: float
+    probes_max: int
+    """Probes that may fail before it gives up."""
+
+
+SERVER = Patience(failures_max=20, probe_wait_s=30.0, probe_wait_max_s=300.0, probes_max=5)
+"""For a whole server: it is given 13 minutes to come back within the run."""
+RESPONDER = Patience(failures_max=5, probe_wait_s=30.0, probe_wait_max_s=300.0, probes_max=2)
+"""For one bank behind it: the rows of all others go on meanwhile."""
+
+
+class Breaker:
+    """The state of one server or responder. Times are seconds of one clock that never goes back."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._failures_in_a_row = 0
+        self._probes_failed = 0
+        self._probe_at: float | None = None
+        """When the next probe may leave; None while closed."""
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only probes may be sent."""
+        return self._probe_at is not None
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether nothing may be sent any more in this run."""
+        return self.is_open and self._probes_failed >= self._patience.probes_max
+
+    def wait_s(self, now: float) -> float:
+        """How long to wait before asking again whether a request may leave; 0 where one may.
+
+        While a probe is on its way there is no telling; a moment is answered then.
+        """
+        if self._probe_at is None:
+            return 0.0
+        if self._probing:
+            return 0.1
+        return max(self._probe_at - now, 0.0)
+
+    def start(self) -> None:
+        """A request is about to leave. On an open breaker it is the probe, and the only one."""
+        self._probing = self.is_open
+
+    def succeed(self) -> None:
+        """A reply came that shows the server at work."""
+        self._failures_in_a_row = 0
+        self._probes_failed = 0
+        self._probe_at = None
+        self._probing = False
+
+    def fail(self, now: float) -> None:
+        """A request failed in a way that speaks of the server and not of the question."""
+        self._failures_in_a_row += 1
+        if self.is_open and not self._probing:
+            return  # a straggler from before it opened
+        if self.is_open:
+            self._probing = False
+            self._probes_failed += 1
+        elif self._failures_in_a_row < self._patience.failures_max:
+            return
+        wait_s = self._patience.probe_wait_s * 2**self._probes_failed
+        self._probe_at = now + min(wait_s, self._patience.probe_wait_max_s)
+
+
+class RetryBudget:
+    """How many retries a run may make, in all."""
+
+    def __init__(self, *, free: int) -> None:
+        """Start with some retries that any run may make, however short it is."""
+        self._allowed = float(free)
+
+    def earn(self) -> None:
+        """A question was asked for the first time."""
+        self._allowed += RETRY_SHARE
+
+    def spend(self, cost: float = 1.0) -> bool:
+        """Take one retry, at its cost; False where there is none left."""
+        if self._allowed < cost:
+            return False
+        self._allowed -= cost
+        return True

@@ -1,0 +1,68 @@
+"""What a code tells the payer: what to do next, and the very words of the page on outcomes."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.apis import Basis, cop, vop
+from schemas.outcomes import Action
+
+PAGE = Path(__file__).parents[3].joinpath("docs", "outcomes.md").read_text("utf-8")
+APIS = {"cop": cop.API, "vop gateway": vop.GATEWAY, "vop standard": vop.standard("MARWGB2LXXX")}
+COP_CODES = {
+    Action.PAY: {"MTCH"},
+    Action.FIX_NAME: {"MBAM"},
+    Action.FIX_ACCOUNT_TYPE: {"BANM", "PANM"},
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: {"BAMM", "PAMM"},
+    Action.CHECK_ACCOUNT_DETAILS: {"AC01", "NOROUTE"},
+    Action.ADD_SECONDARY_REFERENCE: {"IVCR", "SECMISS"},
+    Action.GET_NEW_ACCOUNT_DETAILS: {"CASS"},
+    Action.ASK_PAYEE: {"ANNM", "OPTO", "ACNS", "SCNS", "FOURHUN"},
+    Action.RETRY_LATER: {"HTTPERR"},
+}
+VOP_CODES = {
+    Basis.NAME: {Action.PAY: {"MTCH"}, Action.FIX_NAME: {"CMTC"}, Action.ASK_PAYEE: {"NMTC", "NOAP"}},
+    Basis.IDENTIFICATION: {Action.PAY: {"MTCH"}, Action.ASK_PAYEE: {"NMTC", "NOAP"}},
+}
+
+
+def codes_by_action(api, basis):
+    codes = {}
+    for (asked_by, code), meaning in api.meanings.items():
+        if asked_by is basis:
+            codes.setdefault(meaning.action, set()).add(code)
+    return codes
+
+
+def rows_of_the_page(part):
+    """The cells of each row of a generated table, without its head."""
+    _, _, rest = PAGE.partition(f"<!-- generated: {part} -->")
+    lines = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line.startswith("|")]
+    return [tuple(cell.strip().strip("`") for cell in line.strip("|").split("|")) for line in lines[2:]]
+
+
+def test_every_code_of_cop_leads_to_its_action():
+    assert codes_by_action(cop.API, Basis.NAME) == COP_CODES
+
+
+@pytest.mark.parametrize("basis", Basis)
+@pytest.mark.parametrize("api", ["vop gateway", "vop standard"])
+def test_every_code_of_vop_leads_to_its_action(api, basis):
+    assert codes_by_action(APIS[api], basis) == VOP_CODES[basis]
+
+
+@pytest.mark.parametrize(
+    ("part", "api", "basis"),
+    [
+        ("cop-codes", "cop", Basis.NAME),
+        *(("vop-name-codes", api, Basis.NAME) for api in ("vop gateway", "vop standard")),
+        *(("vop-identification-codes", api, Basis.IDENTIFICATION) for api in ("vop gateway", "vop standard")),
+    ],
+)
+def test_payer_is_told_what_the_page_on_outcomes_says(part, api, basis):
+    told = [
+        (code, meaning.outcome, meaning.action, meaning.reason)
+        for (asked_by, code), meaning in APIS[api].meanings.items()
+        if asked_by is basis
+    ]
+    assert told == rows_of_the_page(part)

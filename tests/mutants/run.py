@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Mutation testing: change a module in one small way at a time, and see that its tests fail.
+
+    python tests/mutants/run.py                  every module of [tool.mutants] in pyproject.toml
+    python tests/mutants/run.py pipeline/quota.py
+    python tests/mutants/run.py --write          and write the figures into docs/mutants.md
+
+Each mutant is tried in a copy of the tree, with the tests that belong to its module. One that no
+test notices must be told of in tests/mutants/survivors.toml, with the reason why it may live; the
+exit status is 1 while another one does, or while the file tells of one that does not.
+"""
+
+import argparse
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from platform import python_version
+from time import monotonic
+from typing import Literal, NamedTuple
+
+from changes import Change, changes
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "mutants.md"
+SURVIVORS = Path(__file__).with_name("survivors.toml")
+PARTS = ("pipeline", "schemas", "tests", "docs", "sample_data", "pyproject.toml")
+TIMEOUT_MIN_S = 10.0
+TIMEOUT_FACTOR = 5.0
+"""A mutant is stopped when its tests take this many times as long as without it."""
+
+Verdict = Literal["killed", "endless", "survived"]
+
+
+class Trial(NamedTuple):
+    """What became of one mutant."""
+
+    module: str
+    change: Change
+    verdict: Verdict
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        return (self.module, *self.change.key)
+
+
+class Bench:
+    """A copy of the tree, in which one mutant at a time is tried."""
+
+    def __init__(self, folder: Path) -> None:
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, folder / part)
+        self._folder = folder
+
+    def seconds_of(self, module: str, tests: Sequence[str]) -> float:
+        """How long the tests of a module take without a mutant.
+
+        Raises:
+            SystemExit: they fail; or they pass without the module, so that they prove nothing.
+        """
+        started = monotonic()
+        if (code := self._exit_code(tests, timeout_s=600)) != 0:
+            raise SystemExit(f"{module}: its tests end with status {code} without a mutant; make them pass")
+        seconds = monotonic() - started
+        if self.verdict(module, b"raise ImportError\n", tests, timeout_s=600) == "survived":
+            raise SystemExit(f"{module}: its tests pass without it; look at [tool.mutants] in pyproject.toml")
+        return seconds
+
+    def verdict(self, module: str, source: bytes, tests: Sequence[str], *, timeout_s: float) -> Verdict:
+        """What the tests say to a module with this text."""
+        path = self._folder / module
+        original = path.read_bytes()
+        path.write_bytes(source)
+        try:
+            code = self._exit_code(tests, timeout_s=timeout_s)
+        finally:
+            path.write_bytes(original)
+        return "endless" if code is None else "killed" if code else "survived"
+
+    def _exit_code(self, tests: Sequence[str], *, timeout_s: float) -> int | None:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        with subprocess.Popen(
+            [*command, "--hypothesis-seed=0", *tests],
+            cwd=self._folder,
+            # Two mutants can have one length and one second, which is all that a .pyc is known by.
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                return process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                with suppress_gone():
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def suppress_gone() -> Iterator[None]:
+    """Ending what has ended is no error."""
+    try:
+        yield
+    except ProcessLookupError:
+        return
+
+
+def tried(modules: dict[str, list[str]], workers_count: int) -> Iterator[Trial]:
+    """Every mutant of these modules, with its verdict, as they come."""
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as temporary,
+        ThreadPoolExecutor(workers_count) as pool,
+    ):
+        benches: queue.Queue[Bench] = queue.Queue()
+        for number in range(workers_count):
+            folder = Path(temporary, str(number))
+            folder.mkdir()
+            benches.put(Bench(folder))
+
+        for module, tests in modules.items():
+            bench = benches.get()
+            timeout_s = TIMEOUT_MIN_S + TIMEOUT_FACTOR * bench.seconds_of(module, tests)
+            benches.put(bench)
+
+            def trial(
+                change: Change, module: str = module, tests: list[str] = tests, timeout_s: float = timeout_s
+            ) -> Trial:
+                bench = benches.get()
+                try:
+                    return Trial(
+                        module, change, bench.verdict(module, change.source, tests, timeout_s=timeout_s)
+                    )
+                finally:
+                    benches.put(bench)
+
+            yield from pool.map(trial, changes((ROOT / module).read_bytes()))
+
+
+def explained() -> dict[tuple[str, str, str, str, int], str]:
+    """Why each known survivor may live."""
+    table = tomllib.loads(SURVIVORS.read_text("utf-8"))
+    return {
+        (row["module"], row["place"], row["before"], row["after"], row.get("nth", 1)): row["why"]
+        for row in table["mutant"]
+    }
+
+
+def figures(trials: Sequence[Trial], seconds: float) -> Iterator[str]:
+    """The page's table."""
+    today, system = f"{datetime.now(UTC):%Y-%m-%d}", os.cpu_count()
+    yield f"Written by `make mutants` on {today}, Python {python_version()}, {system} cores, {seconds / 60:.0f} min."
+    yield ""
+    yield "| module | mutants | killed by a failing test | killed because the tests never end | survived |"
+    yield "| --- | --- | --- | --- | --- |"
+    counts = Counter((trial.module, trial.verdict) for trial in trials)
+    modules = list(dict.fromkeys(trial.module for trial in trials))
+    for name, chosen in [*((f"`{module}`", [module]) for module in modules), ("all", modules)]:
+        killed, endless, survived = (
+            sum(counts[module, verdict] for module in chosen) for verdict in ("killed", "endless", "survived")
+        )
+        yield f"| {name} | {killed + endless + survived:,} | {killed:,} | {endless:,} | {survived:,} |"
+
+
+def survivors(trials: Sequence[Trial]) -> Iterator[str]:
+    """The survivors of the page, each with its reason."""
+    reasons = explained()
+    yield "| where | instead of | with | why it may live |"
+    yield "| --- | --- | --- | --- |"
+    for trial in trials:
+        if trial.verdict == "survived":
+            where = f"`{trial.module}` {trial.change.place}".strip()
+            before, after = (text.replace("|", "\\|") for text in (trial.change.before, trial.change.after))
+            yield f"| {where} | `{before}` | `{after}` | {reasons[trial.key]} |"
+
+
+def write(trials: Sequence[Trial], seconds: float) -> None:
+    """Put the figures and the survivors into the page, in the place of the last ones."""
+    page = PAGE.read_text("utf-8")
+    for mark, lines in (("figures", figures(trials, seconds)), ("survivors", survivors(trials))):
+        head, opened, rest = page.partition(f"<!-- {mark} -->")
+        _, closed, tail = rest.partition("<!-- end -->")
+        page = f"{head}{opened}\n\n" + "\n".join(lines) + f"\n\n{closed}{tail}"
+    PAGE.write_text(page, "utf-8")
+
+
+def main() -> int:
+    """Try, tell, and say by the exit status whether every survivor is explained."""
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutants"]
+    parser = argparse.ArgumentParser(description="mutation testing of the modules of [tool.mutants]")
+    parser.add_argument("module", nargs="*", choices=[[], *configured], help="these only")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/mutants.md")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="COUNT")
+    chosen = parser.parse_args()
+    if chosen.write and chosen.module:
+        parser.error("--write: the page is about every module; name none")
+
+    started = monotonic()
+    trials = []
+    for trial in tried({name: configured[name] for name in chosen.module or configured}, chosen.workers):
+        trials.append(trial)
+        if trial.verdict == "survived":
+            change = trial.change
+            known = "known   " if trial.key in explained() else "SURVIVED"
+            told = f"{change.place} ({change.nth}): {change.before} -> {change.after}"
+            print(f"{known} {trial.module}:{change.line} {told}", flush=True)
+    seconds = monotonic() - started
+
+    print("\n".join(figures(trials, seconds)))
+    alive = {trial.key for trial in trials if trial.verdict == "survived"}
+    known_keys = {key for key in explained() if key[0] in {trial.module for trial in trials}}
+    for key in sorted(known_keys - alive):
+        print("no survivor any more, take it out of survivors.toml:", *key)
+    if alive != known_keys:
+        return 1
+    if chosen.write:
+        write(trials, seconds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
