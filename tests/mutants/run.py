@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Mutation testing: change a module in one small way at a time, and see that its tests fail.
 
     python tests/mutants/run.py                  every module of [tool.mutants] in pyproject.toml
@@ -162,8 +161,8 @@ def explained() -> dict[tuple[str, str, str, str, int], str]:
 
 def figures(trials: Sequence[Trial], seconds: float) -> Iterator[str]:
     """The page's table."""
-    today, system = f"{datetime.now(UTC):%Y-%m-%d}", os.cpu_count()
-    yield f"Written by `make mutants` on {today}, Python {python_version()}, {system} cores, {seconds / 60:.0f} min."
+    where = f"Python {python_version()}, {os.cpu_count()} cores, {seconds / 60:.0f} minutes"
+    yield f"Written by the run of {datetime.now(UTC):%Y-%m-%d}: {where}."
     yield ""
     yield "| module | mutants | killed by a failing test | killed because the tests never end | survived |"
     yield "| --- | --- | --- | --- | --- |"

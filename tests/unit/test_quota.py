@@ -8,13 +8,14 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from pipeline.errors import DiskError, OutputError
-from pipeline.quota import EDGE_S, Quota, QuotaUse, scope_of, usage
+from pipeline.errors import DiskError, IncompleteError, OutputError
+from pipeline.quota import EDGE_S, Quota, QuotaUse, _told, scope_of, usage
 
 SCOPE = "cop.example|0123456789abcdef"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -106,6 +107,39 @@ def test_the_file_itself_refuses_a_seat_beyond_the_cap(path, clock):
     db.close()
 
 
+ROWS = {
+    "seat 0": ("INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, 0, 3, 0)", "CHECK"),
+    "no seat": ("INSERT INTO reservation(scope, time_ms, cap) VALUES(?, 0, 3)", "NOT NULL"),
+    "no cap": ("INSERT INTO reservation(scope, time_ms, seat) VALUES(?, 0, 1)", "NOT NULL"),
+    "no time": ("INSERT INTO reservation(scope, cap, seat) VALUES(?, 3, 1)", "NOT NULL"),
+    "no scope": ("INSERT INTO reservation(time_ms, cap, seat) SELECT 0, 3, 1 WHERE ? != ''", "NOT NULL"),
+    "a time that is no number": (
+        "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, 'noon', 3, 1)",
+        "cannot store",
+    ),
+    "a scope that there is not": (
+        "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(? || '!', 0, 3, 1)",
+        "FOREIGN KEY",
+    ),
+    "another window": ("UPDATE scope SET kind = 'week' WHERE scope = ?", "CHECK"),
+    "no window": ("UPDATE scope SET kind = NULL WHERE scope = ?", "NOT NULL"),
+    "no cap of a scope": ("UPDATE scope SET cap = NULL WHERE scope = ?", "NOT NULL"),
+    "no latest time": ("UPDATE scope SET latest_ms = NULL WHERE scope = ?", "NOT NULL"),
+    "no closing time": ("UPDATE scope SET closed_until_ms = NULL WHERE scope = ?", "NOT NULL"),
+    "a cap that is no number": ("UPDATE scope SET cap = 'many' WHERE scope = ?", "cannot store"),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_file_itself_refuses_what_no_count_can_mean(path, clock, row):
+    statement, why = ROWS[row]
+    a_quota(path, clock).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA foreign_keys = ON")
+        with pytest.raises(sqlite3.IntegrityError, match=why):
+            db.execute(statement, (SCOPE,))
+
+
 # --- the window and the clock ---
 
 
@@ -138,6 +172,32 @@ def test_what_was_reserved_just_before_midnight_may_arrive_after_it_and_counts_t
         clock.now = MIDNIGHT
         assert quota.used() == 1
         assert take_all(quota) == 2
+
+
+@pytest.mark.parametrize(("before_midnight", "count"), [(30 * SECOND, 0), (29.999 * SECOND, 1)])
+def test_a_request_is_on_its_way_for_less_than_thirty_seconds(path, clock, before_midnight, count):
+    with a_quota(path, clock) as quota:
+        clock.now = MIDNIGHT - before_midnight
+        quota.reserve()
+        clock.now = MIDNIGHT
+        assert quota.used() == count
+
+
+def test_what_is_older_than_a_week_and_a_day_is_forgotten_with_the_next_request(path, clock):
+    with a_quota(path, clock) as quota, a_quota(path, clock, scope="other") as other:
+        for days in (0, 0.00001, 8):
+            clock.now = NOON + days * DAY
+            assert quota.reserve()
+            if days == 0:
+                assert other.reserve()
+        with closing(sqlite3.connect(path)) as db:
+            kept = db.execute("SELECT scope, count(*) FROM reservation GROUP BY scope").fetchall()
+            assert dict(kept) == {SCOPE: 3, "other": 1}
+        clock.now += timedelta(milliseconds=1)
+        assert quota.reserve()
+        with closing(sqlite3.connect(path)) as db:
+            kept = db.execute("SELECT scope, count(*) FROM reservation GROUP BY scope").fetchall()
+            assert dict(kept) == {SCOPE: 3, "other": 1}
 
 
 def test_a_rolling_window_gives_each_unit_back_a_day_after_it_was_taken(path, clock):
@@ -244,6 +304,19 @@ def test_usage_tells_of_every_scope(path, clock):
     ]
 
 
+def test_usage_is_told_by_the_cap_and_the_window_that_were_configured_last(path, clock):
+    a_quota(path, clock, cap=3).close()
+    a_quota(path, clock, cap=7, window="rolling_24h").close()
+    [use] = usage(path, NOON)
+    assert (use.cap, use.window, use.window_start) == (7, "rolling_24h", NOON - DAY)
+
+
+def test_usage_is_in_the_order_of_the_scopes_whichever_was_first(path, clock):
+    for scope in ("c|3", "a|1", "b|2"):
+        a_quota(path, clock, scope=scope).close()
+    assert [use.scope for use in usage(path, NOON)] == ["a|1", "b|2", "c|3"]
+
+
 def test_a_scope_names_the_server_and_hides_the_client():
     assert scope_of("cop.example", "client-7") == "cop.example|d2a753150e076f9b"
 
@@ -293,6 +366,54 @@ def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path, clock):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be created"):
         a_quota(tmp_path / "file" / "folder" / "quota.db", clock)
+
+
+def test_the_file_has_a_rollback_journal_and_says_whose_it_is(path, clock):
+    a_quota(path, clock).close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert db.execute("PRAGMA application_id").fetchone() == (0x50435131,)
+
+
+def test_the_connection_keeps_what_was_granted_and_waits_for_others(path, clock):
+    with a_quota(path, clock) as quota:
+        db = quota._db  # noqa: SLF001  its settings show nowhere else, short of a power loss
+        found = {
+            name: db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("synchronous", "foreign_keys", "trusted_schema", "busy_timeout")
+        }
+    assert found == {"synchronous": 3, "foreign_keys": 1, "trusted_schema": 0, "busy_timeout": 30_000}
+
+
+def test_a_count_that_others_keep_busy_is_a_reason_to_run_again(path, clock):
+    a_quota(path, clock).close()
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as holder,
+        closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(IncompleteError, match="busy for 30 s; run again"), _told(path):
+            db.execute("BEGIN IMMEDIATE")
+
+
+def test_a_full_or_read_only_disk_is_told_from_a_damaged_file(path, clock):
+    a_quota(path, clock).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(DiskError, match=r"cannot be written to \(.+\); make room"), _told(path):
+            db.execute("CREATE TABLE more AS SELECT zeroblob(100000)")
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
+        pytest.raises(DiskError, match="cannot be written to"),
+        _told(path),
+    ):
+        db.execute("UPDATE scope SET cap = 9")
+
+
+def test_a_mistake_of_ours_is_not_told_as_one_of_the_disk(path, clock):
+    a_quota(path, clock).close()
+    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.IntegrityError), _told(path):
+        db.execute("UPDATE scope SET cap = NULL")
 
 
 # --- many at once ---

@@ -34,7 +34,7 @@ def test_problem_may_lack_every_other_member(row, response_of):
     assert problem_code(response_of({"code": row["code"]}, status=row["status"])) == row["code"]
 
 
-@pytest.mark.parametrize("code", ["TIMESTAMP_INVALID", "QUOTA_EXCEEDED", "E1"])
+@pytest.mark.parametrize("code", ["TIMESTAMP_INVALID", "QUOTA_EXCEEDED", "E1", "ZZ_0_9", "A" * 40])
 def test_code_that_the_table_does_not_list_is_passed_on_verbatim(code, response_of):
     assert problem_code(response_of({"code": code}, status=400)) == code
 
@@ -49,6 +49,7 @@ def test_code_that_the_table_does_not_list_is_passed_on_verbatim(code, response_
         b'{"code": null}',
         b'{"code": 400}',
         b'{"code": ""}',
+        b'{"code": "A"}',
         b'{"code": "format_error"}',
         b'{"code": "FORMAT ERROR"}',
         b'{"code": "FORMAT_ERROR\\n"}',

@@ -1,19 +1,16 @@
 """Fault table D: whatever the file is, nothing is guessed, nothing is lost, and the command survives."""
 
 import codecs
-import csv
 import io
 import json
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import unicodedata
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet
@@ -103,7 +100,7 @@ def test_d2_rows_in_are_rows_out_however_lines_end(desk, bank, words, tell):
 
 
 def test_d3_text_is_read_in_its_encoding_or_not_at_all(desk, bank, words, tell):
-    text = "name,sort_code,account_number\nZoë Grünwald – Søn,010203,10000001\n"
+    text = "name,sort_code,account_number\nZoë Grünwald Søn,010203,10000001\n"
     utf_8, windows, utf_16 = text.encode(), text.encode("cp1252"), text.encode("utf-16-le")
     bom_16 = codecs.BOM_UTF16_LE + utf_16
     readable = [
@@ -117,7 +114,7 @@ def test_d3_text_is_read_in_its_encoding_or_not_at_all(desk, bank, words, tell):
         ("windows-unsaid", windows, ()),
         ("utf16-unsaid", bom_16, ()),
         ("utf16-unmarked", utf_16, ()),
-        ("cut", utf_8[:34] + utf_8[35:], ()),
+        ("cut", utf_8[:33] + utf_8[34:], ()),
         ("wrongly-said", utf_8 + b"\xc3\x28\n", ("--encoding", "utf-8")),
     ]
     asked = []
@@ -125,7 +122,7 @@ def test_d3_text_is_read_in_its_encoding_or_not_at_all(desk, bank, words, tell):
     with bank() as running:
         for name, data, said in readable:
             done = desk("run", desk.file(f"{name}.csv", data), *said, *words(running), "--quiet")
-            survived += done.status == 0 and running.names[-1] == "Zoë Grünwald – Søn"
+            survived += done.status == 0 and running.names[-1] == "Zoë Grünwald Søn"
         lost = desk.file("lost.csv", text.replace("ë", "\ufffd"))
         rejected = desk("run", lost, *words(running), "--quiet")
         survived += rejected.status == 0 and desk.rows("lost.precheck")[0]["check_code"] == "DAMAGED_TEXT"
@@ -505,13 +502,13 @@ def test_d12_a_name_is_a_name_and_nothing_outside_the_folder_is_touched(desk, ba
     files.append(desk.payments(tricky, "work/ids.csv"))
     with bank() as running:
         said = words(running)
-        before = {path for path in desk.folder.rglob("*")}
+        before = set(desk.folder.rglob("*"))
         finished = desk("run", *files, *said, "--out", "out", "--quiet")
         absent = [desk("columns", name) for name in ("work/y*.csv", "work/../../nowhere.csv", "work")]
     outside = [
         path
         for path in desk.folder.rglob("*")
-        if path not in before and not {"out", "state", "temporary"} & {part for part in path.parts}
+        if path not in before and not {"out", "state", "temporary"} & set(path.parts)
     ]
     opened = sum(account.endswith("99999999") for account in running.accounts)
     assert finished.status == 0, finished.err

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from uuid import UUID
@@ -22,6 +22,7 @@ from pipeline.ledger import Ledger, RunIdentity
 from pipeline.quota import Quota
 from pipeline.stages.ask import Channel, Tally, World, ask
 from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX
+from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
@@ -144,6 +145,7 @@ def asking(tmp_path):
         rate_per_s=5000,
         stop=None,
         now=None,
+        probe_wait_s=30.0,
     ):
         tally = Tally()
 
@@ -159,7 +161,15 @@ def asking(tmp_path):
             senders = sender if isinstance(sender, dict) else {ApiName.COP: sender}
             channels = {
                 name: Channel(
-                    APIS[name], one, Pace(rate_per_s), quota, in_flight_max, attempts_max, deadline_s=5
+                    APIS[name],
+                    one,
+                    Pace(rate_per_s),
+                    quota,
+                    in_flight_max,
+                    attempts_max,
+                    deadline_s=5,
+                    server_patience=replace(SERVER, probe_wait_s=probe_wait_s),
+                    responder_patience=replace(RESPONDER, probe_wait_s=probe_wait_s),
                 )
                 for name, one in senders.items()
             }
@@ -682,3 +692,99 @@ def test_no_request_leaves_whose_intent_is_not_on_disk(asking):
             asking(checks(5), sender)
 
     assert not sender.said
+
+
+# Outages: of the whole server, and of one bank behind it
+
+
+def down_from(first, last, bad):
+    """Requests number `first` to `last`, counted from 1, get the bad reply; all others a good one."""
+    numbers = count(1)
+
+    async def reply(said):
+        return bad if first <= next(numbers) <= last else good(said.request)
+
+    return reply
+
+
+@pytest.mark.parametrize("bad", [problem(500), problem(503), NetworkFailure("connect")])
+def test_total_outage_costs_hardly_a_request_and_ends_unanswered(asking, bad):
+    sender = FakeSender(always(bad))
+
+    done = asking(checks(500), sender, in_flight_max=16, probe_wait_s=0.02)
+
+    assert len(sender.said) <= SERVER.failures_max + 16 + SERVER.probes_max
+    assert {state for state, _ in done.states()} == {"unanswered"}
+    assert done.answers.height == 500
+
+
+@pytest.mark.parametrize("bad", [problem(500), NetworkFailure("broken")])
+def test_server_that_recovers_within_the_run_answers_all_but_those_that_used_up_their_attempts(asking, bad):
+    outage = SERVER.failures_max + 16 + 2
+    sender = FakeSender(down_from(30, 30 + outage - 1, bad))
+
+    done = asking(checks(400), sender, in_flight_max=16, probe_wait_s=0.02)
+
+    left = done.answers.filter(pl.col("state") != "answered")
+    assert left.height < 16
+    assert set(left["attempts"]) <= {3}
+    assert len(sender.said) <= 400 * 1.1 + 16
+
+
+def test_silent_bank_holds_up_nobody_else_and_costs_few_requests(asking):
+    async def reply(said):
+        account = json.loads(said.request.body)["data"]["identification"]
+        return problem(504, "TIMEOUT_ERROR") if account.startswith("000000") else good(said.request)
+
+    silent = checks(200)  # sort code 000000
+    others = checks(200, first=201).with_columns(account=pl.format("1{}", pl.col("account").str.slice(1)))
+    sender = FakeSender(reply)
+
+    done = asking(pl.concat([silent, others]), sender, probe_wait_s=0.02)
+
+    assert done.states() == {("unanswered", "TIMEOUT_ERROR"): 200, ("answered", "MTCH"): 200}
+    assert len(sender.said) <= 200 + 4 * RESPONDER.failures_max
+
+
+def test_bank_that_comes_back_within_the_run_answers_its_postponed_questions(asking):
+    seen = count(1)
+
+    async def reply(said):
+        account = json.loads(said.request.body)["data"]["identification"]
+        if account.startswith("000000") and next(seen) <= RESPONDER.failures_max + 4:
+            return problem(504, "TIMEOUT_ERROR")
+        return good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(100), sender, probe_wait_s=0.05)
+
+    assert done.states() == {("answered", "MTCH"): 100}
+
+
+def test_server_that_fails_often_gets_a_tenth_more_requests_and_not_three_times_as_many(asking):
+    numbers = count(1)
+
+    async def reply(said):
+        return problem(500) if next(numbers) % 2 else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(1000), sender, attempts_max=10)
+
+    assert len(sender.said) <= 1000 * 1.1 + 20 + 4 + 1
+    assert done.answers.height == 1000
+
+
+def test_stop_during_an_outage_ends_the_wait_for_the_server(asking):
+    stop = anyio.Event()
+    numbers = count(1)
+
+    async def reply(_said):
+        if next(numbers) == SERVER.failures_max:
+            stop.set()
+        return problem(500)
+
+    started = time.monotonic()
+    asking(checks(100), FakeSender(reply), stop=stop)
+    assert time.monotonic() - started < 5.0
