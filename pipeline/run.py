@@ -23,11 +23,12 @@ from uuid import uuid4
 
 import anyio
 import polars as pl
+import structlog
 
 from pipeline.channels import api_of, open_channels, quota_path, routes
-from pipeline.errors import IncompleteError, StoppedError, UsageError, first_of
-from pipeline.formats import format_named
-from pipeline.formats.whole import write_whole
+from pipeline.errors import IncompleteError, OutputError, StoppedError, UsageError, first_of
+from pipeline.formats import NAMES, format_named
+from pipeline.formats.whole import refuse_what_is_no_file, write_whole
 from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.profiles import Chosen, choose, opened
@@ -44,6 +45,8 @@ from schemas.outcomes import ApiName
 from schemas.strict import parse
 from schemas.summary import ApiCalls, Forecast, InputFile, Summary
 from schemas.wire import timestamp
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 VERSION = version("payee-precheck")
 PROGRESS_INTERVAL_S = 0.2
@@ -108,6 +111,7 @@ def run(job: Job, watch: Watch) -> Result:
     source = read(job.file, mapping=job.mapping, encoding=job.encoding)
     chosen = choose(job.profile, job.config)
     identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
+    _refuse_what_is_not_ours(job.out, fresh=job.fresh)
     with Ledger.open(job.out / "ledger.db", identity, now=timestamp(started), fresh=job.fresh) as ledger:
         if (summary := _finished_before(job, source, ledger)) is not None:
             return Result(summary, already_finished=True)
@@ -131,6 +135,7 @@ def run(job: Job, watch: Watch) -> Result:
         calls = _calls(checks, world.tally)
         summary = report(header, source.payments, outcomes, validated.warnings, calls)
         _write_summary(summary, job.out)
+        _remove_stale(job.out, format_name)
         ledger.finish(
             timestamp(_now()),
             question_count=checks.height,
@@ -168,7 +173,7 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
     """Ask what is left to ask, while watching for signals and showing the progress."""
     checks = planned.plan.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
-    stopper = _Stopper(world.stop)
+    stopper = _Stopper(world)
     answers = pl.DataFrame(schema=ANSWERS)
     caps: dict[ApiName, tuple[int, datetime]] = {}
     try:
@@ -199,19 +204,21 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
 class _Stopper:
     """Turns the first signal into a wish to stop, and the second into an immediate end."""
 
-    def __init__(self, stop: anyio.Event) -> None:
+    def __init__(self, world: World) -> None:
         self.received: signal.Signals | None = None
-        self._stop = stop
+        self._stop = world.stop
+        self._tally = world.tally
 
     async def listen(self, scope: anyio.CancelScope) -> None:
         on_term = signal.getsignal(signal.SIGTERM)
         try:
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 async for number in signals:
-                    if self.received is not None:
-                        scope.cancel()
-                        continue
-                    self.received = number
+                    if self.received is not None or self._tally.check_count == 0:
+                        scope.cancel()  # the second signal, or nothing is asked yet
+                    self.received = self.received or number
+                    if self._tally.in_flight_count:
+                        log.warning("stopping", requests_in_flight=self._tally.in_flight_count)
                     self._stop.set()
         finally:
             # The receiver leaves the system's default behind, which ends a process without a word.
@@ -220,7 +227,8 @@ class _Stopper:
 
 async def _show(tally: Tally, watch: Watch) -> None:
     while True:
-        watch.update(tally.done_count, tally.check_count)
+        before_count = sum(tally.answered_before.values())  # their answers cost nothing, and tell no speed
+        watch.update(tally.done_count - before_count, tally.check_count - before_count)
         await anyio.sleep(PROGRESS_INTERVAL_S)
 
 
@@ -243,6 +251,32 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
         for call in summary.calls
     ]
     return summary.model_copy(update={"calls": calls})
+
+
+def _outcome_files(folder: Path) -> dict[str, Path]:
+    return {name: folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES}
+
+
+def _refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
+    """Before anything is sent, see to it that what will be written replaces nobody else's file.
+
+    Raises:
+        OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger.
+    """
+    for path in (*_outcome_files(folder).values(), folder / "attention.csv", folder / "summary.json"):
+        refuse_what_is_no_file(path)
+        if path.exists() and not fresh and not (folder / "ledger.db").exists():
+            raise OutputError(
+                f"{path}: exists, and there is no run of this tool in its folder; choose another --out, "
+                "or replace it with --fresh"
+            )
+
+
+def _remove_stale(folder: Path, format_name: str) -> None:
+    """An outcome file of an earlier run in the other format would tell an older story."""
+    for name, path in _outcome_files(folder).items():
+        if name != format_name:
+            path.unlink(missing_ok=True)
 
 
 def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_step: str) -> Header:

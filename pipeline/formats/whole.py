@@ -33,7 +33,7 @@ def write_whole(path: Path) -> Iterator[io.BufferedRandom]:
     """
     part = path.with_name(path.name + _PART)
     try:
-        _refuse_what_is_no_file(path)
+        refuse_what_is_no_file(path)
         part.unlink(missing_ok=True)
         try:
             with _new_file(part) as file:
@@ -54,7 +54,12 @@ def _new_file(part: Path) -> io.BufferedRandom:
     return os.fdopen(descriptor, "w+b")
 
 
-def _refuse_what_is_no_file(path: Path) -> None:
+def refuse_what_is_no_file(path: Path) -> None:
+    """Refuse to write where a link, a folder or a device has the name.
+
+    Raises:
+        OutputError: it has, and which it is.
+    """
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -76,9 +76,12 @@ def _(node: ast.Constant, text: str) -> Iterator[str]:
     match node.value:
         case bool():
             yield str(not node.value)
-        case int() | float():
+        case int():
             yield repr(node.value + 1)
             yield repr(node.value - 1)
+        case float():
+            yield repr(node.value * 1.01 or 1.0)
+            yield repr(node.value * 0.99 or -1.0)
         case str() as value:
             yield '""' if value else '"x"'
             if SQL.search(value):
@@ -167,7 +170,7 @@ def _(node: ast.Call, _text: str) -> Iterator[str]:
 @alternatives.register(ast.List)
 @alternatives.register(ast.Set)
 def _(node: ast.Tuple | ast.List | ast.Set, text: str) -> Iterator[str]:
-    if not isinstance(getattr(node, "ctx", None), ast.Store | None | ast.Load) or len(node.elts) < 2:
+    if isinstance(getattr(node, "ctx", None), ast.Store) or len(node.elts) < 2:
         return
     for place in range(len(node.elts)):
         fewer = type(node)(elts=node.elts[:place] + node.elts[place + 1 :])

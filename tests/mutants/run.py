@@ -10,6 +10,7 @@ exit status is 1 while another one does, or while the file tells of one that doe
 """
 
 import argparse
+import json
 import os
 import queue
 import shutil
@@ -21,12 +22,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from platform import python_version
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from changes import Change, changes
 
@@ -57,6 +58,7 @@ class Bench:
     """A copy of the tree, in which one mutant at a time is tried."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir()
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
@@ -64,6 +66,24 @@ class Bench:
             else:
                 shutil.copy(source, folder / part)
         self._folder = folder
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        self._forks = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("forks.py"))],
+            cwd=folder,
+            # Two mutants can have one length and one second, which is all that a .pyc is known by.
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(temporary)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._forks as process:
+            process.terminate()
 
     def seconds_of(self, module: str, tests: Sequence[str]) -> float:
         """How long the tests of a module take without a mutant.
@@ -88,48 +108,27 @@ class Bench:
             code = self._exit_code(tests, timeout_s=timeout_s)
         finally:
             path.write_bytes(original)
-        return "endless" if code is None else "killed" if code else "survived"
+        return "endless" if code == -signal.SIGALRM else "killed" if code else "survived"
 
-    def _exit_code(self, tests: Sequence[str], *, timeout_s: float) -> int | None:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        with subprocess.Popen(
-            [*command, "--hypothesis-seed=0", *tests],
-            cwd=self._folder,
-            # Two mutants can have one length and one second, which is all that a .pyc is known by.
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as process:
-            try:
-                return process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                return None
-            finally:
-                with suppress_gone():
-                    os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextmanager
-def suppress_gone() -> Iterator[None]:
-    """Ending what has ended is no error."""
-    try:
-        yield
-    except ProcessLookupError:
-        return
+    def _exit_code(self, tests: Sequence[str], *, timeout_s: float) -> int:
+        known = "ignore:Module already imported"  # on purpose, in forks.py
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-W", known, *tests]
+        assert self._forks.stdin is not None
+        assert self._forks.stdout is not None
+        print(json.dumps([timeout_s, *arguments]), file=self._forks.stdin, flush=True)
+        return int(self._forks.stdout.readline())
 
 
 def tried(modules: dict[str, list[str]], workers_count: int) -> Iterator[Trial]:
     """Every mutant of these modules, with its verdict, as they come."""
     with (
-        tempfile.TemporaryDirectory(prefix="mutants-") as temporary,
+        tempfile.TemporaryDirectory() as temporary,
+        ExitStack() as opened,
         ThreadPoolExecutor(workers_count) as pool,
     ):
         benches: queue.Queue[Bench] = queue.Queue()
         for number in range(workers_count):
-            folder = Path(temporary, str(number))
-            folder.mkdir()
-            benches.put(Bench(folder))
+            benches.put(opened.enter_context(Bench(Path(temporary, str(number)))))
 
         for module, tests in modules.items():
             bench = benches.get()

@@ -46,6 +46,26 @@ def test_a_rate_that_cannot_be_kept_is_a_configuration_error(rate_per_s):
         Pace(rate_per_s)
 
 
+@pytest.mark.parametrize(
+    ("rate_per_s", "burst", "refill_per_s"),
+    [
+        (0.1, 1.0102, 0.098),
+        (0.999, 1.0102, 0.97902),
+        (1, 1.0102, 0.98),
+        (2.9, 1.0204, 1.96),
+        (1000, 11.2, 980),
+        (5000, 52, 4900),
+    ],
+)
+def test_bucket_of_a_rate_is_this_one(rate_per_s, burst, refill_per_s):
+    assert bucket(rate_per_s) == pytest.approx((burst, refill_per_s), abs=1e-9)
+
+
+def test_rate_out_of_range_is_told_with_the_range():
+    with pytest.raises(ConfigurationError, match=r"rate_per_s: 5001 is out of range; .* from 0\.1 to 5000"):
+        bucket(5001)
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop that never waits: its clock jumps to the next timer, and beyond it where told."""
 

@@ -1,6 +1,8 @@
 """Runs take turns at a server, whatever ends them."""
 
+import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -52,6 +54,27 @@ def test_turn_at_a_server_that_another_run_asks_is_waited_for(tmp_path, holder):
     take(tmp_path / "turns")
 
 
+def test_run_that_waits_is_told_so_once(tmp_path, holder):
+    said = []
+
+    async def main():
+        with anyio.move_on_after(0.8):
+            async with turn(tmp_path / "turns", "a", 0.0, waiting=lambda: said.append("a")):
+                pass
+
+    anyio.run(main)
+    assert said == ["a"]
+
+
+def test_run_that_waits_has_the_turn_once_the_other_one_ended(tmp_path, holder):
+    async def main():
+        with anyio.fail_after(10):
+            async with turn(tmp_path / "turns", "a", 0.0, waiting=holder.stdin.close):
+                return holder.wait(10)
+
+    assert anyio.run(main) == 0
+
+
 def test_turn_at_another_server_is_free(tmp_path, holder):
     assert take(tmp_path / "turns", "b")[1] is False
 
@@ -96,3 +119,49 @@ def test_lock_file_that_cannot_be_made_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="XDG_STATE_HOME"):
         take(tmp_path / "file")
+
+
+def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path):
+    told = []
+
+    async def main():
+        for _ in range(2):
+            async with turn(tmp_path, "a", 0.0, waiting=lambda: None):
+                [lock] = tmp_path.iterdir()
+                told.append(lock.read_text())
+        told.append(lock.read_text())
+
+    anyio.run(main)
+    assert told[:2] == ["unfinished", "unfinished"]
+    assert re.fullmatch(r"\d+\.\d{3}", told[2])
+    assert abs(time.time() - float(told[2])) < 5
+
+
+def test_turn_that_an_error_ended_is_not_finished(tmp_path):
+    async def main():
+        async with turn(tmp_path, "a", 0.0, waiting=lambda: None):
+            raise OutputError("x")
+
+    with pytest.raises(OutputError):
+        anyio.run(main)
+    [lock] = tmp_path.iterdir()
+    assert lock.read_text() == "unfinished"
+
+
+def test_locks_are_private_and_name_no_server(tmp_path):
+    folder = tmp_path / "state" / "turns"
+    take(folder, "cop.example|0123")
+    [lock] = folder.iterdir()
+    assert re.fullmatch(r"[0-9a-f]{32}\.lock", lock.name)
+    assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(tmp_path):
+    take(tmp_path / "turns")
+    [lock] = (tmp_path / "turns").iterdir()
+    lock.unlink()
+    lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match="cannot be opened"):
+        take(tmp_path / "turns")
+    assert not (tmp_path / "elsewhere").exists()

@@ -6,8 +6,9 @@ So after a crash the requests that may have been sent are known, and they are at
 be in flight.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Container, Mapping
 from contextlib import asynccontextmanager
+from itertools import islice
 
 import anyio
 import anyio.abc
@@ -55,7 +56,8 @@ async def ask(
     assert checks.schema == CHECKS
     world.tally.check_count = checks.height
     known = {final.question: _answer_of(final) for final in ledger.answers()}
-    run = Run(ledger, world, known, ledger.open_attempts(), allowance=limit)
+    allowed = None if limit is None else _first_open(checks, ledger, known, limit)
+    run = Run(ledger, world, known, ledger.open_attempts(), allowed)
     try:
         async with ledger.writing(), _workers(world) as workers:
             for (name, *_), part in checks.group_by("api", maintain_order=True):
@@ -69,6 +71,13 @@ async def ask(
     if run.ended_by is not None:
         raise run.ended_by
     return pl.DataFrame(run.answers, schema=ANSWERS, orient="row")
+
+
+def _first_open(checks: pl.DataFrame, ledger: Ledger, known: Container[bytes], limit: int) -> frozenset[int]:
+    """The first checks, in the order of asking and across all APIs, that have no answer yet."""
+    every = (Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows())
+    opened = (check.check for check in every if ledger.question_key(check) not in known)
+    return frozenset(islice(opened, limit))
 
 
 def _answer_of(final: FinalAnswer) -> Answer:

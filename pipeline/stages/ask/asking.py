@@ -1,6 +1,6 @@
 """The asking of one API: workers that take questions and bring answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,6 +14,9 @@ from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.wire import timestamp
 
+WAITS_MAX = 10
+"""Replies to one question that ask for a pause and are not counted as attempts."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -25,17 +28,10 @@ class Run:
     """Final answers of earlier runs, by question."""
     attempts: Mapping[bytes, int]
     """Requests of earlier runs for questions that have no final answer yet."""
-    allowance: int | None
-    """How many questions may still be taken up; None for any number."""
+    allowed: Collection[int] | None
+    """The checks that may be taken up in this run; None for all."""
     answers: list[Answer] = field(default_factory=list)
     ended_by: PrecheckError | None = None
-
-    def take(self) -> bool:
-        """Whether one more question may be taken up."""
-        if self.allowance is None:
-            return True
-        self.allowance -= 1
-        return self.allowance >= 0
 
 
 @dataclass(slots=True)
@@ -49,6 +45,8 @@ class Task:
     tries: int = 0
     """Requests for it in this run."""
     token_renewed: bool = False
+    waits: int = 0
+    """Replies in this run that only asked for a pause."""
     useless: Useless | None = None
     """What its latest request brought."""
 
@@ -97,7 +95,7 @@ class Asking:
             self._world.tally.answered_before[self._channel.api.name] += 1
             return known._replace(check=check.check)
         task = Task(check, question, self._run.attempts.get(question, 0))
-        if self._gate.closed is None and not self._run.take():
+        if self._run.allowed is not None and check.check not in self._run.allowed:
             return task.answer(AnswerState.DEFERRED, OwnCode.LIMIT)
         return await self._exchange(task)
 
@@ -148,18 +146,20 @@ class Asking:
         if task.tries == 1:
             self._gate.budget.earn()
         request_id = self._world.new_id()
-        await ledger.intend(task.question, attempt=task.sent_count, request_id=request_id, time=self._time())
-        token = await self._channel.sender.token()
-        renewable = token is not None and not task.token_renewed
-        attempt = retry.Attempt(task.tries, renewable, self._channel.attempts_max)
+        answer = None
         with self._in_flight():
+            await ledger.intend(
+                task.question, attempt=task.sent_count, request_id=request_id, time=self._time()
+            )
+            token = await self._channel.sender.token()
+            renewable = token is not None and not task.token_renewed
+            attempt = retry.Attempt(task.tries, renewable, self._channel.attempts_max)
             reply = await self._send(check, request_id, token)
             verdict = self._judge.judge(check, reply, request_id, attempt)
             if isinstance(verdict, Final):
                 answer = Answer(check.check, *verdict, request_id, self._time(), task.sent_count)
                 await ledger.settle(task.question, answer)
             else:
-                answer = None
                 task.useless = verdict
                 await ledger.fail(
                     task.question, attempt=task.sent_count, code=verdict.code, time=self._time()
@@ -181,6 +181,11 @@ class Asking:
             case retry.Stop(error):
                 raise error
             case retry.RenewToken():
+                return True
+            case retry.Retry() if task.useless.told_to_wait and task.waits < WAITS_MAX:
+                # The gate sits out the pause; the server has not looked at the question.
+                task.waits += 1
+                task.tries -= 1
                 return True
             case retry.Retry(wait_s):
                 # A silent bank makes the caller wait for seconds each time: its retries cost double.

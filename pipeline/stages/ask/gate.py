@@ -145,8 +145,10 @@ class Gate:
         elif pause_s > PAUSE_MAX_S:
             self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
         elif pause_s > 0:
-            log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
-            self._paused_until = self._world.now() + timedelta(seconds=pause_s)
+            until = self._world.now() + timedelta(seconds=pause_s)
+            if self._paused_until is None or self._paused_until < self._world.now():
+                log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
+            self._paused_until = max(self._paused_until or until, until)
 
     def close(self, state: AnswerState, code: str) -> None:
         """Send no more in this run; what is left ends in this state."""
@@ -176,4 +178,4 @@ class Gate:
             async with self._reserving:
                 if self.closed is None and not await anyio.to_thread.run_sync(quota.reserve):
                     self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
-        return self.closed is None
+        return not self._is_shut()

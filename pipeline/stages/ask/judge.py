@@ -35,6 +35,8 @@ class Useless(NamedTuple):
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.Stop
     misdirected: bool = False
     """Whether it belongs to another request, so that its connection has lost its place."""
+    told_to_wait: bool = False
+    """Whether it only asks for a pause."""
 
 
 class Judge:
@@ -57,7 +59,12 @@ class Judge:
                 assert isinstance(reply, Response)
                 return Final(AnswerState.REFUSED, problem_code(reply), None)
             case _:
-                return Useless(code_of(reply), decision)
+                return Useless(code_of(reply), decision, told_to_wait=self._asks_for_a_pause(reply))
+
+    def _asks_for_a_pause(self, reply: Reply) -> bool:
+        if isinstance(reply, retry.NetworkFailure) or reply.status not in {429, 503}:
+            return False
+        return retry.pause_s(reply.headers, now=self._world.now()) > 0
 
     def _read(
         self, check: Check, response: Response, request_id: str, attempt: retry.Attempt

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.apis import problem_code
+from pipeline.frames import OwnCode
 from pipeline.settings import TEST_SERVER_DAILY_CAP
+from schemas.cop import ReasonCode
 from schemas.problem import ProblemCode
 from schemas.strict import parse
 from schemas.token import TokenRequest, TokenResponse
+from schemas.vop import IdMatch, NameMatch
 
 REFERENCE = tomllib.loads(Path(__file__).parents[1].joinpath("reference.toml").read_text("utf-8"))
 PROBLEMS = REFERENCE["problem"]
@@ -66,6 +69,11 @@ def test_code_that_the_table_does_not_list_is_passed_on_verbatim(code, response_
 )
 def test_text_that_is_not_a_code_is_told_by_its_status(body, response_of):
     assert problem_code(response_of(body, status=502)) == "HTTP_502"
+
+
+@pytest.mark.parametrize("code", sorted({*OwnCode, *ReasonCode, *NameMatch, *IdMatch}))
+def test_word_that_stands_for_something_else_in_an_outcome_is_no_problem_code(code, response_of):
+    assert problem_code(response_of({"code": code}, status=500)) == "HTTP_500"
 
 
 def test_token_form_has_the_fields_of_the_table():

@@ -147,7 +147,12 @@ def test_body_that_is_not_declared_json_is_a_breach(content_type, read_match):
 
 
 @pytest.mark.parametrize(
-    "content_type", ["application/json; charset=utf-8", "Application/JSON;charset=UTF-8"]
+    "content_type",
+    [
+        "application/json; charset=utf-8",
+        "Application/JSON;charset=UTF-8",
+        " application/json ; charset=utf-8",
+    ],
 )
 def test_declaration_of_json_may_name_its_charset(content_type, read_match):
     assert read_match(content_type=content_type).code == "MTCH"
@@ -158,7 +163,7 @@ def test_declaration_of_json_may_name_its_charset(content_type, read_match):
 )
 def test_reply_without_our_correlation_id_is_for_somebody_else(echo, read_match, request_id):
     sent_back = None if echo is None else echo.format(id=request_id)
-    with pytest.raises(MisdirectedError):
+    with pytest.raises(MisdirectedError, match="does not echo the request's correlation id"):
         read_match(x_fapi_interaction_id=sent_back, x_request_id=sent_back)
 
 

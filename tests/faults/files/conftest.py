@@ -248,9 +248,11 @@ def words(desk, sandbox_folder):
                 continue
             changed = {**section, "base_url": bank.url, **changes}
             if "token_url" in section:
-                changed |= {"token_url": f"{bank.url}/token", "client_secret_file": str(secret)}
+                changed |= {"token_url": f"{bank.url}/token"}
+                if "client_secret_env" not in changes:
+                    changed["client_secret_file"] = str(secret)
             for key in ("ca_file", "client_certificate", "client_key", "client_key_password_file"):
-                if key in changed:
+                if changed.get(key) is not None:
                     changed[key] = str(sandbox_folder / changed[key])
             kept = {key: value for key, value in changed.items() if value is not None}
             lines += [f"[profiles.mine.{api}]", *(f"{key} = {json.dumps(kept[key])}" for key in kept)]
@@ -258,6 +260,13 @@ def words(desk, sandbox_folder):
         return "--config", path, "--profile", "mine"
 
     return at
+
+
+@pytest.fixture(scope="session")
+def key_password(sandbox_folder):
+    """Of the private key of the sandbox's client certificate."""
+    section = tomllib.loads((sandbox_folder / "precheck.toml").read_text())["profiles"]["production-standard"]
+    return (sandbox_folder / section["vop"]["client_key_password_file"]).read_text().strip()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,5 @@
 import time
+from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -45,6 +46,7 @@ def test_a_refused_token_is_renewed_once_and_then_the_run_stops():
     again = decision(401, Attempt(2, renewable=False))
     assert isinstance(again, Stop)
     assert isinstance(again.error, CredentialsError)
+    assert "HTTP 401" in str(again.error)
 
 
 def test_a_stale_token_on_the_last_attempt_is_renewed_as_it_says_nothing_of_the_question():
@@ -55,9 +57,11 @@ def test_a_stale_token_on_the_last_attempt_is_renewed_as_it_says_nothing_of_the_
     ("status", "error"),
     [
         (403, CredentialsError),
+        (300, ConfigurationError),
         (301, ConfigurationError),
         (302, ConfigurationError),
         (307, ConfigurationError),
+        (399, ConfigurationError),
         (404, ConfigurationError),
         (405, ConfigurationError),
     ],
@@ -76,7 +80,7 @@ def test_a_server_in_trouble_is_asked_again_until_the_attempts_are_used(status):
     assert decision(status, LAST) == GiveUp()
 
 
-@pytest.mark.parametrize("status", [402, 406, 409, 410, 418, 451, 201, 204, 206, 600, 999])
+@pytest.mark.parametrize("status", [402, 406, 409, 410, 418, 451, 499, 201, 204, 206, 299, 600, 999])
 def test_a_status_that_nobody_explained_is_never_an_answer(status):
     assert decision(status) == GiveUp()
 
@@ -120,6 +124,7 @@ def test_no_request_leaves_inside_the_pause_that_the_server_asks_for(status):
         ("0", 0),
         ("120", 120),
         (" 120 ", 120),
+        ("0000000120", 120),
         ("3601", 3600),
         ("9" * 5000, 3600),
         ("Tue, 01 Jan 2030 00:02:00 GMT", 120),
@@ -150,3 +155,12 @@ def test_a_date_without_a_zone_is_universal_time_wherever_this_machine_stands(mo
 
 def test_without_retry_after_there_is_no_pause():
     assert pause_s({}, now=NOW) == 0
+
+
+@pytest.mark.parametrize(
+    "value", [Accept(), Refuse(), RenewToken(), Retry(1.0), GiveUp(), Stop(ConfigurationError("x")), FIRST]
+)
+def test_a_decision_does_not_change_once_it_is_made(value):
+    with pytest.raises((FrozenInstanceError, TypeError)):
+        value.wait_s = 0.0
+    assert not hasattr(value, "__dict__")

@@ -1,0 +1,156 @@
+"""Rows B17 and B18 of the fault table: certificates and TLS that must not be trusted, on either side."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from pipeline.sandbox.certificates import (
+    CertificateFiles,
+    Issuer,
+    issue_client_certificate,
+    load_client_issuer,
+)
+from pipeline.sandbox.private_files import write_private
+
+SERVERS = {
+    ("--server-certificate", "wrong-authority"): "certificate is not trusted",
+    ("--server-certificate", "expired"): "certificate has expired",
+    ("--server-certificate", "wrong-host"): "mismatch",
+    ("--tls", "1.1-only"): "TLS",
+    ("--tls", "other-suite"): "suite",
+}
+"""How a server is started -> what the one sentence says."""
+
+
+def refusals(seen, words):
+    """Whether a run or a doctor ended as it should: the status, and a sentence with these words."""
+    return seen.status in {77, 78} and words.casefold() in " ".join(seen.err.split()).casefold()
+
+
+@pytest.fixture
+def consult(execute_in):
+    """What `precheck doctor` says about the profile of a run before."""
+
+    def ask(seen):
+        words = ["doctor", "--config", "trial.toml", "--profile", "trial"]
+        status, _, err, _, _ = execute_in(seen.folder, words, {"COLUMNS": "1000"})
+        return SimpleNamespace(status=status, err=err)
+
+    return ask
+
+
+def test_a_server_that_cannot_be_trusted_hears_nothing(serving, run_against, a_trial, uk_rows, consult, tell):
+    lines, calls, found = [], 0, 0
+    for number, (words, sentence) in enumerate(SERVERS.items()):
+        with serving(f"server-{number}", *words) as sandbox:
+            seen = run_against(f"desk-{number}", a_trial(uk_rows(5)), sandbox)
+            said = consult(seen)
+            calls += len(sandbox.calls())
+        is_one = seen.status == 78 and len(seen.sentences) == 1
+        found += refusals(said, sentence)
+        lines.append(words if is_one and refusals(seen, sentence) and refusals(said, sentence) else None)
+    survived = [line for line in lines if line]
+    tell(
+        "B17", "wrong authority, expired, wrong host, TLS 1.1, other suite", tried=len(SERVERS),
+        survived=len(survived) if not calls else 0,
+        figure=f"{calls} calls, doctor found {found} of {len(SERVERS)}", goal="0, exit 78, one sentence, all",
+    )  # fmt: skip
+
+
+class Cases:
+    """Sections of VoP Standard with one defect each, beside the sandbox's own good certificate."""
+
+    def __init__(self, sandbox, folder):
+        self._section = sandbox.section("standard")
+        self._issuer = load_client_issuer(CertificateFiles(sandbox.folder))
+        self._folder = folder
+
+    def issued(self, name, *, issuer=None, **changes):
+        now = datetime.now(UTC)
+        dates = {"not_before": now - timedelta(days=2), "not_after": now + timedelta(days=90)}
+        certificate, key = issue_client_certificate(issuer or self._issuer, **{**dates, **changes})
+        paths = self._folder / f"{name}.pem", self._folder / f"{name}.key"
+        write_private(paths[0], certificate.public_bytes(serialization.Encoding.PEM))
+        plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        write_private(paths[1], key.private_bytes(serialization.Encoding.PEM, *plain))
+        return {
+            "client_certificate": str(paths[0]),
+            "client_key": str(paths[1]),
+            "client_key_password_file": None,
+        }
+
+    def all(self):
+        """Defect -> changes of the section, and a word of the sentence that says which."""
+        now = datetime.now(UTC)
+        wrong_word = self._folder / "wrong.passphrase"
+        write_private(wrong_word, b"not the passphrase")
+        other = self.issued("other")
+        return {
+            "missing": ({"client_certificate": str(self._folder / "nowhere.pem")}, "cannot be read"),
+            "expired": (
+                self.issued("expired", not_after=now - timedelta(days=1)), "expired",
+            ),
+            "foreign": (self.issued("foreign", issuer=foreign_authority()), "client certificate"),
+            "no clientAuth": (self.issued("server-only", is_for_clients=False), "client authentication"),
+            "unknown participant": (
+                self.issued("stranger", authorisation_number="PSDXX-NOBODY-00001"), "client",
+            ),
+            "not qualified": (self.issued("plain", is_qualified=False), "client"),
+            "wrong passphrase": ({"client_key_password_file": str(wrong_word)}, "passphrase"),
+            "key mismatch": (
+                {"client_key": other["client_key"], "client_key_password_file": None}, "another certificate",
+            ),
+        }  # fmt: skip
+
+
+def foreign_authority():
+    """An authority that the server does not know."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Foreign Authority (simulated)")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=30))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return Issuer(certificate, key)
+
+
+@pytest.mark.parametrize("handshake", ["polite", "strict"])
+def test_a_client_certificate_that_is_no_good_is_told_before_a_row_is_sent(
+    handshake, serving, run_against, a_trial, iban_rows, consult, tmp_path, tell
+):
+    words = ("--client-certificate-required",) if handshake == "strict" else ()
+    with serving("server", *words) as sandbox:
+        cases = Cases(sandbox, tmp_path).all()
+        good = a_trial(iban_rows(5), apis=("standard",))
+        assert run_against("good", good, sandbox).status == 0
+        told, found, sent = [], [], {}
+        for name, (changes, sentence) in cases.items():
+            before = len(sandbox.calls())
+            seen = run_against(name, replace(good, changes=changes), sandbox)
+            sent[name] = len(sandbox.calls()) - before
+            if not sent[name] and len(seen.sentences) == 1 and refusals(seen, sentence):
+                told.append(name)
+            if refusals(consult(seen), sentence):
+                found.append(name)
+    survived = [name for name in cases if name in told and name in found]
+    late = [f"{name}: {count}" for name, count in sent.items() if count]
+    lost = [name for name in cases if name not in survived]
+    tell(
+        "B18", f"bad client certificates, {handshake} server", tried=len(cases), survived=len(survived),
+        figure=f"rows sent: {', '.join(late) or 0}; not told: {', '.join(lost) or 'none'}",
+        goal="0 rows, one sentence, found by doctor",
+    )  # fmt: skip
