@@ -5,10 +5,11 @@ Heavy imports stand inside the commands, so that `precheck --help` answers at on
 
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from pipeline.errors import InputError, PrecheckError, UsageError
+from pipeline.errors import DiskError, InputError, PrecheckError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,14 +60,20 @@ class Group(click.Group):
             # Whoever read our output has gone; there is nobody left to tell.
             with suppress(OSError):
                 sys.stdout.close()
-            sys.exit(74)
+            sys.exit(DiskError.exit_code)
+        except OSError as error:
+            # Files are written where errors of theirs are known: what failed is an output stream.
+            with suppress(OSError):
+                _say(f"the output cannot be written ({error.strerror}); make room, or send it elsewhere")
+            sys.exit(DiskError.exit_code)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
+# Whether a path can be used is found out, and told, where it is used.
+FILE = click.Path(path_type=Path, readable=False)
+FOLDER = click.Path(path_type=Path, readable=False)
 
 
 class Days(click.ParamType[timedelta]):
@@ -530,6 +537,9 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     serve(settings, announce=announce)
+    if while_stdin_is_open:
+        # The folder was made for this sandbox alone, by a process that may be dead.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end_with_stdin() -> None:
@@ -585,16 +595,21 @@ def _say(sentence: str) -> None:
     click.echo(f"precheck: {visible(sentence)}", err=True)
 
 
+def _log_line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """One event as one line for a person: `precheck: 2030-01-02T03:04:05Z: what (key: value)`."""
+    at, what = event.pop("at"), event.pop("event")
+    details = ", ".join(f"{key}: {value}" for key, value in event.items())
+    return f"precheck: {at[:19]}Z: {what}" + (f" ({details})" if details else "")
+
+
 def _log_to_stderr(*, quiet: bool) -> None:
     """Log lines are events of the run: never names, accounts or secrets."""
+    import stamina
     import structlog
 
+    stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
-        ],
+        processors=[structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"), _log_line],
         wrapper_class=structlog.make_filtering_bound_logger("error" if quiet else "warning"),
         # Looked up at each line: a progress bar may stand in for standard error.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),

@@ -77,7 +77,7 @@ def sandbox() -> Iterator[Path]:
     Raises:
         ConfigurationError: the sandbox did not start.
     """
-    with tempfile.TemporaryDirectory(prefix="precheck-sandbox-") as folder:
+    with tempfile.TemporaryDirectory(prefix="precheck-sandbox-", ignore_cleanup_errors=True) as folder:
         command = [
             sys.executable,
             "-m",

@@ -57,6 +57,8 @@ class CodeCount(Part):
     action: Action
     reason: str
     row_count: int
+    rows: list[int]
+    """The first ten of them."""
 
 
 class ApiCalls(Part):

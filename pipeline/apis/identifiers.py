@@ -13,7 +13,7 @@ from string import ascii_uppercase
 
 import polars as pl
 
-SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$"
+SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """What a spreadsheet makes of a long number: the digits are gone for good."""
 
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"

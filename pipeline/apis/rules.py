@@ -127,7 +127,7 @@ _ACCOUNT_RULES = [
             "sort_code",
             pl.col("sort_code").str.contains(r"^[0-9]{1,5}$") | pl.col("sort_code").str.contains(SCIENTIFIC),
         ),
-        "fewer than 6 digits: Excel removed the leading zeros; format the column as text and export again",
+        "no longer 6 digits: Excel has removed leading zeros or rounded it; take it from its source as text",
     ),
     Rule(
         "sort_code",
@@ -143,7 +143,7 @@ _ACCOUNT_RULES = [
             pl.col("account_number").str.contains(r"^[0-9]{1,7}$")
             | pl.col("account_number").str.contains(SCIENTIFIC),
         ),
-        "fewer than 8 digits: Excel removed the leading zeros; format the column as text and export again",
+        "no longer 8 digits: Excel has removed leading zeros or rounded it; take it from its source as text",
     ),
     Rule(
         "account_number",
@@ -280,7 +280,7 @@ _MONEY_RULES = [
         "amount",
         "AMOUNT_FORMAT",
         _shape("amount", f"{AMOUNT}|{AMBIGUOUS}"),
-        "not an amount; write digits and a decimal point, such as 1234.56",
+        "not an amount of at most three decimals; write digits and a decimal point, such as 1234.56",
     ),
     Rule(
         "amount",

@@ -48,6 +48,9 @@ class Lines:
     def update(self, done_count: int, check_count: int) -> None:
         """Say how far the run is, if it was not said just now."""
         now = self._clock()
+        if check_count == 0:
+            self._started = now  # nothing is asked yet
+            return
         if now - self._said < LINE_INTERVAL_S:
             return
         self._said = now

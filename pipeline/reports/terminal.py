@@ -12,6 +12,7 @@ from schemas.outcomes import Action, Outcome
 from schemas.summary import Money, Summary
 
 ROWS_SHOWN_MAX = 10
+SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
 
 _STYLES = {
     Outcome.MATCH: "green",
@@ -28,10 +29,10 @@ _ADVICE = {  # a rejected row's reason says itself what to do
     Action.FIX_ACCOUNT_TYPE: "Change the account type.",
     Action.FIX_NAME_AND_ACCOUNT_TYPE: "Correct the name and the account type.",
     Action.CHECK_ACCOUNT_DETAILS: "Check the account details with the payee.",
-    Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference.",
+    Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference, or correct it.",
     Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
     Action.ASK_PAYEE: "Ask the payee, by a known contact.",
-    Action.RETRY_LATER: "Check again later.",
+    Action.RETRY_LATER: "Run again later.",
     Action.CORRECT_ROW: "",
 }
 
@@ -42,12 +43,13 @@ def render(summary: Summary) -> RenderableType:
     Text from the file or the server is shown as text: no markup in it is followed, and control
     characters are made visible.
     """
-    parts: list[RenderableType] = [_title(summary), "", _outcomes(summary), ""]
+    parts: list[RenderableType] = [_title(summary), ""]
     if any(count.outcome is not Outcome.MATCH for count in summary.codes):
         parts += [_what_to_do(summary), ""]
     if summary.attention:
         parts += [_attention(summary), ""]
-    return Group(*parts, *_footnotes(summary))
+    # The totals come last: on a small terminal the end is what is seen.
+    return Group(*parts, _outcomes(summary), "", *_footnotes(summary))
 
 
 def print_summary(summary: Summary, folder: Path, console: Console, *, already_finished: bool) -> None:
@@ -101,9 +103,12 @@ def _outcomes(summary: Summary) -> Table:
     for total in summary.outcomes:
         if total.row_count == 0:
             continue
-        amounts = "\n".join(money_text(money) for money in total.totals)
+        amounts = [money_text(money) for money in total.totals]
+        without_count = total.row_count - sum(money.row_count for money in total.totals)
+        if without_count and amounts:
+            amounts.append(f"{counted(without_count, 'row')} without")
         name = Text(total.outcome.value.replace("_", " "), style=_STYLES[total.outcome])
-        table.add_row(name, f"{total.row_count:,}", Text(amounts))
+        table.add_row(name, f"{total.row_count:,}", Text("\n".join(amounts)))
     return table
 
 
@@ -118,7 +123,9 @@ def _what_to_do(summary: Summary) -> Table:
     table = table_of(">rows", "code", "what it means, and what to do")
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
         if count.outcome is not Outcome.MATCH:
-            meaning = f"{count.reason} {_ADVICE[count.action]}".strip()
+            more = ", ..." if count.row_count > len(count.rows) else ""
+            which = f"Row{'s' if count.row_count > 1 else ''} {', '.join(map(str, count.rows))}{more}."
+            meaning = " ".join(filter(None, (count.reason, _ADVICE[count.action], which)))
             table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
     return table
 
@@ -156,10 +163,12 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         f"{counted(questions, 'distinct question')} ({counted(summary.saved_call_count, 'call')} saved), "
         f"{counted(sent, 'request')} sent"
     )
-    lines = [f"{asked}, {before:,} answers from an earlier run." if before else f"{asked}."]
+    lines = [f"{asked}, {counted(before, 'answer')} from an earlier run." if before else f"{asked}."]
+    if summary.simulated:
+        lines.insert(0, SIMULATED)
     if summary.warning_count:
         first = summary.warnings[0]
-        more = f", and {summary.warning_count - 1:,} more" if summary.warning_count > 1 else ""
+        more = f" ({counted(summary.warning_count - 1, 'more row')})" if summary.warning_count > 1 else ""
         lines.append(f"Warning: row {first.row}: {first.message}{more}.")
     if summary.next_step:
         lines.append(summary.next_step)

@@ -26,6 +26,7 @@ from schemas.summary import (
 )
 
 ROWS_LISTED_MAX = 1000
+ROWS_NAMED_MAX = 10
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes whose rows a person must look at before anything is paid."""
 UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
@@ -171,7 +172,7 @@ def _with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
 def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
     mine = rows.filter(pl.col("check_outcome") == outcome)
     totals = (
-        mine.filter(pl.col("amount").is_not_null())
+        mine.filter(pl.col("amount") >= 0)
         .group_by("currency")
         .agg(pl.len().alias("row_count"), pl.col("amount").sum())
         .sort("currency", nulls_last=True)
@@ -194,6 +195,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             # The shortest reason is the one that speaks of this code alone.
             pl.col("check_reason").sort_by(pl.col("check_reason").str.len_bytes(), "row").first(),
             pl.len().alias("row_count"),
+            pl.col("row").sort().head(ROWS_NAMED_MAX).alias("rows"),
         )
         .sort("row_count", "check_code", "check_outcome", descending=[True, False, False])
     )
@@ -204,8 +206,9 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             action=Action(action),
             reason=reason,
             row_count=row_count,
+            rows=numbers,
         )
-        for outcome, code, action, reason, row_count in counts.iter_rows()
+        for outcome, code, action, reason, row_count, numbers in counts.iter_rows()
     ]
 
 

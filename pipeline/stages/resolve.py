@@ -21,7 +21,7 @@ _OWN_REASONS = {
     (
         AnswerState.DEFERRED,
         OwnCode.DAILY_CAP,
-    ): "The day's requests are used up; run again when there are new ones.",
+    ): "The day's requests are used up.",
     (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): "The server asked for a long pause; run again later.",
     (AnswerState.DEFERRED, OwnCode.LIMIT): "Left for a later run by --limit.",
     (

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,8 @@ PARTS = ("pipeline", "schemas", "tests", "docs", "sample_data", "pyproject.toml"
 TIMEOUT_MIN_S = 10.0
 TIMEOUT_FACTOR = 5.0
 """A mutant is stopped when its tests take this many times as long as without it."""
+TOLD_MAX = 120
+"""How much of a change the page quotes."""
 
 Verdict = Literal["killed", "endless", "survived"]
 
@@ -182,7 +185,10 @@ def survivors(trials: Sequence[Trial]) -> Iterator[str]:
     for trial in trials:
         if trial.verdict == "survived":
             where = f"`{trial.module}` {trial.change.place}".strip()
-            before, after = (text.replace("|", "\\|") for text in (trial.change.before, trial.change.after))
+            before, after = (
+                textwrap.shorten(text, TOLD_MAX, placeholder=" …").replace("|", "\\|")
+                for text in (trial.change.before, trial.change.after)
+            )
             yield f"| {where} | `{before}` | `{after}` | {reasons[trial.key]} |"
 
 

@@ -222,7 +222,9 @@ HEADER = Header(
     environment=Environment.SANDBOX,
     started=TIME,
     finished=TIME,
-    input=InputFile(name="x.csv", sha256="0", byte_count=0, row_count=0, format="csv", encoding="utf-8", columns={}),
+    input=InputFile(
+        name="x.csv", sha256="0", byte_count=0, row_count=0, format="csv", encoding="utf-8", columns={}
+    ),
     next_step="run again",
 )
 

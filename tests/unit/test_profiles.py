@@ -5,7 +5,6 @@ import ssl
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -106,10 +105,12 @@ def test_the_sandbox_serves_while_the_block_lasts_and_leaves_nothing_behind():
 
 
 def test_the_sandbox_ends_with_its_parent_even_if_that_is_killed(tmp_path):
-    """The parent gets no chance to clean up; the child notices by itself."""
+    """The parent gets no chance to clean up; the child notices by itself, and leaves nothing behind."""
     program = (
-        "import sys, os; from pipeline.profiles import sandbox\n"
-        "with sandbox() as config: print(config, flush=True); os.kill(os.getpid(), 9)"
+        "import os, tomllib; from urllib.parse import urlsplit; from pipeline.profiles import sandbox\n"
+        "with sandbox() as config:\n"
+        "    section = tomllib.loads(config.read_text())['profiles']['sandbox']['cop']\n"
+        "    print(urlsplit(section['base_url']).port, flush=True); os.kill(os.getpid(), 9)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -121,10 +122,9 @@ def test_the_sandbox_ends_with_its_parent_even_if_that_is_killed(tmp_path):
         # The child inherits standard error: its end of file comes when both have ended.
         out, _ = parent.communicate(timeout=30)
 
-    section = tomllib.loads(Path(out.strip()).read_text())["profiles"]["sandbox"]["cop"]
-    address = (urlsplit(section["base_url"]).hostname, urlsplit(section["base_url"]).port)
     with pytest.raises(ConnectionRefusedError):
-        ssl.get_server_certificate(address)
+        ssl.get_server_certificate(("127.0.0.1", int(out)))
+    assert list(tmp_path.glob("precheck-sandbox-*")) == []
 
 
 def test_every_built_in_profile_is_in_the_sandboxes_configuration():

@@ -375,6 +375,22 @@ def test_the_file_has_a_rollback_journal_and_says_whose_it_is(path, clock):
         assert db.execute("PRAGMA application_id").fetchone() == (0x50435131,)
 
 
+def test_a_file_that_somebody_gave_a_write_ahead_log_has_a_rollback_journal_again(path, clock):
+    a_quota(path, clock).close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    a_quota(path, clock).close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_times_in_the_file_are_those_of_other_programs_and_versions_too(path, clock):
+    with a_quota(path, clock) as quota:
+        quota.reserve()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT time_ms FROM reservation").fetchone() == (NOON.timestamp() * 1000,)
+
+
 def test_the_connection_keeps_what_was_granted_and_waits_for_others(path, clock):
     with a_quota(path, clock) as quota:
         db = quota._db  # noqa: SLF001  its settings show nowhere else, short of a power loss
@@ -414,6 +430,33 @@ def test_a_mistake_of_ours_is_not_told_as_one_of_the_disk(path, clock):
     a_quota(path, clock).close()
     with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.IntegrityError), _told(path):
         db.execute("UPDATE scope SET cap = NULL")
+
+
+def is_open(path: Path) -> bool:
+    """Whether this process has the file open."""
+    return path in [found.readlink() for found in Path("/proc/self/fd").iterdir() if found.is_symlink()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not tell what is open")
+def test_the_file_is_let_go_however_its_use_ends(path, clock):
+    with a_quota(path, clock):
+        assert is_open(path)
+    assert not is_open(path)
+    usage(path, NOON)
+    assert not is_open(path)
+
+    def broken():
+        raise LookupError
+
+    # The tracebacks are kept, and with them whatever was not closed.
+    with pytest.raises(LookupError) as first:
+        a_quota(path, broken)
+    assert not is_open(path)
+    os.truncate(path, path.stat().st_size - 4096)
+    with pytest.raises(DiskError) as second:
+        a_quota(path, clock)
+    assert not is_open(path)
+    assert first.tb is not second.tb
 
 
 # --- many at once ---

@@ -146,7 +146,7 @@ def test_e4_nothing_in_the_data_acts_on_the_terminal(desk, bank, words, tell, re
     ]
     header = ("payment_id", "name", "sort_code", "account_number", "amount", "currency", *ESCAPES)
     good = [{**row, "currency": "GBP"} for row in rows]
-    file = desk.payments(good + rows, "\x1b[31mpay\x9bments [/ltd].csv", header=header)
+    file = desk.payments(good + rows, "\x1b[31mpay\x9bments [ltd].csv", header=header)
     plain = {"TERM": "dumb", "NO_COLOR": "1"}
     with bank(no_match) as running:
         said = words(running)

@@ -144,7 +144,11 @@ class Sandbox:
         return {**section, **changes}
 
     def both(self, **changes):
-        return {api: self.section(api, **changes) for api in ("cop", "vop")}
+        """Sections of both gateways, for a client each."""
+        return {
+            "cop": self.section("cop", "production", **changes),
+            "vop": self.section("vop", "sandbox", **changes),
+        }
 
     def calls(self, since=0):
         """The questions that the server was asked, from the one of that number on."""

@@ -219,43 +219,6 @@ def try_one(folder, trial):
         return attempt(folder, trial, sandbox)
 
 
-@pytest.fixture
-def try_out(tmp_path):
-    """Trials by name -> what came of each; several go on at a time."""
-
-    def run(**trials):
-        with ThreadPoolExecutor(AT_ONCE_MAX) as pool:
-            under_way = {
-                name: pool.submit(try_one, tmp_path / name, trial) for name, trial in trials.items()
-            }
-            return {name: one.result() for name, one in under_way.items()}
-
-    return run
-
-
-@pytest.fixture
-def serving(tmp_path):
-    """`with serving("name", *words) as sandbox`: for a test that writes its own configuration."""
-    return lambda name, *words: served(tmp_path / name, *words)
-
-
-@pytest.fixture
-def run_against(tmp_path):
-    """`run_against(name, trial, sandbox)`: one command against a sandbox that is served already."""
-
-    def run(name, trial, sandbox):
-        folder = tmp_path / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return attempt(folder, trial, sandbox)
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def execute_in():
-    return execute
-
-
 def uk_row(number):
     """A payment to an account of the simulated network, of a bank and a branch of its own."""
     return {
@@ -279,16 +242,52 @@ def iban_row(number):
     }
 
 
-@pytest.fixture(scope="session")
-def uk_rows():
-    """So many payments with sort code and account number."""
-    return lambda count: [uk_row(number) for number in range(1, count + 1)]
+@dataclass(frozen=True)
+class Lab:
+    """Where trials are made: a folder, and the truth about every row that there is."""
 
+    folder: Path
+    truth: dict
 
-@pytest.fixture(scope="session")
-def iban_rows():
-    """So many payments with an IBAN."""
-    return lambda count: [iban_row(number) for number in range(1, count + 1)]
+    @staticmethod
+    def uk_rows(count):
+        """So many payments with sort code and account number."""
+        return [uk_row(number) for number in range(1, count + 1)]
+
+    @staticmethod
+    def iban_rows(count):
+        """So many payments with an IBAN."""
+        return [iban_row(number) for number in range(1, count + 1)]
+
+    def truth_of(self, rows):
+        return {row["payment_id"]: self.truth[row["payment_id"]] for row in rows}
+
+    def try_out(self, **trials):
+        """Trials by name -> what came of each; some go on at a time."""
+        seen = self.several(lambda name: try_one(self.folder / name, trials[name]), trials)
+        return dict(zip(trials, seen, strict=True))
+
+    def served(self, name, *words):
+        """A sandbox for several commands, while the block lasts."""
+        return served(self.folder / name, *words)
+
+    def attempt(self, name, trial, sandbox):
+        """One command against a sandbox that is served; the same name again goes on in the same folder."""
+        (self.folder / name).mkdir(parents=True, exist_ok=True)
+        return attempt(self.folder / name, trial, sandbox)
+
+    @staticmethod
+    def consult(seen):
+        """What `precheck doctor` says about the profile of a run before: its exit, and its words."""
+        words = ["doctor", "--config", "trial.toml", "--profile", PROFILE]
+        status, _, err, _, _ = execute(seen.folder, words, {"COLUMNS": "1000"})
+        return status, err
+
+    @staticmethod
+    def several(do, items):
+        """Do the same with each of several things, some of them at a time; a list in the same order."""
+        with ThreadPoolExecutor(AT_ONCE_MAX) as pool:
+            return list(pool.map(do, items))
 
 
 @pytest.fixture(scope="session")
@@ -305,10 +304,9 @@ def truth(tmp_path_factory):
     return codes
 
 
-@pytest.fixture(scope="session")
-def true_codes(truth):
-    """The truth about some rows."""
-    return lambda rows: {row["payment_id"]: truth[row["payment_id"]] for row in rows}
+@pytest.fixture
+def lab(tmp_path, truth):
+    return Lab(tmp_path, truth)
 
 
 @pytest.fixture(scope="session")

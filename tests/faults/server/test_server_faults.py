@@ -15,9 +15,11 @@ def on(faults, rows):
     return tuple(f"{fault}:account={account_of(row)}" for fault, row in zip(faults, rows, strict=False))
 
 
-def test_a_refused_question_is_asked_once(try_out, a_trial, uk_rows, tell):
-    seen = try_out(refused=a_trial(uk_rows(30), ("400",)))["refused"]
-    good = [row for row in seen.rows if (row["check_outcome"], row["check_code"]) == ("rejected", "FORMAT_ERROR")]
+def test_a_refused_question_is_asked_once(lab, a_trial, tell):
+    seen = lab.try_out(refused=a_trial(lab.uk_rows(30), ("400",)))["refused"]
+    good = [
+        row for row in seen.rows if (row["check_outcome"], row["check_code"]) == ("rejected", "FORMAT_ERROR")
+    ]
     most = max(seen.attempts.values())
     tell(
         "B1", "400 FORMAT_ERROR on every row", tried=30, survived=len(good) if most == 1 else 0,
@@ -25,19 +27,17 @@ def test_a_refused_question_is_asked_once(try_out, a_trial, uk_rows, tell):
     )  # fmt: skip
 
 
-def test_a_revoked_token_costs_one_new_token_however_many_are_in_flight(
-    try_out, a_trial, uk_rows, true_codes, tell
-):
-    rows = uk_rows(300)
+def test_a_revoked_token_costs_one_new_token_however_many_are_in_flight(lab, a_trial, tell):
+    rows = lab.uk_rows(300)
     trial = a_trial(
         rows,
         ("tokens-revoked:after=50,for=1",),
         changes={"rate_per_s": 2000, "in_flight_max": 200},
         served=("--latency", "0.3"),
     )
-    seen = try_out(revoked=trial)["revoked"]
+    seen = lab.try_out(revoked=trial)["revoked"]
     refused = sum(call["status"] == 401 for call in seen.questions)
-    is_good = seen.codes() == true_codes(rows) and len(seen.token_calls) == 2 and seen.status == 0
+    is_good = seen.codes() == lab.truth_of(rows) and len(seen.token_calls) == 2 and seen.status == 0
     tell(
         "B2", "token revoked under load", tried=refused, survived=refused if is_good else 0,
         figure=f"{refused} times 401, {len(seen.token_calls) - 1} new token, exit {seen.status}",
@@ -45,9 +45,9 @@ def test_a_revoked_token_costs_one_new_token_however_many_are_in_flight(
     )  # fmt: skip
 
 
-def test_a_second_401_ends_the_run(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(200)
-    trials = try_out(
+def test_a_second_401_ends_the_run(lab, a_trial, tell):
+    rows = lab.uk_rows(200)
+    trials = lab.try_out(
         always=a_trial(rows, ("401",), changes={"in_flight_max": 8}),
         once=a_trial(rows[:20], ("401:after=5,for=1",)),
     )
@@ -61,7 +61,7 @@ def test_a_second_401_ends_the_run(try_out, a_trial, uk_rows, true_codes, tell):
     last_s = second_s or max(call["monotonic"] for call in always.token_calls)
     after = [call for call in always.within(last_s + GRACE_S, float("inf")) if call["status"] == 401]
     ended_well = always.status == 77 and not after and len(always.token_calls) <= 2
-    went_on = once.status == 0 and once.codes() == true_codes(rows[:20]) and len(once.token_calls) == 2
+    went_on = once.status == 0 and once.codes() == lab.truth_of(rows[:20]) and len(once.token_calls) == 2
     tell(
         "B2", "401 always, 401 once", tried=2, survived=ended_well + went_on,
         figure=f"always: exit {always.status}, {len(after)} calls after the second; once: exit {once.status}",
@@ -69,14 +69,14 @@ def test_a_second_401_ends_the_run(try_out, a_trial, uk_rows, true_codes, tell):
     )  # fmt: skip
 
 
-def test_a_failing_server_is_asked_three_times_at_most(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(48)
+def test_a_failing_server_is_asked_three_times_at_most(lab, a_trial, tell):
+    rows = lab.uk_rows(48)
     names = ("500", "502", "503", "504", "problem-without-members", "problem-not-json", "problem-as-page")
     names += ("problem-with-unknown-code", "problem-that-says-match")
     bad = rows[::5][: len(names)]
     passing = [f"{fault},first=2" for fault in on(names, bad)]
-    trials = try_out(passing=a_trial(rows, passing), lasting=a_trial(rows, on(names, bad)))
-    truth = true_codes(rows)
+    trials = lab.try_out(passing=a_trial(rows, passing), lasting=a_trial(rows, on(names, bad)))
+    truth = lab.truth_of(rows)
     most = max(max(seen.attempts.values()) for seen in trials.values())
     asked_again = trials["passing"].codes() == truth and trials["passing"].status == 0
     lasting = trials["lasting"].codes()
@@ -92,23 +92,23 @@ def test_a_failing_server_is_asked_three_times_at_most(try_out, a_trial, uk_rows
     )  # fmt: skip
 
 
-def test_a_total_outage_costs_hardly_more_than_a_call_a_row(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(300)
-    seen = try_out(down=a_trial(rows, ("outage",)))["down"]
+def test_a_total_outage_costs_hardly_more_than_a_call_a_row(lab, a_trial, tell):
+    rows = lab.uk_rows(300)
+    seen = lab.try_out(down=a_trial(rows, ("outage",)))["down"]
     amplification = len(seen.questions) / len(rows)
-    is_good = seen.status == 75 and amplification <= 1.1 and seen.is_sound(true_codes(rows))
+    is_good = seen.status == 75 and amplification <= 1.1 and seen.is_sound(lab.truth_of(rows))
     tell(
         "B3", "total outage", tried=len(rows), survived=len(rows) if is_good else 0,
         figure=f"{amplification:.2f} calls a row, exit {seen.status}", goal="<= 1.1 calls a row, exit 75",
     )  # fmt: skip
 
 
-def test_rows_go_on_by_themselves_when_the_server_recovers(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(300)
+def test_rows_go_on_by_themselves_when_the_server_recovers(lab, a_trial, tell):
+    rows = lab.uk_rows(300)
     trial = a_trial(rows, ("outage:after=0.5s,for=3s",), changes={"rate_per_s": 100, "in_flight_max": 16})
-    seen = try_out(passing=trial)["passing"]
+    seen = lab.try_out(passing=trial)["passing"]
     amplification = len(seen.questions) / len(rows)
-    right = [name for name, code in true_codes(rows).items() if seen.codes().get(name) == code]
+    right = [name for name, code in lab.truth_of(rows).items() if seen.codes().get(name) == code]
     tell(
         "B3", "outage of 3 s within a run", tried=len(rows),
         survived=len(right) if amplification <= 1.1 else 0,
@@ -117,16 +117,16 @@ def test_rows_go_on_by_themselves_when_the_server_recovers(try_out, a_trial, uk_
     )  # fmt: skip
 
 
-def test_running_again_finishes_what_an_outage_left(serving, run_against, a_trial, uk_rows, true_codes, tell):
-    rows, runs_max = uk_rows(300), 10
+def test_running_again_finishes_what_an_outage_left(lab, a_trial, tell):
+    rows, runs_max = lab.uk_rows(300), 10
     trial = a_trial(rows, changes={"probe_wait_s": 0.05, "in_flight_max": 16})
     runs = []
-    with serving("server", "--fault", "outage:after=0.5s,for=6s") as sandbox:
+    with lab.served("server", "--fault", "outage:after=0.5s,for=6s") as sandbox:
         while not runs or (runs[-1].status == 75 and len(runs) < runs_max):
-            runs.append(run_against("desk", trial, sandbox))
+            runs.append(lab.attempt("desk", trial, sandbox))
     last = runs[-1]
     amplification = len(last.questions) / len(rows) / len(runs)
-    right = [name for name, code in true_codes(rows).items() if last.codes().get(name) == code]
+    right = [name for name, code in lab.truth_of(rows).items() if last.codes().get(name) == code]
     is_good = last.status == 0 and amplification <= 1.1
     tell(
         "B3", "outage that outlasts the run", tried=len(rows), survived=len(right) if is_good else 0,
@@ -135,43 +135,43 @@ def test_running_again_finishes_what_an_outage_left(serving, run_against, a_tria
     )  # fmt: skip
 
 
-def test_nothing_is_sent_while_the_server_asks_for_silence(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(60)
+def test_nothing_is_sent_while_the_server_asks_for_silence(lab, a_trial, tell):
+    rows = lab.uk_rows(60)
     names = ("429-seconds", "429-date", "503-seconds", "503-date")
     changes = {"rate_per_s": 50, "in_flight_max": 4}
     trials = {name: a_trial(rows, (f"{name}:after=10,for=1",), changes=changes) for name in names}
-    seen = try_out(**trials)
+    seen = lab.try_out(**trials)
     inside = 0
     for name, one in seen.items():
         [asked] = one.met(name)
         inside += len(one.within(asked["monotonic"] + GRACE_S, asked["monotonic"] + 2.0))
-    good = [one for one in seen.values() if one.codes() == true_codes(rows) and one.status == 0]
+    good = [one for one in seen.values() if one.codes() == lab.truth_of(rows) and one.status == 0]
     tell(
         "B4", "429 and 503 with Retry-After, seconds and date", tried=len(names),
         survived=len(good) if not inside else 0, figure=f"{inside} sends inside the windows", goal="0",
     )  # fmt: skip
 
 
-def test_a_pause_of_a_day_is_for_a_later_run(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(60)
+def test_a_pause_of_a_day_is_for_a_later_run(lab, a_trial, tell):
+    rows = lab.uk_rows(60)
     trial = a_trial(rows, ("429-hours:after=10,for=1",), changes={"rate_per_s": 50, "in_flight_max": 4})
-    seen = try_out(hours=trial)["hours"]
+    seen = lab.try_out(hours=trial)["hours"]
     [asked] = seen.met("429-hours")
     after = seen.within(asked["monotonic"] + GRACE_S, float("inf"))
-    is_good = seen.status == 75 and not after and seen.is_sound(true_codes(rows))
+    is_good = seen.status == 75 and not after and seen.is_sound(lab.truth_of(rows))
     tell(
         "B4", "429 with Retry-After of a day", tried=1, survived=int(is_good),
         figure=f"{len(after)} sends after it, exit {seen.status}", goal="0 sends, exit 75",
     )  # fmt: skip
 
 
-def test_a_broken_connection_is_never_an_answer(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(60)
+def test_a_broken_connection_is_never_an_answer(lab, a_trial, tell):
+    rows = lab.uk_rows(60)
     names = ("reset-before-headers", "reset-after-headers", "truncated-body", "closed-without-answer") * 3
     bad = rows[::4][: len(names)]
     passing = [f"{fault},first=1" for fault in on(names, bad)]
-    seen = try_out(passing=a_trial(rows, passing), lasting=a_trial(rows, on(names, bad)))
-    truth = true_codes(rows)
+    seen = lab.try_out(passing=a_trial(rows, passing), lasting=a_trial(rows, on(names, bad)))
+    truth = lab.truth_of(rows)
     wrong = sum(len(one.wrong(truth)) for one in seen.values())
     lasting = seen["lasting"].codes()
     lost = [row for row in bad if lasting.get(row["payment_id"]) == ("unanswered", "NETWORK")]
@@ -182,12 +182,12 @@ def test_a_broken_connection_is_never_an_answer(try_out, a_trial, uk_rows, true_
     )  # fmt: skip
 
 
-def test_a_dripping_answer_ends_at_the_deadline(try_out, a_trial, iban_rows, true_codes, tell):
-    rows = iban_rows(12)
+def test_a_dripping_answer_ends_at_the_deadline(lab, a_trial, tell):
+    rows = lab.iban_rows(12)
     names = ("silence", "slow-body", "slow-headers")
     deadline_s, attempts_max, backoff_max_s = 5.5, 2, 0.5
     changes = {"response_margin_s": 0.5, "attempts_max": attempts_max}
-    seen = try_out(slow=a_trial(rows, on(names, rows), apis=("vop",), changes=changes))["slow"]
+    seen = lab.try_out(slow=a_trial(rows, on(names, rows), apis=("vop",), changes=changes))["slow"]
     questions = {call["question"] for call in seen.met(*names)}
     times = [
         sorted(call["monotonic"] for call in seen.questions if call["question"] == question)
@@ -195,9 +195,11 @@ def test_a_dripping_answer_ends_at_the_deadline(try_out, a_trial, iban_rows, tru
     ]
     longest_s = max(later - earlier for earlier, later, *_ in times)
     bound_s = attempts_max * deadline_s + backoff_max_s
-    truth = true_codes(rows)
-    quick = all(seen.codes().get(row["payment_id"]) == truth[row["payment_id"]] for row in rows[len(names):])
-    late = [row for row in rows[: len(names)] if seen.codes().get(row["payment_id"]) == ("unanswered", "DEADLINE")]
+    truth = lab.truth_of(rows)
+    quick = all(seen.codes().get(row["payment_id"]) == truth[row["payment_id"]] for row in rows[len(names) :])
+    late = [
+        row for row in rows[: len(names)] if seen.codes().get(row["payment_id"]) == ("unanswered", "DEADLINE")
+    ]
     is_in_time = longest_s <= deadline_s + backoff_max_s + GRACE_S and seen.took_s <= bound_s + 4
     tell(
         "B6", "silence, slow body, slow headers", tried=len(names),

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 SURE_STOPS = {
     "token-down": (75, 6),
     "token-500": (75, 3),
-    "token-silent": (75, 6),
     "token-page": (76, 1),
     "token-of-another-type": (76, 1),
     "token-missing": (76, 1),
     "token-forged": (77, 2),
 }
 """Fault -> the exit, and the token calls at most; a GET that is closed on is sent twice by aiohttp."""
+STOPS_OF_A_MINUTE = {"token-silent": (75, 6)}
+"""Those that take three deadlines of 10 s."""
 
 
 @contextmanager
@@ -41,19 +42,20 @@ def listener():
             thread.join()
 
 
-def test_without_a_token_no_row_is_sent(try_out, a_trial, uk_rows, tell):
-    rows = uk_rows(20)
-    seen = try_out(**{name: a_trial(rows, (name,), changes={"in_flight_max": 4}) for name in SURE_STOPS})
+def test_without_a_token_no_row_is_sent(lab, a_trial, is_long, tell):
+    rows = lab.uk_rows(20)
+    stops = {**SURE_STOPS, **(STOPS_OF_A_MINUTE if is_long else {})}
+    seen = lab.try_out(**{name: a_trial(rows, (name,), changes={"in_flight_max": 4}) for name in stops})
     answered = sum(len([call for call in one.questions if call["status"] != 401]) for one in seen.values())
     good = [
         name
-        for name, (status, calls_max) in SURE_STOPS.items()
+        for name, (status, calls_max) in stops.items()
         if seen[name].status == status and len(seen[name].token_calls) <= calls_max and seen[name].sentences
     ]
     unsent = [name for name in good if name == "token-forged" or not seen[name].questions]
     calls = max(len(one.token_calls) for one in seen.values())
     tell(
-        "B14", "token endpoint down, silent, 500, HTML, wrong type, no token, forged", tried=len(SURE_STOPS),
+        "B14", "token endpoint down, 500, HTML, wrong type, no token, forged", tried=len(stops),
         survived=len(unsent) if not answered else 0,
         figure=f"{calls} token calls at most, {answered} rows answered, "
         f"exits {[one.status for one in seen.values()]}",
@@ -61,22 +63,22 @@ def test_without_a_token_no_row_is_sent(try_out, a_trial, uk_rows, tell):
     )  # fmt: skip
 
 
-def test_a_strange_life_of_a_token_costs_no_storm_of_calls(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(200)
+def test_a_strange_life_of_a_token_costs_no_storm_of_calls(lab, a_trial, tell):
+    rows = lab.uk_rows(200)
     names = ("token-slow", "token-without-life", "token-of-no-life")
     changes = {"rate_per_s": 50, "in_flight_max": 16}
-    seen = try_out(**{name: a_trial(rows, (name,), changes=changes) for name in names})
+    seen = lab.try_out(**{name: a_trial(rows, (name,), changes=changes) for name in names})
     most = max(len(one.token_calls) for one in seen.values())
     # A token of no life is used for 5 s, and the run takes about as long.
-    right = [one for one in seen.values() if one.codes() == true_codes(rows) and len(one.token_calls) <= 3]
+    right = [one for one in seen.values() if one.codes() == lab.truth_of(rows) and len(one.token_calls) <= 3]
     tell(
         "B14", "token slow, without expires_in, with expires_in 0", tried=len(names), survived=len(right),
         figure=f"{most} token calls for {len(rows)} rows", goal="1, or one in 5 s",
     )  # fmt: skip
 
 
-def test_the_environment_leads_no_request_astray(try_out, a_trial, uk_rows, true_codes, tmp_path, tell):
-    rows = uk_rows(20)
+def test_the_environment_leads_no_request_astray(lab, a_trial, tmp_path, tell):
+    rows = lab.uk_rows(20)
     keys, netrc = tmp_path / "tls_secrets.txt", tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login canary password canary\n")
     netrc.chmod(0o600)
@@ -90,28 +92,32 @@ def test_the_environment_leads_no_request_astray(try_out, a_trial, uk_rows, true
             "SSL_CERT_FILE": str(netrc),
             "NETRC": str(netrc),
         }
-        seen = try_out(led=a_trial(rows, environment=environment))["led"]
-    is_good = seen.codes() == true_codes(rows) and not came and not keys.exists()
+        seen = lab.try_out(led=a_trial(rows, environment=environment))["led"]
+    # The ssl module writes a heading into the file for whoever makes a default context, used or not.
+    logged = keys.read_text().splitlines() if keys.exists() else []
+    secrets = [line for line in logged if not line.startswith("#")]
+    is_good = seen.codes() == lab.truth_of(rows) and not came and not secrets
     tell(
         "B15", "proxies, SSLKEYLOGFILE, SSL_CERT_FILE, netrc", tried=len(rows),
         survived=len(rows) if is_good else 0,
-        figure=f"{len(came)} connections to the proxy, TLS secrets on disk: {'yes' if keys.exists() else 'no'}",
-        goal="0, no",
+        figure=f"{len(came)} connections to the proxy, {len(secrets)} TLS secrets on disk", goal="0, 0",
     )  # fmt: skip
 
 
-def test_an_address_that_is_not_plain_https_is_never_used(serving, run_against, a_trial, uk_rows, tell):
-    with listener() as (port, came), serving("server") as sandbox:
+def test_an_address_that_is_not_plain_https_is_never_used(lab, a_trial, tell):
+    with listener() as (port, came), lab.served("server") as sandbox:
         host = f"127.0.0.1:{port}"
         addresses = {
             "base_url": (f"http://{host}", f"https://user@{host}", f"https://{host}/?a=b", f"ftp://{host}"),
             "token_url": (f"http://{host}/token", f"https://user:word@{host}/token", f"https://{host}/t?a=b"),
         }
         cases = [{key: value} for key, values in addresses.items() for value in values]
-        seen = [
-            run_against(f"case-{number}", a_trial(uk_rows(5), changes=case), sandbox)
-            for number, case in enumerate(cases)
-        ]
+        seen = lab.several(
+            lambda number: lab.attempt(
+                f"case-{number}", a_trial(lab.uk_rows(5), changes=cases[number]), sandbox
+            ),
+            range(len(cases)),
+        )
         calls = len(sandbox.calls())
     refused = [one for one in seen if one.status == 78 and len(one.sentences) == 1]
     tell(

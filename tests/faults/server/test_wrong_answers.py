@@ -41,14 +41,14 @@ def believed(seen, names, truth):
     return accepted + missing
 
 
-def test_a_huge_reply_is_neither_kept_nor_unpacked(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(16)
+def test_a_huge_reply_is_neither_kept_nor_unpacked(lab, a_trial, tell):
+    rows = lab.uk_rows(16)
     names = ("oversized-body", "gzip-body", "gzip-bomb", "header-bomb")
     trials = {name: a_trial(rows, (name,), changes={"in_flight_max": 4}) for name in names}
-    seen = try_out(clean=a_trial(rows), again=a_trial(rows), **trials)
+    seen = lab.try_out(clean=a_trial(rows), again=a_trial(rows), **trials)
     base = max(seen["clean"].peak_bytes, seen["again"].peak_bytes)
     growth = max(seen[name].peak_bytes for name in names) - base
-    good = [name for name in names if not seen[name].wrong(true_codes(rows)) and seen[name].status == 75]
+    good = [name for name in names if not seen[name].wrong(lab.truth_of(rows)) and seen[name].status == 75]
     is_small = growth < RSS_GROWTH_MAX_BYTES
     tell(
         "B7", "4 MiB body, unwanted gzip, gzip bomb, 200 KiB header", tried=len(names),
@@ -58,15 +58,11 @@ def test_a_huge_reply_is_neither_kept_nor_unpacked(try_out, a_trial, uk_rows, tr
     )  # fmt: skip
 
 
-def test_json_that_two_readers_could_read_differently_is_no_answer(
-    try_out, a_trial, uk_rows, iban_rows, true_codes, tell
-):
+def test_json_that_two_readers_could_read_differently_is_no_answer(lab, a_trial, tell):
     names = ["duplicate-keys", "not-a-number", "deep-nesting", "not-json", "empty-body", "two-documents"]
-    rows, ibans = uk_rows(2 * len(names)), iban_rows(2 * len(names))
-    seen = try_out(
-        cop=befallen(a_trial, rows, names), vop=befallen(a_trial, ibans, names, apis=("vop",))
-    )
-    wrong = [row for one in seen.values() for row in believed(one, names, true_codes([*rows, *ibans]))]
+    rows, ibans = lab.uk_rows(2 * len(names)), lab.iban_rows(2 * len(names))
+    seen = lab.try_out(cop=befallen(a_trial, rows, names), vop=befallen(a_trial, ibans, names, apis=("vop",)))
+    wrong = [row for one in seen.values() for row in believed(one, names, lab.truth_of([*rows, *ibans]))]
     tell(
         "B8", "doubled keys, NaN, depth, no JSON", tried=2 * len(names), survived=2 * len(names) - len(wrong),
         figure=f"{len(wrong)} believed", goal="0",
@@ -128,11 +124,32 @@ def mutated(chance, bodies):
     return bytes(body)
 
 
-VALUES = ("true", "false", "null", "1", "0", "NaN", '"true"', '""', '" "', '"MTCH"', '"NMTC"', '"CMTC"', '"ANNM"')
+VALUES = (
+    "true",
+    "false",
+    "null",
+    "1",
+    "0",
+    "NaN",
+    '"true"',
+    '""',
+    '" "',
+    '"MTCH"',
+    '"NMTC"',
+    '"CMTC"',
+    '"ANNM"',
+)
 VALUES += ('"MBAM"', '"mtch"', '"Ada Quillon"', "{}", "[]", '["MTCH"]', '{"matched":true}')
 MEMBERS = {
     "cop": ("matched", "reasonCode", "name", "Matched", "reason_code", "score"),
-    "vop_gateway": ("partyNameMatch", "partyIdMatch", "matchedName", "PartyNameMatch", "party_name_match", "score"),
+    "vop_gateway": (
+        "partyNameMatch",
+        "partyIdMatch",
+        "matchedName",
+        "PartyNameMatch",
+        "party_name_match",
+        "score",
+    ),
 }
 
 
@@ -165,16 +182,14 @@ def allowed(api, body):
     return {(code, name)} if is_known and (code == "CMTC") == (name is not None) else set()
 
 
-def test_an_answer_that_contradicts_itself_is_no_answer(
-    try_out, a_trial, uk_rows, iban_rows, true_codes, tell
-):
+def test_an_answer_that_contradicts_itself_is_no_answer(lab, a_trial, tell):
     uk_names = faults_in("Contradictions", ApiName.COP)
     iban_names = faults_in("Contradictions", ApiName.VOP_GATEWAY)
-    rows, ibans = uk_rows(2 * len(uk_names)), iban_rows(2 * len(iban_names))
-    seen = try_out(
+    rows, ibans = lab.uk_rows(2 * len(uk_names)), lab.iban_rows(2 * len(iban_names))
+    seen = lab.try_out(
         cop=befallen(a_trial, rows, uk_names), vop=befallen(a_trial, ibans, iban_names, apis=("vop",))
     )
-    truth = true_codes([*rows, *ibans])
+    truth = lab.truth_of([*rows, *ibans])
     wrong = believed(seen["cop"], uk_names, truth) + believed(seen["vop"], iban_names, truth)
     tried = len(uk_names) + len(iban_names)
     tell(
@@ -183,7 +198,7 @@ def test_an_answer_that_contradicts_itself_is_no_answer(
     )  # fmt: skip
 
 
-def test_no_row_gets_the_answer_of_another(try_out, a_trial, tell):
+def test_no_row_gets_the_answer_of_another(lab, a_trial, tell):
     asked = [answer for answer in describe_accounts() if answer.api is ApiName.COP]
     rows = [
         {
@@ -198,7 +213,7 @@ def test_no_row_gets_the_answer_of_another(try_out, a_trial, tell):
     def trial(*faults, **changes):
         return a_trial(rows, faults, role="sandbox", changes=changes, served=("--latency", "0.05"))
 
-    seen = try_out(
+    seen = lab.try_out(
         clean=trial(),
         once=trial("swapped-answers:after=6,for=2"),
         always=trial("swapped-answers"),
@@ -219,11 +234,11 @@ def test_no_row_gets_the_answer_of_another(try_out, a_trial, tell):
     )  # fmt: skip
 
 
-def test_a_page_is_no_answer(try_out, a_trial, uk_rows, true_codes, tell):
+def test_a_page_is_no_answer(lab, a_trial, tell):
     names = ("html-page", "no-content-type")
-    rows = uk_rows(40)
-    seen = try_out(**{name: a_trial(rows, (name,)) for name in names})
-    accepted = sum(len(one.wrong(true_codes(rows))) for one in seen.values())
+    rows = lab.uk_rows(40)
+    seen = lab.try_out(**{name: a_trial(rows, (name,)) for name in names})
+    accepted = sum(len(one.wrong(lab.truth_of(rows))) for one in seen.values())
     ended = [one for one in seen.values() if one.status == 76]
     tell(
         "B11", "login page with 200, no content type", tried=len(names),
@@ -232,9 +247,9 @@ def test_a_page_is_no_answer(try_out, a_trial, uk_rows, true_codes, tell):
     )  # fmt: skip
 
 
-def test_no_redirect_is_followed(try_out, a_trial, uk_rows, tell):
+def test_no_redirect_is_followed(lab, a_trial, tell):
     names = ("redirect-307", "redirect-302")
-    seen = try_out(**{name: a_trial(uk_rows(40), (name,)) for name in names})
+    seen = lab.try_out(**{name: a_trial(lab.uk_rows(40), (name,)) for name in names})
     elsewhere = [call for one in seen.values() for call in one.calls if call["path"].startswith("/elsewhere")]
     ended = [one for one in seen.values() if one.status == 78]
     tell(
@@ -244,11 +259,11 @@ def test_no_redirect_is_followed(try_out, a_trial, uk_rows, tell):
     )  # fmt: skip
 
 
-def test_no_cookie_is_kept(try_out, a_trial, uk_rows, true_codes, tell):
-    rows = uk_rows(100)
-    seen = try_out(cookie=a_trial(rows, ("set-cookie",), changes={"in_flight_max": 4}))["cookie"]
+def test_no_cookie_is_kept(lab, a_trial, tell):
+    rows = lab.uk_rows(100)
+    seen = lab.try_out(cookie=a_trial(rows, ("set-cookie",), changes={"in_flight_max": 4}))["cookie"]
     sent = [call for call in seen.calls if call["cookie"]]
-    is_good = seen.codes() == true_codes(rows) and not sent
+    is_good = seen.codes() == lab.truth_of(rows) and not sent
     tell(
         "B13", "Set-Cookie on every answer", tried=len(rows), survived=len(rows) if is_good else 0,
         figure=f"{len(sent)} cookies sent in {len(seen.calls)} requests", goal="0",

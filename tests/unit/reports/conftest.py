@@ -74,6 +74,7 @@ def summary_of(attention_row):
                     action=Action.ASK_PAYEE,
                     reason=reason,
                     row_count=1500,
+                    rows=list(range(1, 11)),
                 )
             ],
             "calls": [

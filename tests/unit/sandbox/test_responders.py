@@ -6,8 +6,8 @@ import time
 import pytest
 
 from pipeline.sandbox.banks import Conduct
-from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.problems import ProblemError
+from pipeline.sandbox.responders import Responder
 
 
 def responder(**changes):

@@ -192,6 +192,16 @@ def test_warning_is_a_note_behind_the_reason_of_its_row_only(resolve_two):
     assert reasons[3] == "The name belongs to the account. Note: the same payment as row 1."
 
 
+def test_notes_of_one_payment_are_told_one_after_the_other(resolve_two):
+    warnings = findings_of(
+        WARNINGS,
+        (4, "row", "PAYMENT_REPEATED", "the same payment as row 1"),
+        (4, "name", "OTHER", "another thing"),
+    )
+    reasons = resolve_two({"code": "MTCH"}, {"code": "ANNM"}, warnings=warnings)["check_reason"].to_list()
+    assert reasons[3].endswith(" Note: the same payment as row 1. Note: another thing.")
+
+
 @pytest.mark.parametrize(
     "answers",
     [
@@ -222,6 +232,13 @@ def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answe
     outcomes = resolve((NO_REJECTS, NO_WARNINGS), planned, answers_of(), APIS, Environment.TEST)
     assert outcomes.schema == OUTCOMES
     assert outcomes.height == 0
+
+
+def test_file_without_a_payment_to_ask_about_needs_no_api(checks_of, answers_of):
+    rejects = findings_of(REJECTS, (1, "name", "NAME_MISSING", "no name"))
+    planned = (checks_of(), pl.DataFrame(schema=ASSIGNMENTS))
+    outcomes = resolve((rejects, NO_WARNINGS), planned, answers_of(), [], Environment.TEST)
+    assert outcomes["check_outcome"].to_list() == ["rejected"]
 
 
 @pytest.mark.parametrize("which", ["rejects", "warnings", "checks", "assignments", "answers"])
