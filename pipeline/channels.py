@@ -1,7 +1,7 @@
 """From a profile to open channels: one per API, with its server, its credentials and its limits."""
 
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -134,11 +134,8 @@ async def open_channels(
     """
     servers = [server for server in profile.servers if server.name in needed]
     async with AsyncExitStack() as stack:
-        for server in sorted(servers, key=_scope) if shared else ():
-            window_s = max(1.0, 1 / server.rate_per_s)
-            await stack.enter_async_context(
-                turn(turns_path(), _scope(server), window_s, waiting=_say_waiting)
-            )
+        for scope, window_s in sorted(_windows(servers).items()) if shared else ():
+            await stack.enter_async_context(turn(turns_path(), scope, window_s, waiting=_say_waiting))
         channels: dict[ApiName, Channel] = {}
         for server in servers:
             if isinstance(server, VopStandard):
@@ -168,6 +165,15 @@ async def open_channels(
 
 def _scope(server: AnyServer) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
+
+
+def _windows(servers: Iterable[AnyServer]) -> dict[str, float]:
+    """The window of each scope's rate: one turn for two APIs that one client asks of one server."""
+    windows: dict[str, float] = {}
+    for server in servers:
+        window_s = max(1.0, 1 / server.rate_per_s)
+        windows[_scope(server)] = max(windows.get(_scope(server), 0.0), window_s)
+    return windows
 
 
 def _say_waiting() -> None:

@@ -596,10 +596,10 @@ def _say(sentence: str) -> None:
 
 
 def _log_line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event as one line for a person: `precheck: 2030-01-02T03:04:05Z: what (key: value)`."""
+    """One event as one line for a person: `2030-01-02T03:04:05Z what (key: value)`."""
     at, what = event.pop("at"), event.pop("event")
     details = ", ".join(f"{key}: {value}" for key, value in event.items())
-    return f"precheck: {at[:19]}Z: {what}" + (f" ({details})" if details else "")
+    return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
 
 
 def _log_to_stderr(*, quiet: bool) -> None:

@@ -217,7 +217,7 @@ class _Stopper:
                     if self.received is not None or self._tally.check_count == 0:
                         scope.cancel()  # the second signal, or nothing is asked yet
                     self.received = self.received or number
-                    if self._tally.in_flight_count:
+                    if self._tally.in_flight_count and not self._stop.is_set():
                         log.warning("stopping", requests_in_flight=self._tally.in_flight_count)
                     self._stop.set()
         finally:

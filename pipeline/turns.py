@@ -9,6 +9,7 @@ file tells when the last turn ended, or that it never did: what was sent then ma
 next turn begins one window of the rate later. This holds on one machine, on a local disk.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.errors import OutputError
+from pipeline.errors import DiskError, OutputError
 
 POLL_INTERVAL_S = 0.25
 _UNFINISHED = b"unfinished"
@@ -42,6 +43,7 @@ async def turn(
 
     Raises:
         OutputError: the lock cannot be created.
+        DiskError: the disk is full.
     """
     lock = _opened(folder, scope)
     try:
@@ -63,7 +65,7 @@ def _opened(folder: Path, scope: str) -> int:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be opened ({error.strerror}); set XDG_STATE_HOME") from error
+        raise _explained(error, path) from error
 
 
 def _taken(lock: int) -> bool:
@@ -88,3 +90,11 @@ def _rest_s(ending: bytes, window_s: float) -> float:
 def _write(lock: int, ending: bytes) -> None:
     os.truncate(lock, 0)
     os.pwrite(lock, ending, 0)
+
+
+def _explained(error: OSError, path: Path) -> DiskError | OutputError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskError(
+            f"{path}: cannot be written ({error.strerror}); make room on the disk, then run again"
+        )
+    return OutputError(f"{path}: cannot be opened ({error.strerror}); set XDG_STATE_HOME")

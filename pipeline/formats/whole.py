@@ -58,12 +58,14 @@ def refuse_what_is_no_file(path: Path) -> None:
     """Refuse to write where a link, a folder or a device has the name.
 
     Raises:
-        OutputError: it has, and which it is.
+        OutputError: it has, and which it is; or no file can be here.
     """
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
+    except OSError as error:  # such as a file where a folder should be
+        raise _explained(error, path) from error
     if not stat.S_ISREG(mode):
         what = "a symbolic link" if stat.S_ISLNK(mode) else "something that is not a file"
         raise OutputError(f"{path}: {what} has this name; remove it, or say another folder with --out")

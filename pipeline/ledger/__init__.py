@@ -27,13 +27,12 @@ from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger.commits import Commits, cannot_write
 from pipeline.ledger.files import RunIdentity, damaged, opened
+from pipeline.ledger.seals import insertion
 
 __all__ = ["FinalAnswer", "Finish", "Ledger", "RunIdentity"]
 
-_INTEND = "INSERT INTO intent(id, question, attempt, request_id, time) VALUES(?, ?, ?, ?, ?)"
-_FAIL = "INSERT INTO failure(intent, code, time) VALUES(?, ?, ?)"
+_INTEND, _FAIL, _SETTLE, _FINISH = map(insertion, ("intent", "failure", "answer", "finish"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
-_SETTLE = "INSERT INTO answer(intent, state, code, matched_name, request_id, time) VALUES(?, ?, ?, ?, ?, ?)"
 
 
 class FinalAnswer(NamedTuple):
@@ -225,10 +224,7 @@ class Ledger:
         assert answer_count == distinct_count, f"{self._path}: a question was answered twice"
         assert answer_count >= question_count - unanswered_count, f"{self._path}: answers are missing"
         try:
-            self._db.execute(
-                "INSERT INTO finish VALUES(NULL, ?, ?, ?, ?)",
-                (time, question_count, unanswered_count, outcome_sha256),
-            )
+            self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
         except sqlite3.OperationalError as error:
             raise DiskError(cannot_write(self._path, error)) from error
 

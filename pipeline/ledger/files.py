@@ -1,5 +1,6 @@
 """The ledger's file and its folder: locked, created whole, opened only if it is sound and ours."""
 
+import errno
 import fcntl
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.ledger import seals
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
 _SCHEMA_VERSION = 1
@@ -23,17 +25,18 @@ CREATE TABLE run(
     run_key BLOB NOT NULL CHECK(length(run_key) = 32)) STRICT;
 CREATE TABLE intent(
     id INTEGER PRIMARY KEY, question BLOB NOT NULL, attempt INTEGER NOT NULL CHECK(attempt > 0),
-    request_id TEXT NOT NULL, time TEXT NOT NULL) STRICT;
+    request_id TEXT NOT NULL, time TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TABLE failure(
-    intent INTEGER PRIMARY KEY REFERENCES intent, code TEXT NOT NULL, time TEXT NOT NULL) STRICT;
+    intent INTEGER PRIMARY KEY REFERENCES intent, code TEXT NOT NULL, time TEXT NOT NULL,
+    seal BLOB NOT NULL) STRICT;
 CREATE TABLE answer(
     intent INTEGER PRIMARY KEY REFERENCES intent,
     state TEXT NOT NULL CHECK(state IN ('answered', 'refused')), code TEXT NOT NULL,
-    matched_name TEXT, request_id TEXT, time TEXT) STRICT;
+    matched_name TEXT, request_id TEXT, time TEXT, seal BLOB NOT NULL) STRICT;
 CREATE TABLE finish(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, question_count INTEGER NOT NULL,
     unanswered_count INTEGER NOT NULL CHECK(unanswered_count BETWEEN 0 AND question_count),
-    outcome_sha256 TEXT NOT NULL) STRICT;
+    outcome_sha256 TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TABLE purge(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, answers_before TEXT NOT NULL,
     name_count INTEGER NOT NULL) STRICT;
@@ -58,6 +61,8 @@ PRAGMA secure_delete = ON;
 PRAGMA trusted_schema = OFF;
 PRAGMA temp_store = MEMORY;
 """
+_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Of the disk; every other error of the operating system means that the ledger cannot be here."""
 
 
 class RunIdentity(NamedTuple):
@@ -96,6 +101,10 @@ def opened(
             if identity is not None:
                 _require_same_run(path, db, identity)
         except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                raise DiskError(
+                    f"{path}: cannot be written ({error.strerror}); make room on the disk, then run again"
+                ) from error
             raise OutputError(f"{path}: cannot be opened ({error.strerror}); choose another --out") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
@@ -107,6 +116,8 @@ def opened(
                     f"{path}: cannot be written ({error}); make room on the disk, then run again"
                 ) from error
             raise damaged(path, str(error)) from error
+        except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
+            raise damaged(path, "text that is not UTF-8") from error
         yield db
 
 
@@ -180,9 +191,15 @@ def _require_ours(path: Path) -> None:
 
 def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
-    [run_count] = db.execute("SELECT count(*) FROM run").fetchone()
-    if finding != "ok" or run_count != 1:
-        raise damaged(path, "it names no run" if finding == "ok" else finding)
+    if finding != "ok":
+        raise damaged(path, finding)
+    runs = db.execute("SELECT run_key FROM run").fetchall()
+    if len(runs) != 1:
+        raise damaged(path, "it names no run")
+    [[run_key]] = runs
+    seals.teach(db, run_key)
+    if (changed := seals.finding(db)) is not None:
+        raise damaged(path, changed)
 
 
 def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from pipeline.errors import DiskError, OutputError, UsageError
 from pipeline.ledger.commits import cannot_write
 from pipeline.ledger.files import opened
+from pipeline.ledger.seals import sealed_anew
 
 _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
+_WITHOUT_NAME = sealed_anew("answer", matched_name="NULL")
 
 
 def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] = ()) -> int:
@@ -56,7 +58,7 @@ def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
     with db:
         db.execute("BEGIN IMMEDIATE")
         erased = db.execute(
-            f"UPDATE answer SET matched_name = NULL WHERE {_DUE}",  # noqa: S608 (a constant)
+            f"UPDATE answer SET matched_name = NULL, seal = {_WITHOUT_NAME} WHERE {_DUE}",  # noqa: S608 (constants)
             (answers_before,),
         )
         db.execute("INSERT INTO purge VALUES(NULL, ?, ?, ?)", (now, answers_before, erased.rowcount))

@@ -34,6 +34,8 @@ class Call:
     """The correlation id, where the request has a valid one."""
     question: str | None = None
     """SHA-256 of the question; two calls with one value asked the same."""
+    byte_count: int | None = None
+    """Length of the body, as the client states it."""
     has_cookie: bool = False
     """Whether the client sent a cookie."""
     faults: tuple[str, ...] = ()
@@ -84,6 +86,7 @@ class CallLog:
             "request_id": call.request_id,
             "question": call.question,
             "http_version": call.http_version,
+            "byte_count": call.byte_count,
             "cookie": call.has_cookie,
             "faults": call.faults,
         }

@@ -69,7 +69,7 @@ def describe() -> bytes:
         },
         "paths": paths,
         "components": {
-            "schemas": {name: _without_null(schema) for name, schema in definitions["$defs"].items()},
+            "schemas": _schemas(definitions["$defs"]),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "certificate": {"type": "mutualTLS"},
@@ -77,6 +77,13 @@ def describe() -> bytes:
         },
     }
     return json.dumps(document).encode()
+
+
+def _schemas(definitions: Json) -> Json:
+    schemas = {name: _without_null(schema) for name, schema in definitions.items()}
+    # The reference does not show whether these are required; this server cannot route without them.
+    schemas[StandardRequest.__name__]["required"] += ["partyAgent", "requestingAgent"]
+    return schemas
 
 
 def _check(api: Api, role: Environment) -> Json:

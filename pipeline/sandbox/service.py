@@ -58,6 +58,7 @@ class Service:
             monotonic=time.monotonic(),
             path=request.path,
             http_version=f"{version.major}.{version.minor}",
+            byte_count=request.content_length,
             has_cookie="Cookie" in request.headers,
         )
         delivery = None

@@ -43,7 +43,7 @@ def changes(source: bytes) -> list[Change]:
         for after in alternatives(node, before):
             changed = source[:start] + after.encode() + source[end:]
             ast.parse(changed)  # a change that is no Python would be noticed by every test
-            if changed not in found:
+            if changed not in found and changed != source:
                 told = (place, *difference(before, after))
                 alike[told] += 1
                 found[changed] = Change(place, node.lineno, *told[1:], alike[told], changed)

@@ -88,6 +88,10 @@ class Bench:
         with self._forks as process:
             process.terminate()
 
+    def text_of(self, module: str) -> bytes:
+        """The module as it was when the copy was made."""
+        return (self._folder / module).read_bytes()
+
     def seconds_of(self, module: str, tests: Sequence[str]) -> float:
         """How long the tests of a module take without a mutant.
 
@@ -136,6 +140,7 @@ def tried(modules: dict[str, list[str]], workers_count: int) -> Iterator[Trial]:
         for module, tests in modules.items():
             bench = benches.get()
             timeout_s = TIMEOUT_MIN_S + TIMEOUT_FACTOR * bench.seconds_of(module, tests)
+            found = changes(bench.text_of(module))
             benches.put(bench)
 
             def trial(
@@ -149,7 +154,7 @@ def tried(modules: dict[str, list[str]], workers_count: int) -> Iterator[Trial]:
                 finally:
                     benches.put(bench)
 
-            yield from pool.map(trial, changes((ROOT / module).read_bytes()))
+            yield from pool.map(trial, found)
 
 
 def explained() -> dict[tuple[str, str, str, str, int], str]:

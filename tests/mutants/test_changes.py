@@ -83,6 +83,13 @@ def test_only_the_part_is_changed_and_the_text_around_it_kept_to_the_byte(change
     assert source_of["1", "2"] == program.replace(" 1,", " 2,")
 
 
+def test_no_change_is_none_at_all(changes):
+    source = b"try:\n    f()\nexcept E:\n    raise\n"
+    found = changes(source)
+    assert found
+    assert source not in [one.source for one in found]
+
+
 def test_changes_that_are_told_alike_are_numbered(changes):
     found = [(one.line, one.nth) for one in changes(b"x = 7\ny = 7\n") if one.after == "8"]
     assert found == [(1, 1), (2, 2)]

@@ -93,7 +93,7 @@ def test_the_test_server_has_its_cap_of_fifty_even_where_the_file_is_silent(chan
 
 
 def test_without_a_cap_nothing_is_counted():
-    assert quota_of(profile(cop=OAUTH).cop, now=lambda: NOW, shared=True) is None
+    assert quota_of(profile(cop=OAUTH).cop, now=lambda: NOW) is None
 
 
 def test_a_context_trusts_nobody_by_accident():

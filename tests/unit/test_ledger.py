@@ -45,6 +45,11 @@ async def ask(ledger: Ledger, question: bytes, answer: Answer) -> None:
     await ledger.settle(question, answer)
 
 
+async def intend_only(ledger: Ledger, question: bytes) -> None:
+    async with ledger.writing():
+        await ledger.intend(question, attempt=1, request_id="id-2", time=NOW)
+
+
 def ask_all(ledger: Ledger, answers: dict[bytes, Answer]) -> None:
     async def main() -> None:
         async with ledger.writing(), anyio.create_task_group() as tasks:
@@ -219,15 +224,26 @@ def test_the_file_itself_refuses_to_change_or_lose_an_answer(tmp_path, statement
     db.close()
 
 
-def test_a_question_answered_twice_by_another_hand_makes_the_ledger_untrusted(tmp_path):
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("INSERT INTO intent VALUES(9, x'00', 2, 'id-9', '2030', x'00')", "intent were changed: 1"),
+        ("UPDATE intent SET question = x'00'", "intent were changed: 1"),
+        ("UPDATE finish SET unanswered_count = 0", "finish were changed: 1"),
+        ("DELETE FROM intent WHERE id = 1", "intent are missing"),
+        ("UPDATE run SET run_key = randomblob(32)", "intent were changed: 2"),
+    ],
+)
+def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, statement, why):
     with opened(tmp_path) as ledger:
         ask_all(ledger, {b"q": an_answer()})
+        anyio.run(intend_only, ledger, b"r")
+        ledger.finish(NOW, question_count=2, unanswered_count=1, outcome_sha256="0" * 64)
     db = sqlite3.connect(tmp_path / "ledger.db")
-    db.execute("INSERT INTO intent VALUES(9, ?, 2, 'id-9', ?)", (b"q", NOW))
-    db.execute("INSERT INTO answer VALUES(9, 'answered', 'ANNM', NULL, 'id-9', ?)", (NOW,))
+    db.execute(statement)
     db.commit()
     db.close()
-    with pytest.raises(DiskError, match="two answers"):
+    with pytest.raises(DiskError, match=why):
         opened(tmp_path)
 
 

@@ -8,13 +8,13 @@ import stat
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from pipeline.errors import DiskError, IncompleteError, OutputError
+from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 from pipeline.quota import EDGE_S, Quota, QuotaUse, _told, scope_of, usage
 
 SCOPE = "cop.example|0123456789abcdef"
@@ -67,7 +67,7 @@ def test_exactly_the_cap_is_granted(path, clock, window):
 @WINDOWS
 def test_a_cap_of_zero_grants_nothing_and_says_when_to_look_again(path, clock, window):
     with a_quota(path, clock, cap=0, window=window) as quota:
-        assert not quota.reserve()
+        assert quota.reserve() is False
         assert quota.resets_at() > NOON
 
 
@@ -226,6 +226,9 @@ def test_a_rolling_window_with_a_lowered_cap_waits_for_enough_units(path, clock)
 
 def test_a_rolling_window_with_room_resets_now(path, clock):
     with a_quota(path, clock, window="rolling_24h") as quota:
+        for _ in range(2):
+            assert quota.resets_at() == NOON
+            quota.reserve()
         assert quota.resets_at() == NOON
 
 
@@ -338,6 +341,17 @@ def test_a_damaged_count_stops_the_run_and_is_not_started_again(path, clock):
         a_quota(path, clock)
 
 
+@pytest.mark.parametrize("page", [1, 3])
+def test_a_count_with_a_page_of_nothing_is_damaged_before_it_is_used(path, clock, page):
+    with a_quota(path, clock) as quota:
+        take_all(quota)
+    with path.open("r+b") as file:
+        file.seek(page * 4096)
+        file.write(bytes(4096))
+    with pytest.raises(DiskError, match="damaged"):
+        a_quota(path, clock)
+
+
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path, clock):
     path.parent.mkdir()
     path.write_bytes(b"payment_id,name\n1,x\n" * 100)
@@ -355,11 +369,26 @@ def test_the_database_of_another_program_is_refused(path, clock):
         a_quota(path, clock)
 
 
-def test_a_link_in_the_files_place_is_refused(path, clock):
-    path.parent.mkdir()
-    path.symlink_to(path.parent / "elsewhere.db")
+@pytest.mark.parametrize("target", ["nothing", "count"])
+def test_a_link_in_the_files_place_is_refused_wherever_it_leads(path, clock, target):
+    a_quota(path.with_name("count"), clock).close()
+    path.symlink_to(path.with_name(target))
     with pytest.raises(OutputError, match="not a regular file"):
         a_quota(path, clock)
+    assert not path.with_name("nothing").exists()
+
+
+def test_a_folder_in_the_files_place_is_refused(path, clock):
+    path.mkdir(parents=True)
+    with pytest.raises(OutputError, match="not a regular file"):
+        a_quota(path, clock)
+
+
+@pytest.mark.parametrize("folders", ["there", "not/there/yet"])
+def test_the_file_is_made_with_the_folders_that_it_needs(tmp_path, clock, folders):
+    (tmp_path / "there").mkdir()
+    with a_quota(tmp_path / folders / "quota.db", clock) as quota:
+        assert take_all(quota) == 3
 
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path, clock):
@@ -432,6 +461,15 @@ def test_a_mistake_of_ours_is_not_told_as_one_of_the_disk(path, clock):
         db.execute("UPDATE scope SET cap = NULL")
 
 
+def test_a_file_that_is_damaged_while_it_is_used_stops_the_run(path, clock):
+    with a_quota(path, clock) as quota, closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE reservation")
+        with pytest.raises(DiskError, match="no such table"):
+            quota.reserve()
+        with pytest.raises(DiskError, match="no such table"):
+            usage(path, NOON)
+
+
 def is_open(path: Path) -> bool:
     """Whether this process has the file open."""
     return path in [found.readlink() for found in Path("/proc/self/fd").iterdir() if found.is_symlink()]
@@ -473,6 +511,55 @@ def test_threads_that_share_a_quota_take_the_cap_and_no_more(path, clock):
     assert sum(counts) == 40
 
 
+@pytest.fixture
+def hasty_threads():
+    """Threads that change places as often as Python can."""
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual_s)
+
+
+def test_many_that_make_the_file_at_once_all_find_it_made(tmp_path, clock, hasty_threads):
+    failures: list[PrecheckError] = []
+    start = threading.Barrier(4)
+
+    def make_all():
+        for number in range(40):
+            start.wait(30)
+            try:
+                a_quota(tmp_path / f"{number}.db", clock).close()
+            except PrecheckError as failure:
+                failures.append(failure)
+
+    threads = [threading.Thread(target=make_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_nobody_else_can_count_between_the_counting_and_the_taking(path):
+    """The clock is read in between; here it looks whether another process could begin to count."""
+    found = []
+
+    def clock():
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                found.append(str(error))
+            else:
+                found.append("free")
+        return NOON
+
+    with a_quota(path, clock) as quota:
+        assert quota.reserve()
+        quota.close_for_today()
+    assert found == ["database is locked"] * 3
+
+
 CHILD = """
 import os, sys
 from datetime import UTC, datetime
@@ -481,28 +568,42 @@ from pipeline.quota import Quota
 
 clock = lambda: datetime(2031, 3, 1, 12, tzinfo=UTC)
 with Quota(Path(sys.argv[1]), scope=sys.argv[2], cap=50, window="utc_day", clock=clock) as quota:
+    os.write(1, b"ready\\n")
+    sys.stdin.readline()
     while quota.reserve():
         os.write(1, b"sent\\n")
 """
+
+
+@contextmanager
+def children_at_the_start(path: Path, scope: str):
+    """Six processes that have opened the count and all begin at once: one alone would be done too soon."""
+    command = [sys.executable, "-c", CHILD, str(path), scope]
+    with ExitStack() as opened:
+        children = [
+            opened.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            for _ in range(6)
+        ]
+        for child in children:
+            assert child.stdout.readline() == b"ready\n"
+        for child in children:
+            child.stdin.write(b"go\n")
+            child.stdin.flush()
+        yield children
 
 
 def test_six_processes_never_exceed_the_cap_whatever_kills_them(path, clock):
     chance = random.Random(20310301)
     for number in range(4):
         scope = f"cop.example|{number}"
-        children = [
-            subprocess.Popen([sys.executable, "-c", CHILD, str(path), scope], stdout=subprocess.PIPE)
-            for _ in range(6)
-        ]
         sent_count = 0
-        for victim in chance.sample(children, 3):
-            sent_count += sum(bool(victim.stdout.readline()) for _ in range(chance.randrange(8)))
-            victim.kill()
-        for child in children:
-            sent_count += len(child.stdout.readlines())
-            child.wait()
-            child.stdout.close()
-            assert child.returncode in {0, -signal.SIGKILL}
+        with children_at_the_start(path, scope) as children:
+            for victim in chance.sample(children, 3):
+                sent_count += sum(bool(victim.stdout.readline()) for _ in range(chance.randrange(8)))
+                victim.kill()
+            for child in children:
+                sent_count += len(child.stdout.readlines())
+                assert child.wait() in {0, -signal.SIGKILL}
         with a_quota(path, clock, cap=50, scope=scope) as quota:
             assert quota.used() == 50
             assert not quota.reserve()

@@ -1,5 +1,6 @@
 """Runs take turns at a server, whatever ends them."""
 
+import errno
 import re
 import signal
 import stat
@@ -10,8 +11,8 @@ import time
 import anyio
 import pytest
 
-from pipeline.errors import OutputError
-from pipeline.turns import turn
+from pipeline.errors import DiskError, OutputError
+from pipeline.turns import _explained, turn
 
 HOLDER = """
 import sys, anyio
@@ -165,3 +166,10 @@ def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(tmp_path):
     with pytest.raises(OutputError, match="cannot be opened"):
         take(tmp_path / "turns")
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_is_told_as_one_and_not_as_a_matter_of_settings(tmp_path, code):
+    error = _explained(OSError(code, "full"), tmp_path / "x.lock")
+    assert isinstance(error, DiskError)
+    assert str(error) == f"{tmp_path}/x.lock: cannot be written (full); make room on the disk, then run again"

@@ -23,17 +23,26 @@ async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) ->
     transport = request.transport
     # The client may be gone before its answer is ready.
     if transport is not None:
-        for piece in delivery.pieces(_head(reply), reply.body):
-            if transport.is_closing():
-                break
-            transport.write(piece)
-            await asyncio.sleep(delivery.pause_s)
-        if delivery.ending is Ending.RESET:
-            await asyncio.sleep(_SETTLE_S)
-            _reset(transport)
-        else:
-            transport.close()
+        try:
+            await _write(transport, reply, delivery)
+        except asyncio.CancelledError:
+            # The client has hung up, or the server stops.
+            transport.abort()
+            raise
     return web.Response()
+
+
+async def _write(transport: asyncio.Transport, reply: Reply, delivery: Delivery) -> None:
+    for piece in delivery.pieces(_head(reply), reply.body):
+        if transport.is_closing():
+            return
+        transport.write(piece)
+        await asyncio.sleep(delivery.pause_s)
+    if delivery.ending is Ending.RESET:
+        await asyncio.sleep(_SETTLE_S)
+        _reset(transport)
+    else:
+        transport.close()
 
 
 def nothing(_head: bytes, _body: bytes) -> Iterator[bytes]:

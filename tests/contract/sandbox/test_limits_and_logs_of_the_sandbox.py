@@ -108,6 +108,9 @@ def test_every_call_is_one_line_of_the_log_and_no_line_tells_a_name(serving, tmp
         "request_id",
         "question",
         "http_version",
+        "byte_count",
+        "cookie",
+        "faults",
     }
     assert lines[1]["request_id"] == correlation_id
     assert (lines[1]["role"], lines[1]["path"]) == ("sandbox", f"/sandbox{PATH}")

@@ -175,7 +175,7 @@ async def matches(request, _body):
 def bank_at(folder, handler):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server_ec.pem")
-    context.load_verify_locations(folder / "ca.pem")
+    context.load_verify_locations(folder / "qwac_ca.pem")
     context.verify_mode = ssl.CERT_OPTIONAL
     bank, is_ready, inside = Bank(), threading.Event(), []
 
@@ -247,6 +247,8 @@ def words(desk, sandbox_folder):
             if not isinstance(section, dict):
                 continue
             changed = {**section, "base_url": bank.url, **changes}
+            if "client_id" in section:
+                changed["client_id"] = f"client-of-{api}"
             if "token_url" in section:
                 changed |= {"token_url": f"{bank.url}/token"}
                 if "client_secret_env" not in changes:

@@ -274,10 +274,11 @@ def seen_below(pid, stopped):
                 pids += [int(child) for child in children.split()]
         for process in pids:
             with contextlib.suppress(OSError):
-                seen.add(Path(f"/proc/{process}/cmdline").read_bytes())
+                command = Path(f"/proc/{process}/cmdline").read_bytes()
                 environment = Path(f"/proc/{process}/environ").read_bytes()
+                seen.add(command)
                 # A child that has not yet begun its own program is still the image of its parent.
-                if Path(f"/proc/{process}/cmdline").read_bytes() not in ("", own):
+                if command not in (b"", own) and process != pid:
                     seen.add(b"environment of a child: " + environment)
         stopped.wait(0.01)
     return b"".join(seen)
@@ -314,7 +315,7 @@ def test_e6_secrets_and_e7_names_are_where_the_contract_puts_them_only(
     changes = {"CANARY_ENV": SECRET if profile == "production" else key_password}
     secrets = [canary.encode() for canary in (TOKEN, *changes.values())]
     private = [canary.encode() for canary in (PAYEE, "Featherstonehaugh", HELD, *ACCOUNTS)]
-    secret_hits, name_hits, looked_at, saw_a_child, statuses = [], [], 0, False, []
+    secret_hits, name_hits, looked_at, saw_a_child, asked = [], [], 0, False, []
     for name, handler in careless(reply, problem).items():
         with bank(handler) as running:
             said = words(running, profile, attempts_max=2, **secret)
@@ -329,8 +330,8 @@ def test_e6_secrets_and_e7_names_are_where_the_contract_puts_them_only(
                     name_hits += [
                         (name, what) for canary in private if canary in content and not belongs(what, canary)
                     ]
-            statuses.append(len(running.bodies))
-    assert all(statuses), "a bank was asked nothing"
+            asked.append(len(running.bodies))
+    assert all(asked), "a bank was asked nothing"
     assert saw_a_child, "no child process was seen"
     kind = "TLS key password" if "standard" in profile else "client secret, token"
     tell(
@@ -352,7 +353,7 @@ def test_e6_secrets_and_e7_names_are_where_the_contract_puts_them_only(
 
 
 def belongs(what, canary):
-    """Whether the contract puts this there: outcome files are the payments, the ledger has what banks said."""
+    """Whether the contract puts this there: outcomes are the payments, the ledger has what banks said."""
     if not isinstance(what, Path):
         return False
     return what.name in ("outcomes.csv", "outcomes.parquet", "attention.csv") or (

@@ -48,8 +48,11 @@ def moment(aim, folder, chance, whole_s, clock):
 
 def live(life, desk, words, folder, kills, *, image_of):
     """Start the run again and again until it has ended by itself, or `kills` are used up."""
-    for is_time in kills:
-        finished = desk.start("run", *words, "--out", folder, "--quiet").kill_when(is_time(folder))
+    for number, is_time in enumerate(kills):
+        # A state folder for each start: a turn that a kill cut short would be rested after, a second each.
+        state = str(folder.with_name(f"{folder.name}-state{number}"))
+        running = desk.start("run", *words, "--out", folder, "--quiet", XDG_STATE_HOME=state)
+        finished = running.kill_when(is_time(folder))
         if finished.status != -9:
             if finished.status != 0:
                 life.findings.append(f"ended with {finished.status}: {finished.err[-500:]}")
@@ -158,4 +161,39 @@ def test_killed_at_any_moment_the_run_ends_as_if_nothing_had_happened(
         f" extra calls {sum(total.extra_count for total in totals) / kill_count:.1f} per kill,"
         f" at most {max(total.extra_max for total in totals)} in doubt",
         goal=f"all as undisturbed; repeats 0; extra calls per kill <= {IN_FLIGHT_MAX * API_COUNT} in flight",
+    )
+
+
+def test_what_was_in_flight_at_a_crash_is_sent_again_once_as_attempt_two(
+    desk, serve, rows_of, ledger_image, wait_until, tmp_path, tell, is_long
+):
+    count, round_count = 12, 10 if is_long else 2
+    survived, sent_count = 0, 0
+    with serve(tmp_path / "server", "--latency", "1.5") as server:
+        for number in range(round_count):
+            folder = desk.folder / f"round{number}"
+            file = desk.payments(rows_of(count), name=f"{number}.csv")
+            words = ("run", file, "--out", folder, *desk.using(server.section(in_flight_max=count)), "--quiet")
+            before = len(server.calls())
+            running = desk.start(*words)
+            copy = tmp_path / "copy"
+
+            def all_are_in_doubt(folder=folder, copy=copy):
+                return len(ledger_image(folder, at=copy).open) == count
+
+            running.kill_when(all_are_in_doubt)
+            finished = desk(*words)
+            calls = [call["question"] for call in server.calls(before)]
+            sent_count += len(calls)
+            with (folder / "outcomes.csv").open() as outcomes:
+                attempts = [row["check_attempts"] for row in csv.DictReader(outcomes)]
+            as_promised = finished.status == 0 and attempts == ["2"] * count
+            survived += as_promised and len(calls) <= 2 * count and len(set(calls)) == count
+    tell(
+        "A2",
+        "in flight at the crash",
+        tried=round_count,
+        survived=survived,
+        figure=f"{round_count * count} in doubt, sent again once each; {sent_count} calls; attempt 2 recorded",
+        goal="each interrupted request sent again once, attempt 2 recorded",
     )

@@ -88,7 +88,8 @@ def test_a_failing_server_is_asked_three_times_at_most(lab, a_trial, tell):
     tell(
         "B3", "5xx twice, then an answer; 5xx always", tried=2 * len(bad),
         survived=survived if most <= 3 else 0,
-        figure=f"{most} attempts a row at most, {trials['lasting'].status} at the end", goal="3 at most, exit 75",
+        figure=f"{most} attempts a row at most, {trials['lasting'].status} at the end",
+        goal="3 at most, exit 75",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Rows B14 to B16 of the fault table: the token endpoint, the environment, and addresses that must not be used."""
+"""Rows B14 to B16 of the fault table: the token endpoint, the environment, addresses that are not safe."""
 
 import socket
 import threading

@@ -1,0 +1,92 @@
+"""A8: a clock that jumps, and time zones far from UTC."""
+
+import json
+import re
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+CAP = 10
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+
+
+def at(day, clock_time, zone):
+    """The environment of a process that believes it is that time, in that zone; UTC both."""
+    if FAKETIME is None:
+        pytest.skip("libfaketime is not installed: apt-get install faketime")
+    # libfaketime reads local time.
+    moment = datetime.combine(day, datetime.strptime(clock_time, "%H:%M:%S").time(), UTC)  # noqa: DTZ007 (UTC is added)
+    offset_s = round((moment - datetime.now(UTC)).total_seconds())
+    return {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME": f"{offset_s:+d}",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+        "TZ": zone,
+    }
+
+
+def timestamps_in(folder):
+    """Every time that a run wrote."""
+    summary = json.loads((folder / "summary.json").read_text())
+    with closing(sqlite3.connect(folder / "ledger.db")) as db:
+        columns = [("run", "created_at"), *((table, "time") for table in ("intent", "answer", "finish"))]
+        for table, column in columns:
+            yield from (time for [time] in db.execute(f"SELECT {column} FROM {table}"))  # noqa: S608 (constants)
+    yield from (value for key, value in summary.items() if key in ("started", "finished"))
+
+
+def test_a_clock_that_jumps_opens_no_day_twice(desk, sandbox, rows_of, tell):
+    today = datetime.now(UTC).date()
+    day = today + timedelta(days=1)  # the certificates of the sandbox hold from today
+    steps = [
+        (day, "23:58:30", "Pacific/Kiritimati"),  # already the day after next there
+        (day, "23:59:57", "Europe/London"),  # midnight comes while it works
+        (day, "12:00:00", "UTC"),  # back half a day
+        (day - timedelta(days=1), "23:00:00", "America/St_Johns"),  # back a day
+        (day + timedelta(days=1), "00:30:00", "Pacific/Pago_Pago"),  # still the day before there
+        (day + timedelta(days=1), "23:00:00", "Pacific/Kiritimati"),
+        (day, "23:59:59", "UTC"),  # back again
+        (day + timedelta(days=2), "02:30:00", "Europe/London"),
+    ]
+    file = desk.payments(rows_of(80))
+    words = ("run", file, *desk.using(sandbox.section(daily_cap=CAP)), "--quiet")
+    folder = desk.folder / "payments.precheck"
+    before, sent_counts, statuses, sentences = len(sandbox.calls()), [], [], []
+    for date, clock_time, zone in steps:
+        finished = desk(*words, **at(date, clock_time, zone))
+        statuses.append(finished.status)
+        sentences += finished.sentences
+        sent_counts.append(len(sandbox.calls(before)) - sum(sent_counts))
+    times = list(timestamps_in(folder))
+    with closing(sqlite3.connect(folder / "ledger.db")) as db:
+        days = Counter(time[:10] for [time] in db.execute("SELECT time FROM intent"))
+    well_formed_count = sum(TIMESTAMP.fullmatch(time) is not None for time in times)
+    # Where midnight came while step two worked, its day was opened then, and not again later.
+    as_counted = [
+        sent_counts[0] == CAP,
+        sum(sent_counts[:2]) <= 2 * CAP,
+        sent_counts[2] == 0,
+        sent_counts[3] == 0,
+        sum(sent_counts[1:5]) == CAP,
+        sent_counts[5] == 0,
+        sent_counts[6] == 0,
+        sent_counts[7] == CAP,
+    ]
+    if not all(as_counted) or set(statuses) != {75}:
+        print(sent_counts, statuses, sentences)  # noqa: T201 (pytest shows it for a failure)
+    is_sound = max(days.values()) <= CAP and well_formed_count == len(times) and set(statuses) == {75}
+    tell(
+        "A8",
+        "clock jumps, time zones",
+        tried=len(steps),
+        survived=sum(as_counted) * is_sound,
+        figure=f"calls per step {', '.join(map(str, sent_counts))}; per day at most {max(days.values())};"
+        f" {well_formed_count} of {len(times)} timestamps in UTC",
+        goal=f"no day opened twice: <= {CAP} a day; all timestamps in UTC",
+    )

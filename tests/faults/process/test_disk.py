@@ -1,0 +1,193 @@
+"""A4, A5: a disk that is full, and places where nothing can be written."""
+
+import os
+
+import pytest
+
+ROW_COUNT = 300
+NOTE = "invented note " * 200
+"""A column of the payer's own that makes the outcome file far larger than the ledger."""
+RESULTS = ("outcomes.csv", "attention.csv", "summary.json", "report.html", "report.xlsx")
+
+
+@pytest.fixture(scope="module")
+def wide(rows_of):
+    rows = [{**row, "note": NOTE} for row in rows_of(ROW_COUNT)]
+    return rows, tuple(rows[0])
+
+
+@pytest.fixture
+def undisturbed(desk_in, sandbox, wide, stable_rows, tmp_path):
+    """The outcome file where nothing is in the way."""
+    desk = desk_in(tmp_path / "undisturbed")
+    rows, header = wide
+    file = desk.payments(rows, header=header)
+    finished = desk("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    assert finished.status == 0
+    return stable_rows(desk.folder / "payments.precheck" / "outcomes.csv")
+
+
+def half_written(folder, rows, stable_rows):
+    """Whether a file under a final name is not what it should be."""
+    outcome_file = folder / "outcomes.csv"
+    left = [path.name for path in folder.glob("*.part")]
+    return bool(left) or (outcome_file.exists() and stable_rows(outcome_file) != rows)
+
+
+def test_a_full_disk_ends_with_74_and_the_same_command_goes_on_once_there_is_room(
+    desk, sandbox, wide, undisturbed, stable_rows, small_disk, tell, is_long
+):
+    rows, header = wide
+    file = desk.payments(rows, header=header)
+    words = ("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    # From no room for the ledger's first page to room for all but the last file.
+    sizes_kib = range(8, 1400, 24) if is_long else (8, 24, 48, 96, 160, 300, 600, 900)
+    survived, at_ledger, at_outcome, at_other = 0, 0, 0, 0
+    for kib in sizes_kib:
+        disk, remount = small_disk(kib, name=f"disk{kib}")
+        folder = disk / "results"
+        before = len(sandbox.calls())
+        state = str(desk.folder / f"state{kib}")
+        full = desk(*words, "--out", folder, XDG_STATE_HOME=state)
+        partial = folder.exists() and half_written(folder, undisturbed, stable_rows)
+        remount("size=16m")
+        again = desk(*words, "--out", folder, XDG_STATE_HOME=state)
+        calls = [call["question"] for call in sandbox.calls(before)]
+        is_told = full.status == 74 and len(full.sentences) == 1 and str(disk) in full.err
+        is_whole = again.status == 0 and stable_rows(folder / "outcomes.csv") == undisturbed
+        is_right = is_told and not partial and is_whole and len(calls) - len(set(calls)) <= 64
+        survived += is_right
+        at_ledger += "ledger.db" in full.err
+        at_outcome += "outcomes.csv" in full.err
+        at_other += not any(name in full.err for name in ("ledger.db", "outcomes.csv"))
+        if not is_right:
+            print(kib, full.status, full.err, partial, again.status, again.err, len(calls))  # noqa: T201 (for a failure)
+    tell(
+        "A4",
+        "disk full, tmpfs",
+        tried=len(sizes_kib),
+        survived=survived,
+        figure=f"full at the ledger {at_ledger}, at the outcome file {at_outcome}, elsewhere {at_other}; all went on to"
+        " the same file",
+        goal="74 with the path; nothing partial; then the identical file",
+    )
+
+
+def test_a_file_size_limit_is_a_full_disk_for_those_who_are_not_root(
+    desk, sandbox, wide, undisturbed, stable_rows, file_size_limit, tell, is_long
+):
+    rows, header = wide
+    file = desk.payments(rows, header=header)
+    words = ("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    sizes = range(4096, 800_000, 16_384) if is_long else (4_096, 30_000, 60_000, 100_000, 500_000)
+    survived = 0
+    for number, byte_count in enumerate(sizes):
+        folder = desk.folder / f"results{number}"
+        state = str(desk.folder / f"state{number}")
+        full = desk(
+            *words, "--out", folder, limits=file_size_limit(byte_count), XDG_STATE_HOME=state
+        )
+        partial = half_written(folder, undisturbed, stable_rows)
+        again = desk(*words, "--out", folder, XDG_STATE_HOME=state)
+        is_told = full.status == 74 and len(full.sentences) == 1 and str(folder) in full.err
+        is_whole = again.status == 0 and stable_rows(folder / "outcomes.csv") == undisturbed
+        survived += is_told and not partial and is_whole
+        if not (is_told and not partial and is_whole):
+            print(byte_count, full.status, full.err, partial, again.status, again.err)  # noqa: T201 (for a failure)
+    tell(
+        "A4",
+        "disk full, RLIMIT_FSIZE",
+        tried=len(sizes),
+        survived=survived,
+        figure=f"limits of {sizes[0]:,} to {sizes[-1]:,} bytes a file",
+        goal="74 with the path; nothing partial; then the identical file",
+    )
+
+
+def test_a_full_state_folder_is_told_before_the_first_call(desk, sandbox, rows_of, small_disk, tell):
+    file = desk.payments(rows_of(3))
+    disk, _ = small_disk(16, name="state")
+    (disk / "ballast").write_bytes(b"")
+    with (disk / "ballast").open("wb") as ballast:
+        try:
+            while True:
+                ballast.write(b"0" * 4096)
+                ballast.flush()
+        except OSError:
+            ballast.truncate(ballast.tell() // 4096 * 4096)
+    before = len(sandbox.calls())
+    finished = desk(
+        "run", file, *desk.using(sandbox.section(daily_cap=10)), "--quiet", XDG_STATE_HOME=str(disk)
+    )
+    tell(
+        "A4",
+        "state folder full",
+        tried=1,
+        survived=finished.status == 74 and str(disk) in finished.err and len(sandbox.calls()) == before,
+        figure=f"exit {finished.status}; calls {len(sandbox.calls()) - before}",
+        goal="74 with the path; calls 0",
+    )
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_first_call(
+    desk, sandbox, rows_of, small_disk, tmp_path, tell
+):
+    file = desk.payments(rows_of(3))
+    words = ("run", file, *desk.using(sandbox.section()), "--quiet")
+    if os.geteuid() == 0:  # whom modes do not stop
+        read_only, remount = small_disk(64)
+        remount("ro")
+    else:
+        read_only = tmp_path / "read_only"
+        read_only.mkdir(mode=0o500)
+    in_the_way = tmp_path / "in_the_way"
+    in_the_way.write_text("a file\n")
+    places = {"read-only": read_only, "below read-only": read_only / "results", "below a file": in_the_way / "x"}
+    before = len(sandbox.calls())
+    found = {name: desk(*words, "--out", place) for name, place in places.items()}
+    refused = [name for name, finished in found.items() if finished.status == 73 and len(finished.sentences) == 1]
+    call_count = len(sandbox.calls()) - before
+    missing = desk(*words, "--out", tmp_path / "missing" / "deeper")
+    tell(
+        "A5",
+        "read-only and missing folders",
+        tried=len(places) + 1,
+        survived=(len(refused) + (missing.status == 0)) * (call_count == 0),
+        figure=f"refused with 73: {', '.join(refused)}; calls {call_count}; a missing folder is made",
+        goal="73, calls 0",
+    )
+
+
+@pytest.mark.parametrize("kind", ["a symbolic link", "a folder"])
+def test_something_else_under_a_final_name_is_refused_before_the_first_call(
+    desk, sandbox, rows_of, tmp_path, tell, kind
+):
+    file = desk.payments(rows_of(3))
+    words = ("run", file, *desk.using(sandbox.section()), "--quiet")
+    names = (*RESULTS[:3], "ledger.db", ".lock")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("not ours\n")
+    refused, call_count = [], 0
+    for name in names:
+        folder = tmp_path / kind.replace(" ", "_") / name.strip(".")
+        folder.mkdir(parents=True)
+        if kind == "a folder":
+            (folder / name).mkdir()
+        else:
+            (folder / name).symlink_to(elsewhere)
+        before = len(sandbox.calls())
+        finished = desk(*words, "--out", folder)
+        calls = len(sandbox.calls()) - before
+        call_count += calls
+        if finished.status == 73 and calls == 0 and elsewhere.read_text() == "not ours\n":
+            refused.append(name)
+        else:
+            print(kind, name, finished.status, calls, finished.err)  # noqa: T201 (for a failure)
+    tell(
+        "A5",
+        f"{kind} at a final name",
+        tried=len(names),
+        survived=len(refused),
+        figure=f"refused with 73: {', '.join(refused) or 'none'}; calls {call_count}",
+        goal="73, calls 0, the other file untouched",
+    )

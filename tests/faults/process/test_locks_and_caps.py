@@ -1,0 +1,169 @@
+"""A6, A7: many processes on one folder, one daily cap, one server."""
+
+import os
+import subprocess
+import sys
+from bisect import bisect_right
+
+CAP = 50
+
+
+def cpu_s(process):
+    """What a process that is still to be waited for has used, once it has ended."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, rows_of, clock, tmp_path, tell, is_long):
+    crowd_sizes = (2, 4, 8) if not is_long else [2 + number % 7 for number in range(50)]
+    survived, slowest_s, cpu_max_s = 0, 0.0, 0.0
+    with serve(tmp_path / "server", "--latency", "0.3") as server:
+        for number, count in enumerate(crowd_sizes):
+            file = desk.payments(rows_of(60), name=f"{number}.csv")
+            folder = desk.folder / f"crowd{number}"
+            section = server.section(rate_per_s=12, in_flight_max=4)
+            words = ("run", file, "--out", folder, *desk.using(section), "--quiet")
+            before = len(server.calls())
+            crowd = [desk.start(*words) for _ in range(count)]
+            by_pid = {running.process.pid: running for running in crowd}
+            used = {}
+            while len(used) < count - 1:  # all but the one that proceeds
+                pid, status, usage = os.wait4(-1, 0)
+                if pid in by_pid:
+                    by_pid[pid].process.returncode = os.waitstatus_to_exitcode(status)
+                    used[pid] = (usage.ru_utime + usage.ru_stime, clock())
+            [owner] = set(by_pid) - set(used)
+            late = desk(*words)  # alone, while the owner works
+            others = [by_pid[pid].end() for pid in used]
+            one = by_pid[owner].end()
+            calls = [call["question"] for call in server.calls(before)]
+            are_told = all(
+                refused.status == 75 and f"process {owner} on {os.uname().nodename}, started at 2" in refused.err
+                for refused in (*others, late)
+            )
+            cpu_max_s = max(cpu_max_s, *(cpu for cpu, _ in used.values()))
+            slowest_s = max(slowest_s, late.wall_s)
+            is_right = are_told and one.status == 0 and len(calls) == len(set(calls)) == 60
+            survived += is_right and late.wall_s - 1 < cpu_max_s
+            if not is_right:
+                print(one.status, owner, [(r.status, r.err[-200:]) for r in (*others, late)], len(calls))  # noqa: T201 (for a failure)
+    tell(
+        "A6",
+        "2 to 8 runs on one folder",
+        tried=len(crowd_sizes),
+        survived=survived,
+        figure=f"1 proceeds; the others 75 with pid, host, start, after {cpu_max_s:.1f} s of CPU at most,"
+        f" {slowest_s:.1f} s when alone",
+        goal="1 proceeds; the others 75 within 1 s of starting up; calls per question 1",
+    )
+
+
+def test_many_runs_under_one_cap_never_exceed_it_together(
+    desk_in, sandbox, rows_of, chance, wait_until, clock, tmp_path, tell, is_long
+):
+    round_count, run_count, kill_max = (20, 6, 3) if is_long else (2, 5, 2)
+    survived, sent_counts = 0, []
+    for number in range(round_count):
+        desk = desk_in(tmp_path / f"round{number}")
+        words = desk.using(sandbox.section(daily_cap=CAP, rate_per_s=40, in_flight_max=8))
+        rows = rows_of(run_count * 30)
+        before = len(sandbox.calls())
+        runs = [
+            desk.start("run", desk.payments(rows[30 * n : 30 * n + 30], name=f"{n}.csv"), *words, "--quiet")
+            for n in range(run_count)
+        ]
+        for victim in chance.sample(runs, kill_max):
+            due = clock() + chance.uniform(0.5, 2)
+            wait_until(lambda due=due: clock() >= due)
+            victim.process.kill()
+        ends = [running.end() for running in runs]
+        last = desk("run", desk.payments(rows, name="last.csv"), *words, "--quiet")
+        sent = len(sandbox.calls(before))
+        sent_counts.append(sent)
+        survived += sent <= CAP and last.status == 75 and {end.status for end in ends} <= {0, 75, -9}
+    tell(
+        "A7",
+        "runs on one daily cap, with kills",
+        tried=round_count,
+        survived=survived,
+        figure=f"{run_count} runs, {kill_max} SIGKILLs a round: the server saw {min(sent_counts)} to"
+        f" {max(sent_counts)}",
+        goal=f"<= {CAP} in every round",
+    )
+
+
+RESERVE = """
+import os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from pipeline.quota import Quota
+path, sent = Path(sys.argv[1]), os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+with Quota(path, scope="s", cap=50, window="utc_day", clock=lambda: datetime.now(UTC)) as quota:
+    while quota.reserve():
+        os.write(sent, b"x")
+"""
+
+
+def test_the_count_itself_survives_kills_in_the_middle_of_a_reservation(
+    chance, wait_until, tmp_path, tell, is_long
+):
+    round_count, worker_count = (40, 7) if is_long else (8, 6)
+    survived, sent_counts = 0, []
+    for number in range(round_count):
+        path, sent = tmp_path / f"{number}.db", tmp_path / f"{number}.sent"
+        sent.touch()
+        workers = [
+            subprocess.Popen([sys.executable, "-c", RESERVE, path, sent]) for _ in range(worker_count)
+        ]
+        for threshold, victim in zip(sorted(chance.sample(range(45), 3)), workers, strict=False):
+            wait_until(lambda at=threshold, sent=sent: sent.stat().st_size > at)
+            victim.kill()
+        statuses = {worker.wait(60) for worker in workers}
+        # Whoever comes last finds what is left, if anything.
+        statuses.add(subprocess.run([sys.executable, "-c", RESERVE, path, sent], check=False).returncode)
+        sent_counts.append(sent.stat().st_size)
+        survived += sent_counts[-1] <= CAP and statuses <= {0, -9}
+    tell(
+        "A7",
+        "SIGKILL while a unit is reserved",
+        tried=round_count,
+        survived=survived,
+        figure=f"{worker_count} processes, 3 SIGKILLs a round: {min(sent_counts)} to {max(sent_counts)} sent",
+        goal=f"<= {CAP} in every round",
+    )
+
+
+def fullest_window(times, window_s):
+    """The largest number of times that any window holds."""
+    times = sorted(times)
+    return max(bisect_right(times, start + window_s - 1e-9) - n for n, start in enumerate(times))
+
+
+def test_runs_in_several_folders_keep_one_rate_together(
+    desk, serve, rows_of, chance, wait_until, clock, tmp_path, tell, is_long
+):
+    rate_per_s, run_count, rows_each = 30, 4, 300 if is_long else 45
+    rows = rows_of(run_count * rows_each)
+    with serve(tmp_path / "server") as server:
+        words = desk.using(server.section(rate_per_s=rate_per_s, in_flight_max=16))
+        parts = [
+            desk.payments(rows[n * rows_each : (n + 1) * rows_each], name=f"{n}.csv") for n in range(run_count)
+        ]
+        runs = [desk.start("run", part, *words, "--quiet") for part in parts]
+        due = clock() + chance.uniform(1, 3)
+        wait_until(lambda: clock() >= due)
+        runs[0].process.kill()  # its turn ends without a word
+        ends = [running.end() for running in runs]
+        again = desk("run", parts[0], *words, "--quiet")
+        calls = server.calls()
+    fullest = fullest_window([call["monotonic"] for call in calls], 1.0)
+    are_done = {end.status for end in ends[1:]} == {0} and again.status == 0
+    tell(
+        "A7",
+        "runs on one rate, with a kill",
+        tried=run_count,
+        survived=run_count * (are_done and fullest <= rate_per_s),
+        figure=f"{run_count} runs at {rate_per_s} a second: at most {fullest} calls in any second of the server's",
+        goal=f"<= {rate_per_s} in any second",
+    )

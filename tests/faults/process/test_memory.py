@@ -1,0 +1,37 @@
+"""A12: memory grows in line with the rows, and no faster."""
+
+import os
+
+GOAL_MB = 100
+"""Per 100,000 rows: what keeps a million rows within a machine of 2 GB."""
+
+
+def peak_mb(process):
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss / 1024
+
+
+def test_memory_grows_in_line_with_the_rows(desk, sandbox, rows_of, tell, is_long):
+    counts = (500_000, 1_000_000, 2_000_000) if is_long else (75_000, 150_000, 300_000)
+    peaks_mb = []
+    for count in counts:
+        file = desk.payments(rows_of(count), name=f"{count}.csv")
+        words = ("run", file, *desk.using(sandbox.section()), "--limit", 0, "--quiet")
+        running = desk.start(*words)
+        peaks_mb.append(peak_mb(running.process))
+        assert running.end().status == 75
+    growths = [
+        (larger - smaller) / (more - fewer) * 100_000
+        for smaller, larger, fewer, more in zip(peaks_mb, peaks_mb[1:], counts, counts[1:], strict=False)
+    ]
+    is_linear = growths[1] <= 1.5 * max(growths[0], 10)
+    tell(
+        "A12",
+        "memory of many rows",
+        tried=len(counts),
+        survived=len(counts) * (is_linear and max(growths) <= GOAL_MB),
+        figure=", ".join(f"{count:,} rows {mb:,.0f} MB" for count, mb in zip(counts, peaks_mb, strict=True))
+        + f"; {growths[1]:.0f} MB per 100,000 rows",
+        goal=f"grows in line with the rows; <= {GOAL_MB} MB per 100,000",
+    )

@@ -1,0 +1,77 @@
+"""Parsing in a child: what it may cost, what comes back, and what the child is not told."""
+
+import os
+from contextlib import chdir
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.formats.confined import parse_confined
+
+PARSERS = """
+import os, signal, sys
+import polars as pl
+
+def parse(data):
+    what = data.decode()
+    if what == "abort":
+        os.abort()
+    if what == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "memory":
+        bytearray(64 * 1024**3)
+    if what == "raise":
+        raise ValueError("a cell of somebody")
+    if what == "cut":
+        sys.stdout.buffer.write(b"half a table")
+        sys.stdout.flush()
+        os._exit(0)
+    return pl.DataFrame({"said": [what], "environment": [" ".join(sorted(os.environ))], "path": [sys.path[0]]})
+"""
+
+
+@pytest.fixture
+def parse(tmp_path):
+    """A module of parsers in a folder that the child is told of."""
+    (tmp_path / "hostile_parsers.py").write_text(PARSERS)
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{tmp_path}{os.pathsep}{inherited or ''}".rstrip(os.pathsep)
+    yield lambda data: parse_confined("hostile_parsers", data.encode(), where="payroll.x", what="the file")
+    if inherited is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = inherited
+
+
+def test_the_table_comes_back(parse):
+    assert parse("hello")["said"].to_list() == ["hello"]
+
+
+@pytest.mark.parametrize("end", ["abort", "kill", "memory", "cut"])
+def test_a_child_that_dies_is_a_sentence(parse, end):
+    with pytest.raises(InputError, match=r"^payroll\.x: the file is damaged, or needs more than [0-9.]+ GiB"):
+        parse(end)
+
+
+def test_what_a_parser_says_is_not_repeated(parse):
+    with pytest.raises(
+        InputError, match=r"^payroll\.x: the file is damaged; copy or export it again$"
+    ) as error:
+        parse("raise")
+    assert error.value.__cause__ is None
+
+
+def test_no_credential_is_in_the_environment_of_the_child(parse):
+    os.environ["SOME_CLIENT_SECRET"] = "canary"
+    try:
+        assert "SOME_CLIENT_SECRET" not in parse("hello")["environment"].item()
+    finally:
+        del os.environ["SOME_CLIENT_SECRET"]
+
+
+def test_no_module_is_taken_from_the_working_folder(parse, tmp_path):
+    elsewhere = tmp_path / "strangers"
+    elsewhere.mkdir()
+    (elsewhere / "polars.py").write_text("raise SystemExit('imported')")
+    with chdir(elsewhere):
+        assert parse("hello")["said"].item() == "hello"

@@ -1,0 +1,121 @@
+"""Which requests meet a fault."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.sandbox.calls import TOKEN, Call
+from pipeline.sandbox.faults.catalogue import SECTIONS, faults
+from pipeline.sandbox.faults.listing import lines
+from pipeline.sandbox.faults.selection import Aim, parse
+
+PAGE = Path(__file__).parents[3] / "docs" / "sandbox.md"
+
+
+def call(question="q", *, api="cop", account="00112200012345", at_s=0.0):
+    return Call(0.0, at_s, "/path", "1.1", api=api, question=question, account=account)
+
+
+def met(text, calls):
+    aim = Aim(parse(text))
+    return [aim.meets(each) for each in calls]
+
+
+def test_a_fault_without_conditions_befalls_every_check_and_no_token_request():
+    assert met("500", [call(), call(api="vop_standard"), call(api=TOKEN)]) == [True, True, False]
+
+
+def test_a_fault_of_the_token_endpoint_befalls_no_check():
+    assert met("token-500", [call(), call(api=TOKEN)]) == [False, True]
+
+
+def test_a_fault_of_one_api_befalls_no_other():
+    assert met("matched-as-text", [call(), call(api="vop_gateway")]) == [True, False]
+    assert met("500:api=vop_gateway", [call(), call(api="vop_gateway")]) == [False, True]
+
+
+def test_an_account_is_meant_exactly():
+    accounts = ["12345612345678", "12345612345679", None]
+    assert met("500:account=12345612345678", [call(account=one) for one in accounts]) == [True, False, False]
+
+
+def test_the_first_attempts_are_counted_for_each_question():
+    calls = [call("a"), call("b"), call("a"), call("a"), call("b")]
+    assert met("500:first=2", calls) == [True, True, True, False, True]
+
+
+def test_request_numbers_begin_after_and_last_for():
+    calls = [call(str(number)) for number in range(6)]
+    assert met("500:after=2,for=3", calls) == [False, False, True, True, True, False]
+    assert met("500:after=4", calls) == [False, False, False, False, True, True]
+    assert met("500:for=1", calls) == [True, False, False, False, False, False]
+
+
+def test_request_numbers_count_only_requests_that_could_meet_the_fault():
+    calls = [call(api=TOKEN), call(account="other"), call(), call()]
+    assert met("500:account=00112200012345,after=1", calls) == [False, False, False, True]
+
+
+def test_seconds_are_counted_from_the_first_request():
+    calls = [call(at_s=moment) for moment in (100.0, 100.4, 100.5, 101.9, 102.0)]
+    assert met("500:after=0.5s,for=1.5s", calls) == [False, False, True, True, False]
+
+
+def test_chance_has_the_share_that_was_asked_for_and_the_same_fate_in_any_order():
+    questions = [f"question {number}" for number in range(2000)]
+    fates = dict(zip(questions, met("500:probability=0.25,seed=7", map(call, questions)), strict=True))
+    backwards = met("500:probability=0.25,seed=7", map(call, reversed(questions)))
+    assert 0.2 < sum(fates.values()) / len(fates) < 0.3
+    assert list(fates.values()) == backwards[::-1]
+    assert met("500:probability=0.25,seed=8", map(call, questions)) != list(fates.values())
+
+
+def test_an_attempt_has_a_fate_of_its_own():
+    fates = met("500:probability=0.5", [call() for _ in range(64)])
+    assert {True, False} == set(fates)
+
+
+def test_all_conditions_must_hold():
+    calls = [call("a"), call("b", account="other"), call("a"), call("c")]
+    assert met("500:account=00112200012345,first=1,after=1", calls) == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no-such-fault", "list-faults"),
+        ("500:often=yes", "no condition often"),
+        ("500:first", "'first' is no condition"),
+        ("500:first=1,first=2", "stands twice"),
+        ("500:first=many", "invalid literal"),
+        ("500:after=1s,for=2", "both be requests, or both seconds"),
+        ("500:probability=2", "from 0 to 1"),
+        ("500:api=sepa", "not a valid ApiName"),
+        ("token-500:account=00112200012345", "about no account"),
+        ("matched-as-text:api=vop_gateway", "does not befall vop_gateway"),
+    ],
+)
+def test_a_condition_that_does_not_fit_is_told_with_what_to_do(text, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        parse(text)
+    assert str(caught.value).startswith("--fault ")
+
+
+def test_every_fault_has_a_name_of_its_own_and_says_what_a_right_client_does():
+    listed = [fault for _, section in SECTIONS for fault in section]
+    assert len(listed) == len(faults()) > 60
+    assert all(fault.what and fault.client and fault.effects for fault in faults())
+    assert not [fault.name for fault in faults() if {":", ",", "=", " "} & set(fault.name)]
+    text = "\n".join(lines())
+    assert not [fault.name for fault in faults() if f"\n{fault.name} " not in text]
+
+
+def test_the_page_about_the_sandbox_tells_every_fault_as_the_table_does():
+    told = [
+        line.removeprefix("| `").replace("` | ", " | ").removesuffix(" |")
+        for line in PAGE.read_text("utf-8").splitlines()
+        if line.startswith("| `") and not line.startswith("| `--")
+    ]
+    conditions = 6
+    assert told[conditions:] == [f"{fault.name} | {fault.what} | {fault.client}" for fault in faults()]
