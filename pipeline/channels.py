@@ -4,7 +4,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ import structlog
 from platformdirs import user_state_path
 
 from pipeline.apis import Api, cop, vop
+from pipeline.errors import TlsError
 from pipeline.quota import Quota, scope_of
 from pipeline.settings import Cop, Oauth, Profile, Server, VopGateway, VopStandard
 from pipeline.stages.ask import Channel
@@ -19,7 +20,7 @@ from pipeline.stages.validate import Routes
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.client import Client, TokenEndpoint
 from pipeline.transport.pace import Pace
-from pipeline.transport.tls import client_context, preflight
+from pipeline.transport.tls import client_context, inspect_certificate, preflight
 from pipeline.transport.tokens import Tokens
 from pipeline.turns import turn
 from schemas.outcomes import ApiName
@@ -92,11 +93,15 @@ def tokens_of(server: Oauth) -> Tokens:
 
 
 async def greet(server: Server) -> str:
-    """Make one TLS connection and send nothing; return the version and suite agreed on.
+    """Look at our own certificate, make one TLS connection and send nothing; tell version and suite.
 
     Raises:
         TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
     """
+    if isinstance(server, VopStandard):
+        facts = inspect_certificate(server.client_certificate, now=datetime.now(UTC))
+        if facts.problems:
+            raise TlsError("; ".join(facts.problems))
     address = urlsplit(server.base_url)
     assert address.hostname is not None
     return await preflight(address.hostname, address.port or 443, context_of(server))
@@ -121,7 +126,7 @@ async def open_channels(
     """Open the channels that a run needs, and close them afterwards.
 
     Waits for its turn first: the limits of a server are those of all runs of this user together. Then
-    a client certificate is tried: in TLS 1.3 its refusal would look like a broken network on every row.
+    each server is greeted: a refused certificate would look like a broken network on every row.
 
     Args:
         profile: the servers.
@@ -138,13 +143,13 @@ async def open_channels(
             await stack.enter_async_context(turn(turns_path(), scope, window_s, waiting=_say_waiting))
         channels: dict[ApiName, Channel] = {}
         for server in servers:
-            if isinstance(server, VopStandard):
-                await greet(server)
+            tokens = tokens_of(server) if isinstance(server, Oauth) else None
+            await greet(server)
             client = Client(
                 server.base_url,
                 context=context_of(server),
                 in_flight_max=server.in_flight_max,
-                tokens=tokens_of(server) if isinstance(server, Oauth) else None,
+                tokens=tokens,
                 rate_per_s=server.rate_per_s,
             )
             quota = quota_of(server, now=now)

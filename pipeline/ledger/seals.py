@@ -32,7 +32,7 @@ def insertion(table: str) -> str:
     """The INSERT of one sealed line; its parameters are the columns in `SEALED`."""
     columns = SEALED[table]
     places = ", ".join(f"?{number}" for number, _ in enumerate(columns, start=1))
-    return f"INSERT INTO {table}({', '.join(columns)}, seal) VALUES({places}, seal('{table}', {places}))"  # noqa: S608 (constants)
+    return f"INSERT INTO {table}({', '.join(columns)}, seal) VALUES({places}, seal('{table}', {places}))"
 
 
 def sealed_anew(table: str, **changed: str) -> str:

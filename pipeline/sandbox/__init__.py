@@ -10,6 +10,9 @@ wire cannot share a bug.
     identity.py    tokens;  participants.py  client certificates
     accounts.py    role sandbox: fixed dummy accounts
     network.py     roles test and production: banks.py, registers.py, matching.py
+    responders.py  how long a bank takes, and how it fails
+    faults/        what goes wrong on request
+    openapi.py     all of this, described for other tools
 
 Answers are simulated. Every name, account and identification is invented.
 """

@@ -301,7 +301,8 @@ def pem(path, *, key=None, certificate=None):
 
 def test_77_a_client_certificate_of_an_unknown_authority(desk, sandbox, using):
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A stranger")])
+    number = x509.NameAttribute(NameOID.ORGANIZATION_IDENTIFIER, "PSDFR-ACPR-99999")
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A stranger"), number])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -43,7 +43,7 @@ SQL = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|BEGIN)\b")
 SQL_CHANGES = (
     (re.compile(r" > "), " >= "),
     (re.compile(r" < "), " <= "),
-    (re.compile(r"(?<!SET cap) = (?=\?)"), " <> "),
+    (re.compile(r" = (?=\?)"), " <> "),
     (re.compile(r" AND (?!cap)"), " OR "),
     (re.compile(r"\bmax\("), "min("),
     (re.compile(r" NOT NULL"), ""),

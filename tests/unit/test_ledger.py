@@ -228,7 +228,7 @@ def test_the_file_itself_refuses_to_change_or_lose_an_answer(tmp_path, statement
     ("statement", "why"),
     [
         ("INSERT INTO intent VALUES(9, x'00', 2, 'id-9', '2030', x'00')", "intent were changed: 1"),
-        ("UPDATE intent SET question = x'00'", "intent were changed: 1"),
+        ("UPDATE intent SET question = x'00' WHERE id = 2", "intent were changed: 1"),
         ("UPDATE finish SET unanswered_count = 0", "finish were changed: 1"),
         ("DELETE FROM intent WHERE id = 1", "intent are missing"),
         ("UPDATE run SET run_key = randomblob(32)", "intent were changed: 2"),

@@ -247,8 +247,6 @@ def words(desk, sandbox_folder):
             if not isinstance(section, dict):
                 continue
             changed = {**section, "base_url": bank.url, **changes}
-            if "client_id" in section:
-                changed["client_id"] = f"client-of-{api}"
             if "token_url" in section:
                 changed |= {"token_url": f"{bank.url}/token"}
                 if "client_secret_env" not in changes:

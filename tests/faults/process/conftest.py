@@ -144,11 +144,8 @@ class Sandbox:
         return {**section, **changes}
 
     def both(self, **changes):
-        """Sections of both gateways, for a client each."""
-        return {
-            "cop": self.section("cop", "production", **changes),
-            "vop": self.section("vop", "sandbox", **changes),
-        }
+        """Sections of both gateways."""
+        return {api: self.section(api, **changes) for api in ("cop", "vop")}
 
     def calls(self, since=0):
         """The questions that the server was asked, from the one of that number on."""

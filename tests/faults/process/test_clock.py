@@ -19,8 +19,8 @@ def at(day, clock_time, zone):
     """The environment of a process that believes it is that time, in that zone; UTC both."""
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed: apt-get install faketime")
-    # libfaketime reads local time.
-    moment = datetime.combine(day, datetime.strptime(clock_time, "%H:%M:%S").time(), UTC)  # noqa: DTZ007 (UTC is added)
+    moment = datetime.fromisoformat(f"{day}T{clock_time}+00:00")
+    # As an offset: a date would be read as local time.
     offset_s = round((moment - datetime.now(UTC)).total_seconds())
     return {
         "LD_PRELOAD": str(FAKETIME),
@@ -37,7 +37,7 @@ def timestamps_in(folder):
     with closing(sqlite3.connect(folder / "ledger.db")) as db:
         columns = [("run", "created_at"), *((table, "time") for table in ("intent", "answer", "finish"))]
         for table, column in columns:
-            yield from (time for [time] in db.execute(f"SELECT {column} FROM {table}"))  # noqa: S608 (constants)
+            yield from (time for [time] in db.execute(f"SELECT {column} FROM {table}"))
     yield from (value for key, value in summary.items() if key in ("started", "finished"))
 
 
@@ -47,11 +47,9 @@ def test_a_clock_that_jumps_opens_no_day_twice(desk, sandbox, rows_of, tell):
     steps = [
         (day, "23:58:30", "Pacific/Kiritimati"),  # already the day after next there
         (day, "23:59:57", "Europe/London"),  # midnight comes while it works
-        (day, "12:00:00", "UTC"),  # back half a day
         (day - timedelta(days=1), "23:00:00", "America/St_Johns"),  # back a day
         (day + timedelta(days=1), "00:30:00", "Pacific/Pago_Pago"),  # still the day before there
-        (day + timedelta(days=1), "23:00:00", "Pacific/Kiritimati"),
-        (day, "23:59:59", "UTC"),  # back again
+        (day, "23:59:58", "UTC"),  # back again
         (day + timedelta(days=2), "02:30:00", "Europe/London"),
     ]
     file = desk.payments(rows_of(80))
@@ -72,11 +70,9 @@ def test_a_clock_that_jumps_opens_no_day_twice(desk, sandbox, rows_of, tell):
         sent_counts[0] == CAP,
         sum(sent_counts[:2]) <= 2 * CAP,
         sent_counts[2] == 0,
-        sent_counts[3] == 0,
-        sum(sent_counts[1:5]) == CAP,
-        sent_counts[5] == 0,
-        sent_counts[6] == 0,
-        sent_counts[7] == CAP,
+        sum(sent_counts[1:4]) == CAP,
+        sent_counts[4] == 0,
+        sent_counts[5] == CAP,
     ]
     if not all(as_counted) or set(statuses) != {75}:
         print(sent_counts, statuses, sentences)  # noqa: T201 (pytest shows it for a failure)

@@ -1,199 +1,183 @@
 """A1, A2: SIGKILL at any moment. Answered is answered, and what was in flight is sent again once."""
 
 import csv
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import cycle
+from pathlib import Path
 from random import Random
 
+import pytest
+
 ROW_COUNT = 160
-IN_FLIGHT_MAX = 16
-API_COUNT = 2
+IN_FLIGHT_MAX = 32  # of both APIs
+LIMITS = {"rate_per_s": 250, "in_flight_max": IN_FLIGHT_MAX // 2}
 RUNS_AT_ONCE = 2
-AIMS = ("anywhere", "anywhere", "ledger.db.new", "anywhere", "*.part", "anywhere", "anywhere", "fold")
-"""What the kills go for, in turn: any moment, or the moments that random times rarely hit."""
-
-
-@dataclass
-class Life:
-    """One run, from its first start through its kills to its end."""
-
-    images: list = field(default_factory=list)
-    """The ledger after each kill."""
-    findings: list = field(default_factory=list)
-    """What did not hold."""
+AIMS = (None, None, "ledger.db.new", None, "*.part", None, None, "summary.json")
+"""What the kills go for, in turn: a random moment, or the first at which a file is seen: while the ledger
+is made, while an outcome file is written, and when the log is about to be folded into the ledger."""
 
 
 @dataclass
 class Total:
+    """What came of the kills of some runs."""
+
     kill_count: int = 0
-    life_count: int = 0
-    whole_count: int = 0
-    """Lives whose kills all did no harm."""
+    run_count: int = 0
+    unharmed_count: int = 0
     repeated_count: int = 0
     extra_count: int = 0
-    extra_max: int = 0
-    findings: list = field(default_factory=list)
+    doubtful_max: int = 0
+    findings: tuple[str, ...] = ()
+
+    def __add__(self, other):
+        return Total(
+            self.kill_count + other.kill_count,
+            self.run_count + other.run_count,
+            self.unharmed_count + other.unharmed_count,
+            self.repeated_count + other.repeated_count,
+            self.extra_count + other.extra_count,
+            max(self.doubtful_max, other.doubtful_max),
+            self.findings + other.findings,
+        )
 
 
-def moment(aim, folder, chance, whole_s, clock):
-    """When to kill: a predicate that is asked again and again."""
-    at_s = clock() + chance.uniform(0, whole_s)
-    if aim == "anywhere":
-        return lambda: clock() >= at_s
-    if aim == "fold":  # the write-ahead log is folded into the file at the very end
-        return lambda: (folder / "summary.json").exists()
-    return lambda: next(folder.glob(aim), None) is not None
+@dataclass
+class Killer:
+    """Leads runs of one file from their first start through their kills to their end."""
+
+    desk: Callable
+    words: tuple
+    undisturbed: list
+    whole_s: float
+    chance: Random
+    clock: Callable[[], float]
+    image_of: Callable
+    stable_rows: Callable
+
+    def lead(self, folder: Path, kill_max: int, server) -> Total:
+        """Start one run again and again until it has ended by itself."""
+        before, images = len(server.calls()), []
+        aims, findings = cycle(AIMS), []
+        while len(images) < kill_max:
+            finished = self._start(folder, len(images)).kill_when(self._moment(folder, next(aims)))
+            if finished.status != -9:
+                break
+            images.append(self.image_of(folder, at=folder.with_name(f"{folder.name}-copy")))
+        else:
+            finished = self._start(folder, len(images)).end()
+        if finished.status != 0:
+            findings.append(f"ended with {finished.status}: {finished.err[-500:]}")
+        elif self.stable_rows(folder / "outcomes.csv") != self.undisturbed:
+            findings.append("another outcome file")
+        return judged(images, server.calls(before), findings)
+
+    def _start(self, folder, number):
+        # A state folder for each start: a turn that a kill cut short is rested after, a second each.
+        state = f"{folder}-state{number}"
+        return self.desk.start("run", *self.words, "--out", folder, "--quiet", XDG_STATE_HOME=state)
+
+    def _moment(self, folder, aim):
+        if aim is not None:
+            return lambda: next(folder.glob(aim), None) is not None
+        at = self.clock() + self.chance.uniform(0, self.whole_s)
+        return lambda: self.clock() >= at
 
 
-def live(life, desk, words, folder, kills, *, image_of):
-    """Start the run again and again until it has ended by itself, or `kills` are used up."""
-    for number, is_time in enumerate(kills):
-        # A state folder for each start: a turn that a kill cut short would be rested after, a second each.
-        state = str(folder.with_name(f"{folder.name}-state{number}"))
-        running = desk.start("run", *words, "--out", folder, "--quiet", XDG_STATE_HOME=state)
-        finished = running.kill_when(is_time(folder))
-        if finished.status != -9:
-            if finished.status != 0:
-                life.findings.append(f"ended with {finished.status}: {finished.err[-500:]}")
-            return True
-        image = image_of(folder, at=folder.with_name(f"{folder.name}-copy"))
-        life.images.append(image)
-    return False
-
-
-def judge(life, calls):
-    """Compare what the server was asked with what the ledger held at each kill."""
+def judged(images, calls, findings) -> Total:
+    """Compare what the server was asked with what the ledger held at each kill of a run."""
     question_of = {call["request_id"]: call["question"] for call in calls}
-    repeated, earlier_intents = set(), frozenset()
-    extra_max = 0
-    for image in life.images:
-        if not image.is_sound:
-            life.findings.append("the ledger is not sound")
-        done = {question_of[request_id] for request_id in image.answered}
-        repeated |= {
-            call["request_id"]
-            for call in calls
-            if call["request_id"] not in image.intents and call["question"] in done
-        }
-        extra_max = max(extra_max, len(image.open - earlier_intents))
-        earlier_intents = image.intents
-    if repeated:
-        life.findings.append(f"{len(repeated)} calls for answered questions")
-    if extra_max > IN_FLIGHT_MAX * API_COUNT:
-        life.findings.append(f"a kill left {extra_max} requests in doubt")
     extra_count = len(calls) - len(set(question_of.values()))
-    if extra_count > len(life.images) * IN_FLIGHT_MAX * API_COUNT:
-        life.findings.append(f"{extra_count} calls too many")
-    return len(repeated), extra_count, extra_max
+    repeated: set[str] = set()
+    doubtful_max, known = 0, frozenset()
+    for image in images:
+        if not image.is_sound:
+            findings.append("the ledger is not sound")
+        done = {question_of[request_id] for request_id in image.answered}
+        later = [call for call in calls if call["request_id"] not in image.intents]
+        repeated |= {call["request_id"] for call in later if call["question"] in done}
+        doubtful_max = max(doubtful_max, len(image.open - known))
+        known = image.intents
+    if repeated:
+        findings.append(f"calls for answered questions: {len(repeated)}")
+    if doubtful_max > IN_FLIGHT_MAX or extra_count > len(images) * IN_FLIGHT_MAX:
+        findings.append(f"in doubt after a kill: {doubtful_max}; calls too many: {extra_count}")
+    return Total(len(images), 1, not findings, len(repeated), extra_count, doubtful_max, tuple(findings))
 
 
-def kill_until(total, kill_max, tools, seed):
-    """Lead lives, one after the other, until so many kills are done."""
-    desk_in, serve, folder, file, undisturbed, whole_s, image_of, stable_rows, clock = tools
-    chance = Random(seed)
-    aims = cycle(AIMS)
-    with serve(folder / "server", "--latency", "0.02") as server:
-        desk = desk_in(folder / "desk")
-        section = server.both(rate_per_s=250, in_flight_max=IN_FLIGHT_MAX)
-        words = (file, *desk.using(section))
-        while total.kill_count < kill_max:
-            before = len(server.calls())
-            life = Life()
-            results = desk.folder / f"life{total.life_count}"
-            left = kill_max - total.kill_count
-
-            def aimed(results, aim):
-                return moment(aim, results, chance, whole_s, clock)
-
-            kills = [lambda at, aim=next(aims): aimed(at, aim) for _ in range(left)]
-            if not live(life, desk, words, results, kills, image_of=image_of):
-                finished = desk("run", *words, "--out", results, "--quiet")
-                if finished.status != 0:
-                    life.findings.append(f"ended with {finished.status}: {finished.err[-500:]}")
-            outcome_file = results / "outcomes.csv"
-            if not outcome_file.exists() or stable_rows(outcome_file) != undisturbed:
-                life.findings.append("another outcome file")
-            repeated_count, extra_count, extra_max = judge(life, server.calls(before))
-            total.life_count += 1
-            total.whole_count += not life.findings
-            total.kill_count += len(life.images)
-            total.repeated_count += repeated_count
-            total.extra_count += extra_count
-            total.extra_max = max(total.extra_max, extra_max)
-            total.findings += life.findings
-    return total
+@pytest.fixture
+def undisturbed(desk_in, sandbox, sample, stable_rows, tmp_path):
+    """The outcome file of a run that nothing disturbs, and how long it takes."""
+    desk = desk_in(tmp_path / "undisturbed")
+    finished = desk(
+        "run", sample(ROW_COUNT), *desk.using(sandbox.both(**LIMITS)), "--out", "whole", "--quiet"
+    )
+    assert finished.status == 0, finished.err
+    return stable_rows(desk.folder / "whole" / "outcomes.csv"), finished.wall_s
 
 
 def test_killed_at_any_moment_the_run_ends_as_if_nothing_had_happened(
-    desk_in, serve, sandbox, sample, ledger_image, stable_rows, chance, clock, tmp_path, tell, is_long
+    desk_in, serve, undisturbed, sample, ledger_image, stable_rows, chance, clock, tmp_path, tell, is_long
 ):
-    file = sample(ROW_COUNT)
-    desk = desk_in(tmp_path / "undisturbed")
-    section = sandbox.both(rate_per_s=250, in_flight_max=IN_FLIGHT_MAX)
-    finished = desk("run", file, *desk.using(section), "--out", "whole", "--quiet")
-    assert finished.status == 0, finished.err
-    undisturbed = stable_rows(desk.folder / "whole" / "outcomes.csv")
     kill_max = (1000 if is_long else 100) // RUNS_AT_ONCE
 
-    def one(number):
-        folder = tmp_path / f"worker{number}"
-        folder.mkdir()
-        tools = (
-            desk_in, serve, folder, file, undisturbed, finished.wall_s, ledger_image, stable_rows, clock,
-        )  # fmt: skip
-        return kill_until(Total(), kill_max, tools, chance.random())
+    def kill_many(number):
+        desk = desk_in(tmp_path / f"desk{number}")
+        total = Total()
+        with serve(tmp_path / f"server{number}", "--latency", "0.02") as server:
+            words = (sample(ROW_COUNT), *desk.using(server.both(**LIMITS)))
+            random = Random(chance.random())
+            killer = Killer(desk, words, *undisturbed, random, clock, ledger_image, stable_rows)
+            while total.kill_count < kill_max:
+                folder = desk.folder / f"run{total.run_count}"
+                total += killer.lead(folder, kill_max - total.kill_count, server)
+        return total
 
-    with ThreadPoolExecutor(RUNS_AT_ONCE) as workers:
-        totals = list(workers.map(one, range(RUNS_AT_ONCE)))
-
-    kill_count = sum(total.kill_count for total in totals)
-    harmful_count = sum(len(total.findings) for total in totals)
-    for finding in (finding for total in totals for finding in total.findings):
-        print(finding)  # noqa: T201 (pytest shows it for a failure)
+    with ThreadPoolExecutor(RUNS_AT_ONCE) as threads:
+        total = sum(threads.map(kill_many, range(RUNS_AT_ONCE)), Total())
+    print(*total.findings, sep="\n")  # noqa: T201 (pytest shows it for a failure)
     tell(
         "A1",
         "SIGKILL at any moment",
-        tried=kill_count,
-        survived=max(0, kill_count - harmful_count),
-        figure=f"{sum(total.whole_count for total in totals)} of {sum(total.life_count for total in totals)} runs as undisturbed;"
-        f" repeats {sum(total.repeated_count for total in totals)};"
-        f" extra calls {sum(total.extra_count for total in totals) / kill_count:.1f} per kill,"
-        f" at most {max(total.extra_max for total in totals)} in doubt",
-        goal=f"all as undisturbed; repeats 0; extra calls per kill <= {IN_FLIGHT_MAX * API_COUNT} in flight",
+        tried=total.kill_count,
+        survived=max(0, total.kill_count - len(total.findings)),
+        figure=f"{total.unharmed_count} of {total.run_count} runs as undisturbed; repeats"
+        f" {total.repeated_count}; extra calls {total.extra_count / total.kill_count:.1f} per kill;"
+        f" in doubt at most {total.doubtful_max}",
+        goal=f"all as undisturbed; repeats 0; extra calls per kill <= {IN_FLIGHT_MAX} in flight",
     )
 
 
 def test_what_was_in_flight_at_a_crash_is_sent_again_once_as_attempt_two(
-    desk, serve, rows_of, ledger_image, wait_until, tmp_path, tell, is_long
+    desk, serve, rows_of, ledger_image, tmp_path, tell, is_long
 ):
     count, round_count = 12, 10 if is_long else 2
     survived, sent_count = 0, 0
     with serve(tmp_path / "server", "--latency", "1.5") as server:
+        using = desk.using(server.section(in_flight_max=count))
         for number in range(round_count):
             folder = desk.folder / f"round{number}"
             file = desk.payments(rows_of(count), name=f"{number}.csv")
-            words = ("run", file, "--out", folder, *desk.using(server.section(in_flight_max=count)), "--quiet")
+            words = ("run", file, "--out", folder, *using, "--quiet")
             before = len(server.calls())
-            running = desk.start(*words)
-            copy = tmp_path / "copy"
 
-            def all_are_in_doubt(folder=folder, copy=copy):
-                return len(ledger_image(folder, at=copy).open) == count
+            def all_are_in_doubt(folder=folder):
+                return len(ledger_image(folder, at=tmp_path / "copy").open) == count
 
-            running.kill_when(all_are_in_doubt)
+            desk.start(*words).kill_when(all_are_in_doubt)
             finished = desk(*words)
             calls = [call["question"] for call in server.calls(before)]
             sent_count += len(calls)
             with (folder / "outcomes.csv").open() as outcomes:
                 attempts = [row["check_attempts"] for row in csv.DictReader(outcomes)]
-            as_promised = finished.status == 0 and attempts == ["2"] * count
-            survived += as_promised and len(calls) <= 2 * count and len(set(calls)) == count
+            is_as_promised = finished.status == 0 and attempts == ["2"] * count
+            survived += is_as_promised and len(calls) <= 2 * count and len(set(calls)) == count
     tell(
         "A2",
         "in flight at the crash",
         tried=round_count,
         survived=survived,
-        figure=f"{round_count * count} in doubt, sent again once each; {sent_count} calls; attempt 2 recorded",
-        goal="each interrupted request sent again once, attempt 2 recorded",
+        figure=f"{round_count * count} in doubt, sent again once each as attempt 2; calls {sent_count}",
+        goal="each sent again once, attempt 2 recorded",
     )

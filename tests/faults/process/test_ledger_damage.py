@@ -26,9 +26,7 @@ def half_done(desk, sandbox, sample):
 
 def identity_in(path):
     with closing(sqlite3.connect(path)) as db:
-        row = db.execute(
-            "SELECT input_sha256, profile_sha256, environment, tool_version FROM run"
-        ).fetchone()
+        row = db.execute("SELECT input_sha256, profile_sha256, environment, tool_version FROM run").fetchone()
     return RunIdentity(*row)
 
 
@@ -144,7 +142,9 @@ def test_a_damaged_or_foreign_ledger_is_refused_without_a_call(
         if damage is not None:
             damage(folder / "ledger.db")
         finished = desk(*command, XDG_STATE_HOME=str(desk.folder / f"state-{number}"))
-        is_told = len(finished.sentences) == 1 and sentence in finished.err and "Traceback" not in finished.err
+        is_told = (
+            len(finished.sentences) == 1 and sentence in finished.err and "Traceback" not in finished.err
+        )
         if finished.status == status and is_told:
             right.append(name)
         else:

@@ -6,23 +6,18 @@ import sys
 from bisect import bisect_right
 
 CAP = 50
+ROW_COUNT = 50
+REFUSED_WITHIN_S = 1
 
 
-def cpu_s(process):
-    """What a process that is still to be waited for has used, once it has ended."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_utime + usage.ru_stime
-
-
-def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, rows_of, clock, tmp_path, tell, is_long):
-    crowd_sizes = (2, 4, 8) if not is_long else [2 + number % 7 for number in range(50)]
-    survived, slowest_s, cpu_max_s = 0, 0.0, 0.0
+def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, rows_of, tmp_path, tell, is_long):
+    crowd_sizes = [2 + number % 7 for number in range(50)] if is_long else (2, 8)
+    survived, cpu_max_s = 0, 0.0
     with serve(tmp_path / "server", "--latency", "0.3") as server:
         for number, count in enumerate(crowd_sizes):
-            file = desk.payments(rows_of(60), name=f"{number}.csv")
+            file = desk.payments(rows_of(ROW_COUNT), name=f"{number}.csv")
             folder = desk.folder / f"crowd{number}"
-            section = server.section(rate_per_s=12, in_flight_max=4)
+            section = server.section(rate_per_s=8, in_flight_max=4)
             words = ("run", file, "--out", folder, *desk.using(section), "--quiet")
             before = len(server.calls())
             crowd = [desk.start(*words) for _ in range(count)]
@@ -32,30 +27,29 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, rows_of, clock, tm
                 pid, status, usage = os.wait4(-1, 0)
                 if pid in by_pid:
                     by_pid[pid].process.returncode = os.waitstatus_to_exitcode(status)
-                    used[pid] = (usage.ru_utime + usage.ru_stime, clock())
+                    used[pid] = usage.ru_utime + usage.ru_stime
             [owner] = set(by_pid) - set(used)
-            late = desk(*words)  # alone, while the owner works
             others = [by_pid[pid].end() for pid in used]
             one = by_pid[owner].end()
             calls = [call["question"] for call in server.calls(before)]
             are_told = all(
-                refused.status == 75 and f"process {owner} on {os.uname().nodename}, started at 2" in refused.err
-                for refused in (*others, late)
+                other.status == 75 and f"process {owner} on {os.uname().nodename}, started at 2" in other.err
+                for other in others
             )
-            cpu_max_s = max(cpu_max_s, *(cpu for cpu, _ in used.values()))
-            slowest_s = max(slowest_s, late.wall_s)
-            is_right = are_told and one.status == 0 and len(calls) == len(set(calls)) == 60
-            survived += is_right and late.wall_s - 1 < cpu_max_s
+            # Of its own: eight interpreters that start on two cores at once wait for one another.
+            cpu_max_s = max(cpu_max_s, *used.values())
+            is_once = len(calls) == len(set(calls)) == ROW_COUNT
+            is_right = are_told and one.status == 0 and is_once and max(used.values()) <= REFUSED_WITHIN_S
+            survived += is_right
             if not is_right:
-                print(one.status, owner, [(r.status, r.err[-200:]) for r in (*others, late)], len(calls))  # noqa: T201 (for a failure)
+                print(owner, one, others, used, len(calls))  # noqa: T201 (pytest shows it for a failure)
     tell(
         "A6",
         "2 to 8 runs on one folder",
         tried=len(crowd_sizes),
         survived=survived,
-        figure=f"1 proceeds; the others 75 with pid, host, start, after {cpu_max_s:.1f} s of CPU at most,"
-        f" {slowest_s:.1f} s when alone",
-        goal="1 proceeds; the others 75 within 1 s of starting up; calls per question 1",
+        figure=f"1 proceeds; the others 75 with pid, host, start, after {cpu_max_s:.1f} s of CPU at most",
+        goal=f"1 proceeds; the others 75 within {REFUSED_WITHIN_S} s; calls per question 1",
     )
 
 
@@ -108,14 +102,12 @@ with Quota(path, scope="s", cap=50, window="utc_day", clock=lambda: datetime.now
 def test_the_count_itself_survives_kills_in_the_middle_of_a_reservation(
     chance, wait_until, tmp_path, tell, is_long
 ):
-    round_count, worker_count = (40, 7) if is_long else (8, 6)
+    round_count, worker_count = (40, 7) if is_long else (5, 6)
     survived, sent_counts = 0, []
     for number in range(round_count):
         path, sent = tmp_path / f"{number}.db", tmp_path / f"{number}.sent"
         sent.touch()
-        workers = [
-            subprocess.Popen([sys.executable, "-c", RESERVE, path, sent]) for _ in range(worker_count)
-        ]
+        workers = [subprocess.Popen([sys.executable, "-c", RESERVE, path, sent]) for _ in range(worker_count)]
         for threshold, victim in zip(sorted(chance.sample(range(45), 3)), workers, strict=False):
             wait_until(lambda at=threshold, sent=sent: sent.stat().st_size > at)
             victim.kill()
@@ -143,12 +135,13 @@ def fullest_window(times, window_s):
 def test_runs_in_several_folders_keep_one_rate_together(
     desk, serve, rows_of, chance, wait_until, clock, tmp_path, tell, is_long
 ):
-    rate_per_s, run_count, rows_each = 30, 4, 300 if is_long else 45
+    rate_per_s, run_count, rows_each = 30, 4, 300 if is_long else 30
     rows = rows_of(run_count * rows_each)
     with serve(tmp_path / "server") as server:
         words = desk.using(server.section(rate_per_s=rate_per_s, in_flight_max=16))
         parts = [
-            desk.payments(rows[n * rows_each : (n + 1) * rows_each], name=f"{n}.csv") for n in range(run_count)
+            desk.payments(rows[n * rows_each : (n + 1) * rows_each], name=f"{n}.csv")
+            for n in range(run_count)
         ]
         runs = [desk.start("run", part, *words, "--quiet") for part in parts]
         due = clock() + chance.uniform(1, 3)
