@@ -14,6 +14,11 @@ import pytest
 from pipeline import settings
 from pipeline.cli import main as command
 from pipeline.errors import PrecheckError
+from pipeline.stages.ask import DRAIN_MAX_S
+from pipeline.stages.ask.asking import WAITS_MAX
+from pipeline.stages.ask.gate import PAUSE_MAX_S, RETRIES_FREE
+from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX, MISDIRECTED_MAX
+from pipeline.transport.breaker import RESPONDER, SERVER
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -133,6 +138,25 @@ def test_tutorial_commands_exist_and_name_files_that_exist():
             assert said <= options, line
 
 
+def test_figures_of_the_operations_page_are_those_of_the_code():
+    page = " ".join((DOCS / "operations.md").read_text("utf-8").split())
+    waits_s = [
+        min(SERVER.probe_wait_s * 2**probe, SERVER.probe_wait_max_s) for probe in range(SERVER.probes_max)
+    ]
+    for figure in (
+        f"{BREACHES_IN_A_ROW_MAX} replies in a row that break the contract, or {MISDIRECTED_MAX} with",
+        f"waits up to {DRAIN_MAX_S:.0f} s for requests in flight",
+        f"`Retry-After` of up to {PAUSE_MAX_S:.0f} s",
+        f"up to {WAITS_MAX} times for one question",
+        f"at most {RETRIES_FREE} requests again",
+        f"After {SERVER.failures_max} failures in a row",
+        f"After {SERVER.probes_max} such failures, {sum(waits_s) / 60:g} minutes",
+        f"After {RESPONDER.failures_max} replies of 502 or 504 in a row",
+        f"After {RESPONDER.probes_max} such failures its questions",
+    ):
+        assert figure in page
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "configuration.md"], ids=lambda page: page.name)
 def test_every_configuration_shown_can_be_read(page, tmp_path):
     found = blocks(page, "toml")
@@ -144,7 +168,7 @@ def test_every_configuration_shown_can_be_read(page, tmp_path):
 
 
 def test_pages_name_no_folder_of_the_machine_they_were_written_on():
-    for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")):
+    for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "sample_data").glob("*.md")):
         text = page.read_text("utf-8")
         assert str(ROOT) not in text, page.name
         assert "/tmp/" not in text, page.name

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ import anyio
 from pipeline.frames import Answer, AnswerState
 from pipeline.ledger import Ledger, RunIdentity
 
+IDENTITY = RunIdentity("a" * 64, "b" * 64, "sandbox", "1")
 folder, count, now = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
 async def ask(ledger, number):
@@ -55,7 +57,7 @@ async def main(ledger, numbers):
                     tasks.start_soon(ask, ledger, number)
 
 for session in (range(count // 2), range(count // 2, count)):
-    with Ledger.open(folder / "ledger.db", RunIdentity("a" * 64, "b" * 64, "sandbox", "1"), now=now) as ledger:
+    with Ledger.open(folder / "ledger.db", IDENTITY, now=now) as ledger:
         anyio.run(main, ledger, session)
 """
 
@@ -245,7 +247,7 @@ def sectors(write):
         return [write]
     first = SECTOR - at % SECTOR
     cuts = [0, *range(first, len(data), SECTOR), len(data)]
-    return [(at + start, data[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [(at + start, data[start:end]) for start, end in pairwise(cuts)]
 
 
 @pytest.fixture(scope="module")
