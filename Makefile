@@ -48,7 +48,7 @@ mutants: .venv/installed  ## change the code in small ways, and see that a test 
 	$(BIN)/python tests/mutants/run.py
 
 bench: .venv/installed  ## measure throughput on this machine
-	$(BIN)/python -m pytest tests/bench -m bench -s
+	$(BIN)/python -m pytest tests/bench tests/unit/transport -m bench -s
 
 sandbox: .venv/installed  ## serve the three APIs with simulated answers until stopped
 	$(BIN)/precheck sandbox

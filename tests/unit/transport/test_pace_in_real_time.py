@@ -28,11 +28,21 @@ def slots(rate_per_s, seconds, workers_count):
     return times
 
 
-@pytest.mark.parametrize(("rate_per_s", "workers_count"), [(5, 4), (50, 16), (200, 64), (1000, 64)])
-def test_no_second_sees_more_than_the_rate_and_nearly_all_of_it_is_used(rate_per_s, workers_count):
+RATES = pytest.mark.parametrize(("rate_per_s", "workers_count"), [(5, 4), (50, 16), (200, 64), (1000, 64)])
+
+
+@RATES
+def test_no_second_sees_more_than_the_rate(rate_per_s, workers_count):
     times = slots(rate_per_s, 2.5, workers_count)
     windows = [sum(1 for time in times if 0 <= time - start < 1) for start in times]
     assert max(windows) <= rate_per_s
+
+
+@pytest.mark.bench
+@RATES
+def test_nearly_all_of_the_rate_is_used(rate_per_s, workers_count):
+    """What a machine with other work to do may miss; the arithmetic behind it is a property test."""
+    times = slots(rate_per_s, 2.5, workers_count)
     assert (len(times) - 1) / (times[-1] - times[0]) >= 0.95 * rate_per_s
 
 
