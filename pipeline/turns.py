@@ -52,9 +52,9 @@ async def turn(
             while not _taken(lock):  # noqa: ASYNC110 (the other run is another process)
                 await anyio.sleep(POLL_INTERVAL_S)
         await anyio.sleep(_rest_s(os.pread(lock, 64, 0), window_s))
-        _write(lock, _UNFINISHED)
+        _write(lock, folder, _UNFINISHED)
         yield
-        _write(lock, f"{time.time():.3f}".encode())
+        _write(lock, folder, f"{time.time():.3f}".encode())
     finally:
         os.close(lock)
 
@@ -87,9 +87,13 @@ def _rest_s(ending: bytes, window_s: float) -> float:
     return min(max(window_s - since_s, 0.0), window_s)
 
 
-def _write(lock: int, ending: bytes) -> None:
-    os.truncate(lock, 0)
-    os.pwrite(lock, ending, 0)
+def _write(lock: int, folder: Path, ending: bytes) -> None:
+    """Tell how the turn ended, over what was told last: a lock that is cut short there is unfinished."""
+    try:
+        os.pwrite(lock, ending, 0)
+        os.truncate(lock, len(ending))
+    except OSError as error:
+        raise _explained(error, folder) from error
 
 
 def _explained(error: OSError, path: Path) -> DiskError | OutputError:

@@ -7,12 +7,13 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import anyio
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.turns import _explained, turn
+from pipeline.turns import _explained, _write, turn
 
 HOLDER = """
 import sys, anyio
@@ -129,8 +130,8 @@ def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path)
         for _ in range(2):
             async with turn(tmp_path, "a", 0.0, waiting=lambda: None):
                 [lock] = tmp_path.iterdir()
-                told.append(lock.read_text())
-        told.append(lock.read_text())
+                told.append(lock.read_text().rstrip())
+        told.append(lock.read_text().rstrip())
 
     anyio.run(main)
     assert told[:2] == ["unfinished", "unfinished"]
@@ -146,7 +147,7 @@ def test_turn_that_an_error_ended_is_not_finished(tmp_path):
     with pytest.raises(OutputError):
         anyio.run(main)
     [lock] = tmp_path.iterdir()
-    assert lock.read_text() == "unfinished"
+    assert lock.read_text().rstrip() == "unfinished"
 
 
 def test_locks_are_private_and_name_no_server(tmp_path):
@@ -173,3 +174,9 @@ def test_full_disk_is_told_as_one_and_not_as_a_matter_of_settings(tmp_path, code
     error = _explained(OSError(code, "full"), tmp_path / "x.lock")
     assert isinstance(error, DiskError)
     assert str(error) == f"{tmp_path}/x.lock: cannot be written (full); make room on the disk, then run again"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
+def test_turn_that_cannot_be_written_down_is_not_taken():
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(DiskError, match="make room"):
+        _write(full.fileno(), Path("/dev"), b"unfinished")

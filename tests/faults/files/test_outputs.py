@@ -43,7 +43,7 @@ def hostile_returns(reply):
     """A bank with a different hostile name for every question, and no match for those with a seven."""
 
     async def answer(request, body):
-        if b"2000000" in body:
+        if b"0102032" in body:
             return reply(request, "ANNM")
         code = "MBAM" if "copgateway" in request.path else "CMTC"
         number = int(body.split(b"1000")[1][:4]) % len(FORMULAS)
@@ -55,9 +55,9 @@ def hostile_returns(reply):
 def test_e1_no_cell_for_people_is_run_by_a_spreadsheet(desk, bank, words, tell, hostile_returns):
     returned = [{**UK, "account_number": f"1000{n:04d}"} for n in range(len(FORMULAS))]
     payers = [
-        {**UK, "account_number": f"2000000{n % 10}", "name": f"Payee {n % 3}", **hostile}
+        {**UK, "account_number": f"2000{n:04d}", "name": "Some Payee", field: text}
         for n, text in enumerate(FORMULAS)
-        for hostile in ({"payment_id": text}, {"reference": text}, {"=1+1": text}, {"name": text})
+        for field in ("payment_id", "reference", "=1+1", "name")
     ]
     header = ("payment_id", "name", "sort_code", "account_number", "amount", "reference", "=1+1", "\t@note")
     file = desk.payments(returned + payers, header=header)

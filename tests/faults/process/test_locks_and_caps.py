@@ -157,6 +157,6 @@ def test_runs_in_several_folders_keep_one_rate_together(
         "runs on one rate, with a kill",
         tried=run_count,
         survived=run_count * (are_done and fullest <= rate_per_s),
-        figure=f"{run_count} runs at {rate_per_s} a second: at most {fullest} calls in any second of the server's",
+        figure=f"{run_count} runs at {rate_per_s} a second: the server saw at most {fullest} in any second",
         goal=f"<= {rate_per_s} in any second",
     )
