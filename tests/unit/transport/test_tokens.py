@@ -2,6 +2,8 @@ import asyncio
 
 import anyio
 import pytest
+import stamina
+import structlog
 
 from pipeline.errors import CredentialsError, IncompleteError, ProtocolError
 from pipeline.transport.tokens import Token, Tokens, TokenUnavailable
@@ -255,6 +257,10 @@ def test_a_cancelled_fetch_leaves_the_next_caller_free_to_fetch():
 
 
 def test_neither_the_token_nor_the_secret_shows_in_a_log_or_a_repr(capfd):
+    # As the libraries log by themselves, whatever the command has set up in this process.
+    structlog.reset_defaults()
+    stamina.instrumentation.set_on_retry_hooks(None)
+
     async def story(issuer, tokens):
         issuer.failure = DOWN
         with pytest.raises(IncompleteError) as caught:
