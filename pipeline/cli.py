@@ -46,6 +46,7 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
+        os.umask(0o077)  # whatever is written is for its owner, the folders above it too
         before = _on_signal(_leave)  # before anything heavy is imported
         try:
             return super().invoke(ctx)
@@ -120,6 +121,13 @@ order_option = click.option(
 )
 
 
+def _said(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
+    """A reason that is one."""
+    if reason is None or reason.strip():
+        return reason
+    raise UsageError("--allow-many-names: the reason is empty; write why, as it is recorded")
+
+
 def _with(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed([option for group in groups for option in group]):
@@ -165,6 +173,13 @@ def main() -> None:
 )
 @order_option
 @click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
+@click.option(
+    "--allow-many-names",
+    "many_names_reason",
+    metavar="REASON",
+    callback=_said,
+    help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def run(  # noqa: PLR0913 (one argument per option)
@@ -180,6 +195,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     limit: int | None,
     order: str,
     fresh: bool,
+    many_names_reason: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -209,6 +225,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             order="amount" if order == "amount" else "file",
             limit=limit,
             fresh=fresh,
+            many_names_reason=many_names_reason,
         )
         try:
             with progress(console, quiet=quiet) as watch:

@@ -80,6 +80,7 @@ def sandbox() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="precheck-sandbox-", ignore_cleanup_errors=True) as folder:
         command = [
             sys.executable,
+            "-P",  # a module in the working folder, where strangers' files lie, must not be ours
             "-m",
             "pipeline.cli",
             "sandbox",

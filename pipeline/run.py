@@ -25,6 +25,7 @@ import anyio
 import polars as pl
 import structlog
 
+from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence
 from pipeline.channels import api_of, open_channels, quota_path, routes
 from pipeline.errors import IncompleteError, OutputError, StoppedError, UsageError, first_of
 from pipeline.formats import NAMES, format_named
@@ -73,6 +74,8 @@ class Job:
     limit: int | None = None
     fresh: bool = False
     """Forget the answers of earlier runs in the same folder."""
+    many_names_reason: str | None = None
+    """Why one account may be asked about by many names; None: it may not."""
 
 
 class Result(NamedTuple):
@@ -117,13 +120,15 @@ def run(job: Job, watch: Watch) -> Result:
             return Result(summary, already_finished=True)
         with opened(chosen) as profile:
             planned = _planned(job, source, chosen, profile)
+            _require_few_names(job, planned, ledger)
             world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
             asked = anyio.run(
                 _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
             )
         validated, checks, assignments = planned.validated, *planned.plan
+        warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
         outcomes = resolve(
-            (validated.rejects, validated.warnings),
+            (validated.rejects, warnings),
             (checks, assignments),
             asked.answers,
             [api_of(server) for server in profile.servers],
@@ -133,7 +138,7 @@ def run(job: Job, watch: Watch) -> Result:
         files = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
         header = _header(job, chosen, source, started, _next_step(checks, asked))
         calls = _calls(checks, world.tally)
-        summary = report(header, source.payments, outcomes, validated.warnings, calls)
+        summary = report(header, source.payments, outcomes, warnings, calls)
         _write_summary(summary, job.out)
         _remove_stale(job.out, format_name)
         ledger.finish(
@@ -159,6 +164,14 @@ def forecast_file(job: Job) -> Forecast:
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
     validated = validate(source.payments, routes(profile))
     return Planned(source, chosen, profile, validated, plan(validated.accepted, job.order))
+
+
+def _require_few_names(job: Job, planned: Planned, ledger: Ledger) -> None:
+    """Stop before anything is sent where names are tried on accounts, unless somebody said why."""
+    if job.many_names_reason is None:
+        refuse_many_payees(planned.validated.accepted, where=job.file.name)
+    else:
+        ledger.allow(job.many_names_reason, time=timestamp(_now()))
 
 
 class Asked(NamedTuple):
@@ -296,6 +309,7 @@ def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_st
             columns=_read_as(source),
         ),
         next_step=next_step,
+        many_names_reason=job.many_names_reason,
     )
 
 

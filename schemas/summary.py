@@ -102,6 +102,8 @@ class Summary(Part):
     environment: Environment
     simulated: bool
     """True where the answers come from a sandbox and say nothing about any real account."""
+    many_names_reason: str | None = None
+    """Why one account was allowed to be asked about by many names; None where nobody said so."""
     started: str
     finished: str
     input: InputFile

@@ -44,6 +44,8 @@ class Header(NamedTuple):
     input: InputFile
     next_step: str
     """How to go on, told where rows are left for a later run."""
+    many_names_reason: str | None = None
+    """Why one account was allowed to be asked about by many names."""
 
 
 def report(
@@ -79,6 +81,7 @@ def report(
         profile=header.profile,
         environment=header.environment,
         simulated=header.environment is Environment.SANDBOX,
+        many_names_reason=header.many_names_reason,
         started=header.started,
         finished=header.finished,
         input=header.input,

@@ -12,7 +12,7 @@ import pytest
 
 ROW_COUNT = 160
 IN_FLIGHT_MAX = 32  # of both APIs
-LIMITS = {"rate_per_s": 250, "in_flight_max": IN_FLIGHT_MAX // 2}
+LIMITS = {"rate_per_s": 400, "in_flight_max": IN_FLIGHT_MAX // 2}
 RUNS_AT_ONCE = 2
 AIMS = (None, None, "ledger.db.new", None, "*.part", None, None, "summary.json")
 """What the kills go for, in turn: a random moment, or the first at which a file is seen: while the ledger
@@ -81,7 +81,7 @@ class Killer:
     def _moment(self, folder, aim):
         if aim is not None:
             return lambda: next(folder.glob(aim), None) is not None
-        at = self.clock() + self.chance.uniform(0, self.whole_s)
+        at = self.clock() + self.chance.uniform(0, 0.8 * self.whole_s)
         return lambda: self.clock() >= at
 
 
@@ -154,7 +154,7 @@ def test_what_was_in_flight_at_a_crash_is_sent_again_once_as_attempt_two(
 ):
     count, round_count = 12, 10 if is_long else 2
     survived, sent_count = 0, 0
-    with serve(tmp_path / "server", "--latency", "1.5") as server:
+    with serve(tmp_path / "server", "--latency", "0.8") as server:
         using = desk.using(server.section(in_flight_max=count))
         for number in range(round_count):
             folder = desk.folder / f"round{number}"

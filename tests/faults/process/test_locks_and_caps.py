@@ -6,7 +6,7 @@ import sys
 from bisect import bisect_right
 
 CAP = 50
-ROW_COUNT = 50
+ROW_COUNT = 40
 REFUSED_WITHIN_S = 1
 
 

@@ -4,7 +4,7 @@ import signal
 from dataclasses import dataclass
 
 ROW_COUNT = 120
-WHOLE_S = 2.5  # about what a run takes, so that signals fall into all of it
+WHOLE_S = 1.6  # about what a run takes, so that signals fall into all of it
 DRAIN_MAX_S = 8
 
 
@@ -60,7 +60,7 @@ def test_signals_at_any_moment_drain_and_repeat_nothing(
     file, total = desk.payments(rows_of(ROW_COUNT)), Total()
     runs, repeat_count = [], 0
     with serve(tmp_path / "server", "--latency", "0.05") as server:
-        words = ("run", file, *desk.using(server.section(rate_per_s=100, in_flight_max=8)), "--quiet")
+        words = ("run", file, *desk.using(server.section(rate_per_s=200, in_flight_max=16)), "--quiet")
         desk(*words, "--out", desk.folder / "undisturbed")
         undisturbed = stable_rows(desk.folder / "undisturbed" / "outcomes.csv")
         signal_max = 240 if is_long else 24
