@@ -38,7 +38,7 @@ from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World, ask
 from pipeline.stages.plan import Plan, plan
 from pipeline.stages.read import Source, read
-from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report
+from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, route_counts
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import Validated, validate
 from pipeline.stages.write import write
@@ -136,7 +136,7 @@ def run(job: Job, watch: Watch) -> Result:
         )
         format_name = job.format or source.format
         files = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
-        header = _header(job, chosen, source, started, _next_step(checks, asked))
+        header = _header(job, planned, started, _next_step(checks, asked))
         calls = _calls(checks, world.tally)
         summary = report(header, source.payments, outcomes, warnings, calls)
         _write_summary(summary, job.out)
@@ -292,11 +292,12 @@ def _remove_stale(folder: Path, format_name: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_step: str) -> Header:
+def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> Header:
+    source = planned.source
     return Header(
         tool_version=VERSION,
-        profile=chosen.name,
-        environment=chosen.environment,
+        profile=planned.chosen.name,
+        environment=planned.chosen.environment,
         started=timestamp(started),
         finished=timestamp(_now()),
         input=InputFile(
@@ -308,6 +309,7 @@ def _header(job: Job, chosen: Chosen, source: Source, started: datetime, next_st
             encoding=source.encoding,
             columns=_read_as(source),
         ),
+        routes=route_counts(planned.validated.accepted),
         next_step=next_step,
         many_names_reason=job.many_names_reason,
     )

@@ -73,6 +73,16 @@ class ApiCalls(Part):
     """Requests sent by this run, retries included."""
 
 
+class RouteCount(Part):
+    """The rows that went one way, and why."""
+
+    api: ApiName
+    reason: str
+    bic_source: str | None
+    """Where the responder's BIC came from, for VoP Standard: file, table or registry."""
+    row_count: int
+
+
 class AttentionRow(Part):
     """A row that a person must look at before the file is paid."""
 
@@ -110,6 +120,7 @@ class Summary(Part):
     outcomes: list[OutcomeTotal]
     """Every outcome, in the order of the documentation; those without rows too."""
     codes: list[CodeCount]
+    routes: list[RouteCount]
     calls: list[ApiCalls]
     saved_call_count: Annotated[int, Field(ge=0)]
     """Calls that asking each distinct question once saved."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.identifiers import compact
-from pipeline.frames import OUTCOMES, PAYMENTS, WARNINGS
+from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 from schemas.summary import (
     ApiCalls,
@@ -21,6 +21,7 @@ from schemas.summary import (
     Money,
     OutcomeTotal,
     RejectedRow,
+    RouteCount,
     Summary,
     WarningRow,
 )
@@ -42,6 +43,8 @@ class Header(NamedTuple):
     started: str
     finished: str
     input: InputFile
+    routes: list[RouteCount]
+    """Which API was to check how many rows, and why."""
     next_step: str
     """How to go on, told where rows are left for a later run."""
     many_names_reason: str | None = None
@@ -87,6 +90,7 @@ def report(
         input=header.input,
         outcomes=[_outcome_total(outcome, rows) for outcome in Outcome],
         codes=_code_counts(rows),
+        routes=header.routes,
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(attention),
@@ -101,6 +105,20 @@ def report(
         complete=undecided_count == 0,
         next_step=header.next_step if undecided_count else None,
     )
+
+
+def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
+    """Count the ways that payments go.
+
+    Args:
+        accepted: `Accepted`.
+    """
+    assert accepted.schema == ACCEPTED
+    counts = accepted.group_by("api", "route_reason", "bic_source", maintain_order=True).len()
+    return [
+        RouteCount(api=ApiName(api), reason=reason, bic_source=bic_source, row_count=row_count)
+        for api, reason, bic_source, row_count in counts.iter_rows()
+    ]
 
 
 class Limits(NamedTuple):

@@ -225,6 +225,7 @@ HEADER = Header(
     input=InputFile(
         name="x.csv", sha256="0", byte_count=0, row_count=0, format="csv", encoding="utf-8", columns={}
     ),
+    routes=[],
     next_step="run again",
 )
 

@@ -150,6 +150,7 @@ def summary():
                 for outcome in Outcome
             ],
             codes=[],
+            routes=[],
             calls=[],
             saved_call_count=0,
             attention=[],

@@ -77,6 +77,7 @@ def summary_of(attention_row):
                     rows=list(range(1, 11)),
                 )
             ],
+            "routes": [],
             "calls": [
                 ApiCalls(api=ApiName.COP, question_count=1400, answered_before_count=9, request_count=1395)
             ],

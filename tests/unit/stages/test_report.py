@@ -5,8 +5,8 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.frames import ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
-from pipeline.stages.report import ROWS_LISTED_MAX, Header, Limits, forecast, plain, report
+from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
+from pipeline.stages.report import ROWS_LISTED_MAX, Header, Limits, forecast, plain, report, route_counts
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.summary import ApiCalls, InputFile, Summary
 
@@ -24,7 +24,7 @@ def header_of(environment=Environment.PRODUCTION):
     source = InputFile(
         name="x.csv", sha256="0", byte_count=1, row_count=1, format="csv", encoding="utf-8", columns={}
     )
-    return Header("0", "production", environment, TIME, TIME, source, "run again")
+    return Header("0", "production", environment, TIME, TIME, source, [], "run again")
 
 
 def calls_of(question_count):
@@ -232,3 +232,18 @@ def test_cap_decides_on_how_many_days(forecast_of, question_count, day_count):
 def test_without_a_cap_one_day_will_do(forecast_of):
     (api,) = forecast_of(1000, 1000, {ApiName.COP: Limits(20, None)}).apis
     assert api.day_count == 1
+
+
+def test_ways_are_counted_with_their_reason_and_where_the_bic_came_from():
+    rows = [
+        {"row": 1, "api": "cop", "route_reason": "sort code and account number"},
+        {"row": 2, "api": "vop_standard", "route_reason": "IBAN", "bic_source": "file"},
+        {"row": 3, "api": "vop_standard", "route_reason": "IBAN", "bic_source": "registry"},
+        {"row": 4, "api": "vop_standard", "route_reason": "IBAN", "bic_source": "registry"},
+    ]
+    counts = route_counts(pl.DataFrame(rows, schema=ACCEPTED))
+    assert [(count.api, count.bic_source, count.row_count) for count in counts] == [
+        ("cop", None, 1),
+        ("vop_standard", "file", 1),
+        ("vop_standard", "registry", 2),
+    ]
