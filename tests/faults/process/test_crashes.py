@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 from random import Random
 
@@ -16,10 +16,10 @@ ROW_COUNT = 160
 IN_FLIGHT_MAX = 32  # of both APIs
 LIMITS = {"rate_per_s": 250, "in_flight_max": IN_FLIGHT_MAX // 2}
 RUNS_AT_ONCE = 2
+FIRST_AIM = ("ledger.db.new", 0.0)  # while the ledger is made
 AIMS = (
-    (None, 1.0),  # any moment from the start on
     ("ledger.db-wal", 0.6),  # while questions are asked
-    ("ledger.db.new", 0.0),  # while the ledger is made
+    (None, 1.0),  # any moment from the start on
     ("ledger.db-wal", 0.6),
     ("*.part", 0.0),  # while an outcome file is written
     ("ledger.db-wal", 0.6),
@@ -67,7 +67,7 @@ class Killer:
     def lead(self, folder: Path, kill_max: int, server) -> Total:
         """Start one run again and again until it has ended by itself."""
         before, images = len(server.calls()), []
-        aims, findings = cycle(AIMS), []
+        aims, findings = chain([FIRST_AIM], cycle(AIMS)), []
         while len(images) < kill_max:
             finished = self._start(folder, len(images)).kill_when(self._moment(folder, next(aims)))
             if finished.status != -9:
