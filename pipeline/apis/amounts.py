@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.apis.mending import mended
 from pipeline.frames import MONEY
 
 AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
@@ -9,6 +10,8 @@ AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: a thousand and more, or one and a little."""
 
+_PLAIN = r"^[0-9]+(\.[0-9]{1,2})?$"
+"""What decimal text most often is already."""
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
 _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
@@ -18,19 +21,23 @@ _SYMBOL_FIRST = r"^(-?)\s*[£€$]\s*"
 _SYMBOL_LAST = r"\s*[£€$]$"
 
 
-def decimal_text(column: str) -> pl.Expr:
-    """An amount with a decimal point and no grouping; one that could be read in two ways is kept.
+def decimal_text(amounts: pl.Series) -> pl.Series:
+    """Amounts with a decimal point and no grouping; one that could be read in two ways is kept.
 
     Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
     nor `12 34` becomes an amount that nobody wrote.
     """
-    written = pl.col(column).str.strip_prefix("'").str.strip_chars()
+    return mended(amounts, where=~amounts.str.contains(_PLAIN), by=_decimal_text)
+
+
+def _decimal_text(amounts: pl.Series) -> pl.Series:
+    written = pl.col("amount").str.strip_prefix("'").str.strip_chars()
     bare = (
         pl.when(written.str.contains(_SYMBOL_FIRST))
         .then(written.str.replace(_SYMBOL_FIRST, "$1"))
         .otherwise(written.str.replace(_SYMBOL_LAST, ""))
     )
-    return (
+    text = (
         pl.when(bare.str.contains(AMBIGUOUS))
         .then(bare)
         .when(bare.str.contains(_GROUPED_ENGLISH))
@@ -41,6 +48,7 @@ def decimal_text(column: str) -> pl.Expr:
         .then(bare.str.replace_all(_GAP, "").str.replace(",", ".", literal=True))
         .otherwise(bare.str.replace(",", ".", literal=True))
     )
+    return amounts.alias("amount").to_frame().select(text).to_series()
 
 
 def money(decimal: pl.Expr) -> pl.Expr:

@@ -13,6 +13,8 @@ from string import ascii_uppercase
 
 import polars as pl
 
+from pipeline.apis.mending import mended
+
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """What a spreadsheet makes of a long number: the digits are gone for good."""
 
@@ -21,50 +23,48 @@ _NEVER_ISSUED = ["00", "01", "99"]
 """Check digits come out as 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
 _LETTERS = list(ascii_uppercase)
 _LETTER_VALUES = [str(10 + position) for position in range(26)]
-_CHUNK_DIGITS = 15  # the largest chunk for which remainder * 10**chunk still fits 64 bits
+_HALF_DIGITS = 36  # the largest half for which remainder * 10**half still fits 128 bits
 
 
-def compact(column: str) -> pl.Expr:
-    """A code as machines write it: no white space, upper case.
+def compact(codes: pl.Series) -> pl.Series:
+    """Codes as machines write them: no white space, upper case.
 
     Only plain letters are raised: Unicode would turn a dotless i into the I of another account.
     """
-    bare = pl.col(column).str.replace_all(r"\s", "")
-    return pl.when(bare.str.contains(r"^[\x21-\x7e]+$")).then(bare.str.to_uppercase()).otherwise(bare)
+    return mended(codes, where=codes.str.contains("[^A-Z0-9]"), by=_compact)
 
 
-def bic11(column: str) -> pl.Expr:
-    """A BIC of eleven characters; the head office's branch code XXX completes one of eight."""
-    return (
-        pl.when(pl.col(column).str.len_chars() == 8)
-        .then(pl.concat_str(pl.col(column), pl.lit("XXX")))
-        .otherwise(pl.col(column))
-    )
+def _compact(codes: pl.Series) -> pl.Series:
+    bare = codes.str.replace_all(r"\s", "")
+    is_plain = bare.str.contains(r"^[\x21-\x7e]+$")
+    return bare.str.to_uppercase().zip_with(is_plain, bare)
+
+
+def bic11(bics: pl.Series) -> pl.Series:
+    """BICs of eleven characters; the head office's branch code XXX completes one of eight."""
+    return mended(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
 
 
 def remainder_97(text: pl.Expr) -> pl.Expr:
     """The remainder modulo 97 of codes of digits and capital letters, A being 10 and Z 35.
 
     Leading zeros do not change a number, so every value is padded to one width and read in
-    chunks that fit an integer: at most 35 characters, 70 digits.
+    two halves that fit an integer: at most 36 characters, 72 digits.
     """
-    digits = text.str.replace_many(_LETTERS, _LETTER_VALUES).str.zfill(5 * _CHUNK_DIGITS)
-    remainder = pl.lit(0, dtype=pl.Int64)
-    for start in range(0, 5 * _CHUNK_DIGITS, _CHUNK_DIGITS):
-        chunk = digits.str.slice(start, _CHUNK_DIGITS).cast(pl.Int64, strict=False)
-        remainder = (remainder * 10**_CHUNK_DIGITS + chunk) % 97
-    return remainder
+    digits = text.str.replace_many(_LETTERS, _LETTER_VALUES).str.zfill(2 * _HALF_DIGITS)
+    high = digits.str.slice(0, _HALF_DIGITS).cast(pl.Int128, strict=False)
+    low = digits.str.slice(_HALF_DIGITS).cast(pl.Int128, strict=False)
+    return (high % 97 * pl.lit(10**_HALF_DIGITS, dtype=pl.Int128) + low) % 97
 
 
-def iban_faults(ibans: pl.Series) -> pl.DataFrame:
-    """The fault of every distinct IBAN.
+def iban_faults(ibans: pl.Series) -> pl.Series:
+    """The fault of every IBAN.
 
     Args:
-        ibans: compact IBANs; nulls are passed over.
+        ibans: compact IBANs; a null has no fault.
 
     Returns:
-        One row per distinct value: `iban` and `iban_fault`, which is SCIENTIFIC, FORMAT, COUNTRY,
-        LENGTH, STRUCTURE, CHECKSUM or null.
+        `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.
     """
     iban = pl.col("iban")
     lengths = {country: length for country, (length, _) in iban_structures().items()}
@@ -86,13 +86,24 @@ def iban_faults(ibans: pl.Series) -> pl.DataFrame:
         .then(pl.lit(None, dtype=pl.String))
         .otherwise(pl.lit("CHECKSUM"))
     )
-    return ibans.alias("iban").drop_nulls().unique().to_frame().select(iban, fault.alias("iban_fault"))
+    return _faults(ibans.alias("iban"), fault).alias("iban_fault")
 
 
-def lei_is_valid(column: str) -> pl.Expr:
-    """Whether a compact LEI has its form and its check digits."""
-    lei = pl.col(column)
-    return lei.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$") & _check_digits_fit(lei, lei.str.slice(18))
+def lei_faults(leis: pl.Series) -> pl.Series:
+    """The fault of every compact LEI: `lei_fault`, which is FORMAT, CHECKSUM or null."""
+    lei = pl.col("lei")
+    fault = (
+        pl.when(~lei.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$"))
+        .then(pl.lit("FORMAT"))
+        .when(~_check_digits_fit(lei, lei.str.slice(18)))
+        .then(pl.lit("CHECKSUM"))
+    )
+    return _faults(leis.alias("lei"), fault).alias("lei_fault")
+
+
+def _faults(codes: pl.Series, fault: pl.Expr) -> pl.Series:
+    """The faults of the codes that are there; most columns of most files are empty."""
+    return mended(codes, where=codes.is_not_null(), by=lambda some: some.to_frame().select(fault).to_series())
 
 
 def _check_digits_fit(text: pl.Expr, check_digits: pl.Expr) -> pl.Expr:

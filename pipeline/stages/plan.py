@@ -28,17 +28,21 @@ def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> P
         `Assignments`, one row per accepted payment.
     """
     assert accepted.schema == ACCEPTED
-    question = list(QUESTION)
-    numbered = (
-        accepted.group_by(question, maintain_order=True)
-        .agg(largest=pl.col("amount").max())
-        .with_row_index("check", offset=1)
+    telling = [column for column in QUESTION if accepted[column].null_count() < accepted.height] or list(
+        QUESTION
     )
-    assignments = accepted.join(
-        numbered, on=question, how="left", nulls_equal=True, maintain_order="left"
-    ).select("row", "check")
+    numbers = accepted.select(telling).with_row_index("position")
+    first = numbers.select(pl.col("position").first().over(telling)).to_series()
+    is_first = first == numbers["position"]
+    check = is_first.cum_sum().cast(pl.UInt32).alias("check")
+    assignments = accepted.select("row", check.gather(first))
+    numbered = accepted.with_columns(check).filter(is_first)
     if order == "amount":
-        numbered = numbered.sort("largest", descending=True, nulls_last=True, maintain_order=True)
+        amounts = accepted.select("amount", assignments["check"])
+        largest = amounts.group_by("check").agg(largest=pl.col("amount").max())
+        numbered = numbered.join(largest, on="check", how="left").sort(
+            "largest", "check", descending=[True, False], nulls_last=True
+        )
     checks = numbered.select(list(CHECKS))
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS

@@ -184,10 +184,10 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForeca
 
 
 def _with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    amounts = payments.select("row", "payment_id", "amount", "currency").with_columns(
-        amount=money(decimal_text("amount")), currency=compact("currency")
-    )
-    return outcomes.join(amounts, on="row", how="inner", maintain_order="left")
+    assert payments["row"].equals(outcomes["row"])
+    return outcomes.with_columns(
+        payments["payment_id"], decimal_text(payments["amount"]), compact(payments["currency"])
+    ).with_columns(money(pl.col("amount")))
 
 
 def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
@@ -209,16 +209,25 @@ def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
+    by_reason = rows.group_by("check_outcome", "check_code", "check_reason").agg(
+        pl.col("check_action").first(),
+        pl.len().alias("row_count"),
+        pl.col("row").bottom_k(ROWS_NAMED_MAX).alias("rows"),
+    )
+    # The shortest reason is the one that speaks of this code alone.
+    shortest = pl.col("check_reason").sort_by(
+        pl.col("check_reason").str.len_bytes(), pl.col("rows").list.min()
+    )
     counts = (
-        rows.group_by("check_outcome", "check_code")
+        by_reason.group_by("check_outcome", "check_code")
         .agg(
             pl.col("check_action").first(),
-            # The shortest reason is the one that speaks of this code alone.
-            pl.col("check_reason").sort_by(pl.col("check_reason").str.len_bytes(), "row").first(),
-            pl.len().alias("row_count"),
-            pl.col("row").sort().head(ROWS_NAMED_MAX).alias("rows"),
+            shortest.first(),
+            pl.col("row_count").sum(),
+            pl.col("rows").explode().sort().head(ROWS_NAMED_MAX),
         )
         .sort("row_count", "check_code", "check_outcome", descending=[True, False, False])
+        .select("check_outcome", "check_code", "check_action", "check_reason", "row_count", "rows")
     )
     return [
         CodeCount(

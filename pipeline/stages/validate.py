@@ -12,7 +12,8 @@ import polars as pl
 from pipeline.apis import agents
 from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.enumeration import many_payees
-from pipeline.apis.identifiers import bic11, compact, iban_faults
+from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
+from pipeline.apis.mending import mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from schemas.cop import AccountType
@@ -60,7 +61,7 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
     clean = _route(_clean(payments), routes)
     rejects = _broken_rules(clean)
-    fit = clean.join(rejects.select("row").unique(), on="row", how="anti", maintain_order="left")
+    fit = clean.filter(~pl.col("row").is_in(rejects["row"].unique().implode()))
     accepted = _accepted(fit, routes)
     assert accepted.height + rejects["row"].n_unique() == payments.height
     warnings = pl.concat(
@@ -86,23 +87,48 @@ _ACCOUNT_TYPES = {
 
 
 _FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer", "reference")
+_CODES = ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
+_UNTIDY = r"[^\x00-\x7f]|^\s|\s$"
 
 
 def _clean(payments: pl.DataFrame) -> pl.DataFrame:
     """Bring every field to the form that the rules and the APIs expect; keep what cannot be."""
-    folded_type = pl.col("account_type").str.to_lowercase()
     clean = payments.with_columns(
-        pl.col(_FREE_TEXTS).str.normalize("NFC").str.strip_chars(),
-        folded_type.replace_strict(_ACCOUNT_TYPES, default=pl.col("account_type"), return_dtype=pl.String),
-        pl.col("sort_code").str.replace_all(r"[\s-]", ""),
-        pl.col("account_number").str.replace_all(r"\s", ""),
-        *(
-            compact(column)
-            for column in ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
-        ),
-        decimal_text("amount").alias("amount"),
-    ).with_columns(bic11("bic"), bic11("organisation_bic"), pl.col(_FREE_TEXTS).replace("", None))
-    return clean.join(iban_faults(clean["iban"]), on="iban", how="left", maintain_order="left")
+        *(_normalized(payments[column]) for column in _FREE_TEXTS),
+        *(compact(payments[column]) for column in _CODES),
+        _account_types(payments["account_type"]),
+        _without(r"[\s-]", payments["sort_code"]),
+        _without(r"\s", payments["account_number"]),
+        decimal_text(payments["amount"]),
+    )
+    return clean.with_columns(
+        bic11(clean["bic"]),
+        bic11(clean["organisation_bic"]),
+        iban_faults(clean["iban"]),
+        lei_faults(clean["lei"]),
+    )
+
+
+def _normalized(texts: pl.Series) -> pl.Series:
+    """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
+    tidy = mended(
+        texts,
+        where=texts.str.contains(_UNTIDY),
+        by=lambda some: some.str.normalize("NFC").str.strip_chars(),
+    )
+    return mended(tidy, where=tidy == "", by=lambda some: some.replace("", None))
+
+
+def _account_types(texts: pl.Series) -> pl.Series:
+    return mended(
+        texts,
+        where=~texts.is_in(list(AccountType)),
+        by=lambda some: some.str.to_lowercase().replace_strict(_ACCOUNT_TYPES, default=some),
+    )
+
+
+def _without(pattern: str, texts: pl.Series) -> pl.Series:
+    return mended(texts, where=texts.str.contains(pattern), by=lambda some: some.str.replace_all(pattern, ""))
 
 
 # Routing: which API can check a payment, and why that one.
@@ -249,23 +275,28 @@ def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
     return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
 
+_PAYMENT = (
+    "account",
+    "name",
+    "secondary_reference",
+    "lei",
+    "organisation_bic",
+    "organisation_id",
+    "organisation_id_scheme",
+    "organisation_id_issuer",
+    "amount",
+    "currency",
+    "reference",
+)
+"""What makes two payments one that was entered twice."""
+
+
 def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
     """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
     said = accepted.join(payments.select("row", "reference"), on="row", how="left", maintain_order="left")
-    same = [
-        "account",
-        "name",
-        "secondary_reference",
-        "lei",
-        "organisation_bic",
-        "organisation_id",
-        "organisation_id_scheme",
-        "organisation_id_issuer",
-        "amount",
-        "currency",
-        "reference",
-    ]
-    repeats = said.with_columns(first=pl.col("row").min().over(same)).filter(
+    # Hashes first: most payments are like no other, and then none of their texts need be compared.
+    alike = said.filter(said.select(_PAYMENT).hash_rows().is_duplicated())
+    repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
     )
     return repeats.select(

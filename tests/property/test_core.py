@@ -340,6 +340,7 @@ def test_iban_without_a_fault_has_the_remainder_one_by_plain_arithmetic(texts):
     near = [
         f"DE{number:02}{text[:18].zfill(18)}" for text in texts if text.isdigit() for number in range(100)
     ]
-    for iban, fault in iban_faults(pl.Series(texts + near, dtype=pl.String)).iter_rows():
+    ibans = texts + near
+    for iban, fault in zip(ibans, iban_faults(pl.Series(ibans, dtype=pl.String)), strict=True):
         if fault is None:
             assert int("".join(str(int(character, 36)) for character in iban[4:] + iban[:4])) % 97 == 1

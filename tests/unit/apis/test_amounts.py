@@ -9,8 +9,8 @@ from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, decimal_text, money
 
 
 def read(written):
-    frame = pl.DataFrame({"amount": [written]}, schema={"amount": pl.String})
-    return frame.select(text=decimal_text("amount"), amount=money(decimal_text("amount"))).row(0)
+    text = decimal_text(pl.Series([written], dtype=pl.String))
+    return text.item(), pl.select(money(text)).item()
 
 
 @pytest.mark.parametrize(

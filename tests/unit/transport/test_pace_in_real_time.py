@@ -52,12 +52,12 @@ def test_the_first_slot_is_free_at_once():
 
 def test_a_cancelled_wait_takes_no_slot():
     async def main():
-        pace = Pace(2)
+        pace = Pace(1)
         await pace.slot()
+        started = time.monotonic()
         with anyio.move_on_after(0.05):
             await pace.slot()
-        started = time.monotonic()
         await pace.slot()
         return time.monotonic() - started
 
-    assert anyio.run(main) < 0.6
+    assert 1 < anyio.run(main) < 2
