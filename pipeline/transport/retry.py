@@ -146,7 +146,7 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         # More digits than an hour needs are an hour, and int() refuses thousands of them.
-        return min(float(value[:10]), RETRY_AFTER_MAX_S)
+        return min(float(value.lstrip("0")[:10] or 0), RETRY_AFTER_MAX_S)
     try:
         until = parsedate_to_datetime(value)
     except ValueError:

@@ -138,6 +138,8 @@ def test_no_request_leaves_inside_the_pause_that_the_server_asks_for(status):
         ("soon", 0),
         ("Tue, 99 Jan 2030 00:00:00 GMT", 0),
         ("", 0),
+        ("0000000000005", 5),
+        ("0000000000000", 0),
     ],
 )
 def test_both_forms_of_retry_after_are_read_and_nothing_else(value, pause):
