@@ -2,7 +2,8 @@
 
 A breaker is closed while things go well. After some failures in a row it opens: nothing is sent but a
 probe now and then, each after twice the wait of the last one, and the first probe that succeeds closes
-it. Where the last probe fails too, it gives up.
+it. Where the last probe fails too, it gives up. It also tells, of each run of failures, whether it was
+such an outage: what failed in one says nothing about the questions that were asked meanwhile.
 
 A budget bounds the retries of a whole run: a server in trouble gets a tenth more requests than there
 are questions, and not three times as many.
@@ -11,6 +12,9 @@ are questions, and not three times as many.
 from dataclasses import dataclass
 
 RETRY_SHARE = 0.1
+OUTAGES_MAX = 10
+"""Outages of one run that cost its questions no attempt; a server that comes and goes more often is
+charged to them like any other trouble, so that every run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,9 @@ class Breaker:
         self._probe_at: float | None = None
         """When the next probe may leave; None while closed."""
         self._probing = False
+        self._outages: set[int] = set()
+        self.streak = 0
+        """The number of the present run of failures; each success begins another."""
 
     @property
     def is_open(self) -> bool:
@@ -68,8 +75,15 @@ class Breaker:
         """A request is about to leave. On an open breaker it is the probe, and the only one."""
         self._probing = self.is_open
 
+    def was_outage(self, streak: int) -> bool | None:
+        """Whether a run of failures became an outage; None while there is no telling yet."""
+        if streak in self._outages:
+            return True
+        return None if streak == self.streak and not self.is_open else False
+
     def succeed(self) -> None:
         """A reply came that shows the server at work."""
+        self.streak += 1
         self._failures_in_a_row = 0
         self._probes_failed = 0
         self._probe_at = None
@@ -85,6 +99,8 @@ class Breaker:
             self._probes_failed += 1
         elif self._failures_in_a_row < self._patience.failures_max:
             return
+        elif len(self._outages) < OUTAGES_MAX:
+            self._outages.add(self.streak)
         wait_s = self._patience.probe_wait_s * 2**self._probes_failed
         self._probe_at = now + min(wait_s, self._patience.probe_wait_max_s)
 

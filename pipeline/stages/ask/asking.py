@@ -14,6 +14,8 @@ from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.wire import timestamp
 
+DOUBT_INTERVAL_S = 0.1
+"""How often it is looked whether trouble has turned out to be an outage."""
 WAITS_MAX = 10
 """Replies to one question that ask for a pause and are not counted as attempts."""
 
@@ -43,7 +45,11 @@ class Task:
     sent_count: int
     """Requests for it, those of earlier runs included."""
     tries: int = 0
-    """Requests for it in this run."""
+    """Requests for it in this run that count as its attempts."""
+    streak: int | None = None
+    """The server's run of failures that its latest reply belongs to; None where it was none."""
+    in_doubt: bool = False
+    """Its attempts are used up, and the server may have been in an outage all the time."""
     token_renewed: bool = False
     waits: int = 0
     """Replies in this run that only asked for a pause."""
@@ -64,7 +70,8 @@ class Asking:
         self._channel = channel
         self._gate = Gate(channel, run.world)
         self._judge = Judge(channel.api, run.world)
-        self._postponed: list[Task] = []  # questions for banks that have fallen silent
+        self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
+        self._exchanging_count = 0
         run.world.tally.requests[channel.api.name] = 0
         run.world.tally.answered_before[channel.api.name] = 0
 
@@ -97,11 +104,14 @@ class Asking:
         task = Task(check, question, self._run.attempts.get(question, 0))
         if self._run.allowed is not None and check.check not in self._run.allowed:
             return task.answer(AnswerState.DEFERRED, OwnCode.LIMIT)
+        self._gate.budget.earn()
         return await self._exchange(task)
 
     async def _take_up_again(self) -> Answer | None:
         """Go on with a postponed question, once its bank may be tried again or is given up."""
         task = self._postponed.pop(0)
+        if task.in_doubt:
+            return await self._decide(task)
         match self._gate.later(task.check):
             case str(code):
                 return task.answer(AnswerState.UNANSWERED, code)
@@ -112,8 +122,29 @@ class Asking:
             case _:
                 return await self._exchange(task)
 
+    async def _decide(self, task: Task) -> Answer | None:
+        """End a question whose attempts are used up, unless it was an outage that used them up."""
+        assert task.useless is not None
+        match self._gate.was_outage(task.streak):
+            case True:
+                task.in_doubt, task.tries = False, 0
+                return await self._exchange(task)
+            case None if self._exchanging_count:  # their replies will tell
+                self._postponed.append(task)
+                await self._gate.sleep(DOUBT_INTERVAL_S)
+                return None
+            case _:
+                return task.answer(AnswerState.UNANSWERED, task.useless.code)
+
     async def _exchange(self, task: Task) -> Answer | None:
         """Send a question, and again where that may help, until there is an answer or will be none."""
+        self._exchanging_count += 1
+        try:
+            return await self._send_until_answered(task)
+        finally:
+            self._exchanging_count -= 1
+
+    async def _send_until_answered(self, task: Task) -> Answer | None:
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
             match await self._gate.enter(task.check):
@@ -130,6 +161,10 @@ class Asking:
             if not await self._again(task):
                 break
         assert task.useless is not None
+        if self._gate.was_outage(task.streak) is None:
+            task.in_doubt = True
+            self._postponed.append(task)
+            return None
         return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
     def _left(self, task: Task) -> Answer | None:
@@ -143,8 +178,6 @@ class Asking:
         ledger, check = self._run.ledger, task.check
         task.tries += 1
         task.sent_count += 1
-        if task.tries == 1:
-            self._gate.budget.earn()
         request_id = self._world.new_id()
         answer = None
         with self._in_flight():
@@ -164,7 +197,7 @@ class Asking:
                 await ledger.fail(
                     task.question, attempt=task.sent_count, code=verdict.code, time=self._time()
                 )
-        await self._gate.note(check, reply)
+        task.streak = await self._gate.note(check, reply)
         if isinstance(verdict, Useless) and verdict.misdirected:
             await self._channel.sender.drop_connections()
         if isinstance(verdict, Useless) and isinstance(verdict.decision, retry.RenewToken):
@@ -186,6 +219,10 @@ class Asking:
                 # The gate sits out the pause; the server has not looked at the question.
                 task.waits += 1
                 task.tries -= 1
+                return True
+            case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
+                # The gate waits for the server; an outage is charged to no question.
+                task.tries = 0
                 return True
             case retry.Retry(wait_s):
                 # A silent bank makes the caller wait for seconds each time: its retries cost double.

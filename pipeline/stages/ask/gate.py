@@ -112,9 +112,14 @@ class Gate:
             return self._silent_as[responder]
         return breaker.wait_s(self._world.clock())
 
-    async def note(self, check: Check, reply: Reply) -> None:
-        """Learn from a reply how the server and the responder are doing, and what they wish."""
+    async def note(self, check: Check, reply: Reply) -> int | None:
+        """Learn from a reply how the server and the responder are doing, and what they wish.
+
+        Returns:
+            The server's run of failures that the reply belongs to; None where it shows a server at work.
+        """
         responder = responder_of(check)
+        streak: int | None = self._server.streak
         now = self._world.clock()
         match reply:
             case Response(status=502 | 504):
@@ -126,15 +131,21 @@ class Gate:
             case Response(status=status) if status >= 500:
                 self._server.fail(now)
             case _:
+                streak = None
                 self._server.succeed()
                 if responder in self._responders:
                     self._responders[responder].succeed()
         if self._server.has_given_up:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         if isinstance(reply, Response):
-            await self._heed(reply)
+            await self.heed(reply)
+        return streak
 
-    async def _heed(self, response: Response) -> None:
+    def was_outage(self, streak: int | None) -> bool | None:
+        """Whether a run of failures, as `note` told it, became an outage; None while there is no telling."""
+        return False if streak is None else self._server.was_outage(streak)
+
+    async def heed(self, response: Response) -> None:
         """Keep silent for as long as the server asks; longer than a while is for a later run."""
         quota = self._channel.quota
         pause_s = retry.pause_s(response.headers, now=self._world.now())

@@ -21,8 +21,9 @@ from pipeline.frames import ANSWERS, CHECKS
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.quota import Quota
 from pipeline.stages.ask import Channel, Tally, World, ask
+from pipeline.stages.ask.gate import RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX
-from pipeline.transport.breaker import RESPONDER, SERVER
+from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
@@ -708,6 +709,11 @@ def down_from(first, last, bad):
     return reply
 
 
+def spread(how_many):
+    """Questions of which no two are for one bank, so that only the server as a whole can be down."""
+    return checks(how_many).with_columns(account=pl.format("{}00000000", (100_000 + pl.col("check"))))
+
+
 @pytest.mark.parametrize("bad", [problem(500), problem(503), NetworkFailure("connect")])
 def test_total_outage_costs_hardly_a_request_and_ends_unanswered(asking, bad):
     sender = FakeSender(always(bad))
@@ -719,17 +725,52 @@ def test_total_outage_costs_hardly_a_request_and_ends_unanswered(asking, bad):
     assert done.answers.height == 500
 
 
-@pytest.mark.parametrize("bad", [problem(500), NetworkFailure("broken")])
-def test_server_that_recovers_within_the_run_answers_all_but_those_that_used_up_their_attempts(asking, bad):
-    outage = SERVER.failures_max + 16 + 2
-    sender = FakeSender(down_from(30, 30 + outage - 1, bad))
+@pytest.mark.parametrize("in_flight_max", [1, 4, 16])
+@pytest.mark.parametrize("bad", [problem(500), problem(504, "TIMEOUT_ERROR"), NetworkFailure("broken")])
+def test_server_that_recovers_within_the_run_answers_every_row(asking, bad, in_flight_max):
+    until_last_probe = SERVER.failures_max + SERVER.probes_max - 1
+    sender = FakeSender(down_from(30, 30 + until_last_probe - 1, bad))
 
-    done = asking(checks(400), sender, in_flight_max=16, probe_wait_s=0.02)
+    done = asking(spread(400), sender, in_flight_max=in_flight_max, probe_wait_s=0.01)
 
-    left = done.answers.filter(pl.col("state") != "answered")
-    assert left.height < 16
-    assert set(left["attempts"]) <= {3}
-    assert len(sender.said) <= 400 * 1.1 + 16
+    assert done.states() == {("answered", "MTCH"): 400}
+    assert len(sender.said) == 400 + until_last_probe
+
+
+def test_an_outage_is_charged_to_no_row_even_where_rows_have_one_attempt(asking):
+    sender = FakeSender(down_from(30, 30 + SERVER.failures_max + 2, problem(503)))
+
+    done = asking(spread(100), sender, attempts_max=1, probe_wait_s=0.01)
+
+    assert done.states() == {("answered", "MTCH"): 100}
+
+
+def test_a_row_that_always_fails_ends_after_its_attempts_among_rows_that_do_not(asking):
+    async def reply(said):
+        return problem(500) if said.name == "Payee 3" else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(60), sender, in_flight_max=1)
+
+    assert done.states() == {("unanswered", "SERVER_ERROR"): 1, ("answered", "MTCH"): 59}
+    assert done.answers.filter(pl.col("check") == 3)["attempts"].to_list() == [3]
+
+
+def test_a_server_that_comes_and_goes_for_ever_does_not_keep_a_run_for_ever(asking):
+    cycle = SERVER.failures_max + 1
+    numbers = count(1)
+
+    async def reply(said):
+        return problem(500) if next(numbers) % cycle else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(spread(300), sender, probe_wait_s=0.001)
+
+    assert done.answers.height == 300
+    # Each row once, a tenth of them again, those that are free, and what outages are forgiven.
+    assert len(sender.said) <= 300 * 1.1 + RETRIES_FREE + 4 + OUTAGES_MAX * (cycle + SERVER.probes_max)
 
 
 def test_silent_bank_holds_up_nobody_else_and_costs_few_requests(asking):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.transport.breaker import RETRY_SHARE, SERVER, Breaker, Patience, RetryBudget
+from pipeline.transport.breaker import OUTAGES_MAX, RETRY_SHARE, SERVER, Breaker, Patience, RetryBudget
 
 PATIENCE = Patience(failures_max=3, probe_wait_s=30.0, probe_wait_max_s=100.0, probes_max=3)
 
@@ -91,6 +91,38 @@ def test_success_forgets_the_probes_that_failed():
         breaker.start()
         breaker.fail(100.0)
     assert breaker.wait_s(100.0) == 30.0
+
+
+def test_of_a_run_of_failures_there_is_no_telling_until_it_opens_or_ends():
+    breaker = failed(2)
+    assert breaker.was_outage(breaker.streak) is None
+    breaker.succeed()
+    assert breaker.was_outage(0) is False
+    assert breaker.was_outage(breaker.streak) is None
+
+
+def test_all_failures_of_an_outage_are_its_own_also_when_it_is_over():
+    breaker = failed(3)
+    assert breaker.was_outage(0) is True
+    breaker.start()
+    breaker.fail(30.0)
+    assert breaker.was_outage(breaker.streak) is True
+    breaker.start()
+    breaker.succeed()
+    assert breaker.was_outage(0) is True
+
+
+def test_outages_beyond_their_number_count_as_any_other_trouble():
+    breaker = Breaker(PATIENCE)
+    for _ in range(OUTAGES_MAX + 1):
+        for _ in range(PATIENCE.failures_max):
+            breaker.start()
+            breaker.fail(0.0)
+        last = breaker.was_outage(breaker.streak)
+        breaker.start()
+        breaker.succeed()
+    assert last is False
+    assert breaker.was_outage(OUTAGES_MAX - 1) is True
 
 
 def test_server_is_given_about_thirteen_minutes():
