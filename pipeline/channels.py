@@ -164,8 +164,16 @@ async def open_channels(
                 deadline_s=api.responder_wait_s + server.response_margin_s,
                 server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
                 responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
+                requester=_requester(server),
             )
         yield channels
+
+
+def _requester(server: AnyServer) -> str | None:
+    """The authorisation number in the certificate that we show to a server, where we show one."""
+    if not isinstance(server, VopStandard):
+        return None
+    return inspect_certificate(server.client_certificate, now=datetime.now(UTC)).organisation_identifier
 
 
 def _scope(server: AnyServer) -> str:

@@ -1,18 +1,25 @@
 """What `precheck doctor` finds: everything that can be tried without asking about a payee."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 import anyio
 
-from pipeline.channels import AnyServer, greet, tokens_of
-from pipeline.errors import PrecheckError, TlsError
+from pipeline.channels import AnyServer, greet, open_channels, tokens_of
+from pipeline.errors import IncompleteError, PrecheckError, TlsError
 from pipeline.profiles import choose, opened
-from pipeline.settings import Oauth, VopStandard
+from pipeline.settings import Oauth, Profile, VopStandard
+from pipeline.stages.ask.introduction import introduce
 from pipeline.transport.tls import inspect_certificate
+from schemas.wire import Response, timestamp
+
+TURN_WAIT_MAX_S = 15.0
+"""How long a run that is asking the server is awaited: longer than the longest window of a rate."""
 
 
 class Finding(NamedTuple):
@@ -38,19 +45,23 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
         with opened(chosen) as profile:
             findings.append(Finding("configuration", f"{where}, profile {chosen.name}", 0))
             for server in profile.servers:
-                findings.extend(_try_server(server))
+                is_shared = chosen.config is not None
+                findings.extend(_try_server(server, partial(_introduce, profile, is_shared=is_shared)))
     except PrecheckError as error:
         findings.append(Finding("configuration", str(error), error.exit_code))
     return findings
 
 
-def _try_server(server: AnyServer) -> list[Finding]:
+def _try_server(server: AnyServer, introduced: Callable[[AnyServer], Awaitable[str]]) -> list[Finding]:
     name = server.name.value
     if isinstance(server, VopStandard):
-        return [
+        findings = [
             _try(f"{name} certificate", partial(_certificate, server)),
             _try(f"{name} TLS", partial(anyio.run, greet, server)),
         ]
+        if not any(finding.exit_code for finding in findings):
+            findings.append(_try(f"{name} participant", partial(anyio.run, introduced, server)))
+        return findings
     findings = [
         _try(f"{name} secret", partial(_secret, server)),
         _try(f"{name} TLS", partial(anyio.run, greet, server)),
@@ -78,8 +89,29 @@ def _token(server: Oauth) -> str:
 
 
 def _certificate(server: VopStandard) -> str:
-    facts = inspect_certificate(server.client_certificate, now=datetime.now(UTC))
+    facts = inspect_certificate(server.client_certificate, now=_now())
     if facts.problems:
         raise TlsError("; ".join(facts.problems))
     valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
     return "; ".join((valid, *facts.notices))
+
+
+async def _introduce(profile: Profile, server: AnyServer, *, is_shared: bool) -> str:
+    """Ask the server whether it knows us, as a run does before its first row."""
+    channels_open = open_channels(profile, {server.name}, now=_now, shared=is_shared)
+    with anyio.move_on_after(TURN_WAIT_MAX_S) as waiting:
+        async with channels_open as channels:
+            waiting.deadline = inf
+            channel = channels[server.name]
+            reply = await introduce(channel, request_id=str(uuid4()), time=timestamp(_now()))
+        if reply is None:
+            return "not tried: the daily cap has no request to spare today"
+        if isinstance(reply, Response) and reply.status < 500:
+            return f"the server knows {channel.requester}"
+        said = f"HTTP {reply.status}" if isinstance(reply, Response) else f"no reply ({reply.kind})"
+        raise IncompleteError(f"the server does not tell whether it knows us: {said}; try again later")
+    return "not tried: a run is asking this server"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

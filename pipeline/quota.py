@@ -134,15 +134,18 @@ class Quota:
         """Let the file go. Safe to call twice."""
         self._db.close()
 
-    def reserve(self) -> bool:
+    def reserve(self, spare_count: int = 0) -> bool:
         """Take one unit, durably, for one request about to be sent; False where there is none.
+
+        Args:
+            spare_count: units that must be left afterwards; a request of less worth leaves some to others.
 
         Raises:
             DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
         """
         with self._transaction() as db:
             count = self._count(db)
-            if count.closed or len(count.times_ms) >= self._cap:
+            if count.closed or len(count.times_ms) + spare_count >= self._cap:
                 return False
             db.execute("UPDATE scope SET latest_ms = ? WHERE scope = ?", (count.now_ms, self._scope))
             db.execute(

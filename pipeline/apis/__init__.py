@@ -66,6 +66,9 @@ class Api(NamedTuple):
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Every code that `read` can return, and what it means. A code that is not here does not exist."""
+    introduction: Callable[[str, str], Request] | None = None
+    """(correlation id, timestamp) -> a request about nobody, which a server that knows us answers with
+    400 and any other with 401. None where the access token has told us that."""
 
 
 def basis_of(check: Check) -> Basis:

@@ -70,6 +70,11 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
     return Request(STANDARD_PATH, _headers(request_id, time), body.to_json())
 
 
+def introduction(request_id: str, time: str) -> Request:
+    """Build the request of the standard form that asks about nobody: an empty document."""
+    return Request(STANDARD_PATH, _headers(request_id, time), b"{}")
+
+
 def read(response: Response, check: Check, request_id: str) -> Reading:
     """Read a response with status 200.
 
@@ -170,4 +175,4 @@ GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEA
 def standard(requesting_bic: str) -> Api:
     """The standard form, for a requester known by this BIC11."""
     build = partial(standard_request, requesting_bic)
-    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS)
+    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, introduction)

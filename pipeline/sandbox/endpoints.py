@@ -29,6 +29,9 @@ from schemas.cop import (
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import GatewayRequest, StandardRequest
 
+EMPTY = b"{}"
+"""A document that asks nothing; a client may send it to hear whether it is known."""
+
 
 class Answering(Protocol):
     """Who knows the answers: the dummy accounts, or the network."""
@@ -123,7 +126,7 @@ class CheckEndpoint:
             limit.admit(client)
         intake.check_headers(request.headers, header)
         body = await _read(request)
-        call.question = fingerprint(body)
+        call.question = None if body == EMPTY else fingerprint(body)
         question = intake.read_question(self.api.document, body)
         call.question = fingerprint(intake.canonical(question))
         call.account = _account_of(question)

@@ -1,7 +1,7 @@
 """Problem details: the one shape of every error response.
 
 Source: API reference, "Problem details" and "Errors". Codes beyond the five of the reference are for
-what it does not describe: an unknown path, a wrong method, a limit that was exceeded.
+what it does not describe: an unknown path, a wrong method, a limit that was exceeded, a clock that is off.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ NOT_FOUND = "NOT_FOUND"
 METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
 TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
 UNAVAILABLE = "SERVICE_UNAVAILABLE"
+TIMESTAMP_INVALID = "TIMESTAMP_INVALID"
 
 _TITLES: Mapping[str, str] = {
     ProblemCode.FORMAT_ERROR: "Validation of the request failed; see detail",
@@ -23,6 +24,7 @@ _TITLES: Mapping[str, str] = {
     METHOD_NOT_ALLOWED: "The method is not allowed",
     TOO_MANY_REQUESTS: "Too many requests; see Retry-After",
     UNAVAILABLE: "The service is not available",
+    TIMESTAMP_INVALID: "The time of the request is not valid; see detail",
 }
 
 

@@ -64,6 +64,14 @@ def test_exactly_the_cap_is_granted(path, clock, window):
         assert quota.used() == 50
 
 
+def test_a_request_of_less_worth_leaves_a_unit_to_others(path, clock):
+    with a_quota(path, clock, cap=2) as quota:
+        assert quota.reserve(spare_count=1)
+        assert not quota.reserve(spare_count=1)
+        assert quota.reserve()
+        assert quota.used() == 2
+
+
 @WINDOWS
 def test_a_cap_of_zero_grants_nothing_and_says_when_to_look_again(path, clock, window):
     with a_quota(path, clock, cap=0, window=window) as quota:

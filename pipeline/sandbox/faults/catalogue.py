@@ -8,7 +8,7 @@ from enum import Enum
 
 from pipeline.sandbox.faults import changes, deliveries
 from pipeline.sandbox.faults.effects import Delivery, Effect, Ending, Pause, ResponderPause, Revocation, Swap
-from pipeline.sandbox.problems import TOO_MANY_REQUESTS, UNAVAILABLE
+from pipeline.sandbox.problems import TIMESTAMP_INVALID, TOO_MANY_REQUESTS, UNAVAILABLE
 from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
 
@@ -56,6 +56,7 @@ _AGAIN = "asks again a few times, waiting longer each time; then the row has no 
 _NO_ANSWER = "takes it for no answer: never for a match; may ask once more"
 _STOPS = "ends the run: the same would happen to every row"
 
+_LATE = "header X-Request-Timestamp: too far from the time of this server"
 _TEMPTING_COP = {"matched": True}
 _TEMPTING_VOP = {"partyNameMatch": "MTCH"}
 _TECHNICAL = changes.problem(
@@ -311,6 +312,15 @@ _CLOCKS = (
     _checks(
         "clock-behind", "a clock ten minutes behind", "takes the answer, and says that a clock is wrong",
         changes.clock(-SKEW_S),
+    ),
+    _checks(
+        "timestamp-refused", "400 TIMESTAMP_INVALID, and a clock ten minutes ahead",
+        f"{_STOPS}; says both times", changes.problem(400, TIMESTAMP_INVALID, _LATE), changes.clock(SKEW_S),
+    ),
+    _checks(
+        "timestamp-refused-in-detail", "400 FORMAT_ERROR that names X-Request-Timestamp in its detail",
+        f"{_STOPS}; says both times",
+        changes.problem(400, ProblemCode.FORMAT_ERROR, _LATE), changes.clock(-SKEW_S),
     ),
 )  # fmt: skip
 

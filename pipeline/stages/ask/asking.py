@@ -4,15 +4,19 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import anyio
+
 from pipeline.errors import PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.ledger import Ledger
+from pipeline.stages.ask.clocks import Clocks
 from pipeline.stages.ask.gate import Entry, Gate, Reply
+from pipeline.stages.ask.introduction import introduce
 from pipeline.stages.ask.judge import Final, Judge, Useless
 from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
-from schemas.wire import timestamp
+from schemas.wire import Response, timestamp
 
 DOUBT_INTERVAL_S = 0.1
 """How often it is looked whether trouble has turned out to be an outage."""
@@ -33,6 +37,7 @@ class Run:
     allowed: Collection[int] | None
     """The checks that may be taken up in this run; None for all."""
     answers: list[Answer] = field(default_factory=list)
+    clocks: Clocks = field(default_factory=Clocks)
     ended_by: PrecheckError | None = None
 
 
@@ -72,6 +77,8 @@ class Asking:
         self._judge = Judge(channel.api, run.world)
         self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
+        self._introducing = anyio.Lock()
+        self._is_introduced = False
         run.world.tally.requests[channel.api.name] = 0
         run.world.tally.answered_before[channel.api.name] = 0
 
@@ -140,9 +147,21 @@ class Asking:
         """Send a question, and again where that may help, until there is an answer or will be none."""
         self._exchanging_count += 1
         try:
+            await self._introduce()
             return await self._send_until_answered(task)
         finally:
             self._exchanging_count -= 1
+
+    async def _introduce(self) -> None:
+        """Before the first question is sent, let the server say whether it knows us."""
+        async with self._introducing:
+            if self._is_introduced or self._world.stop.is_set():
+                return
+            self._is_introduced = True
+            request_id = self._world.new_id()
+            reply = await introduce(self._channel, request_id=request_id, time=self._time())
+            if isinstance(reply, Response):
+                await self._gate.heed(reply)
 
     async def _send_until_answered(self, task: Task) -> Answer | None:
         while task.tries < self._channel.attempts_max:
@@ -247,11 +266,14 @@ class Asking:
                 tally.landed.set()
 
     async def _send(self, check: Check, request_id: str, token: Token | None) -> Reply:
-        request = self._channel.api.request(check, request_id, self._time())
+        channel, sent = self._channel, self._world.now()
+        request = channel.api.request(check, request_id, timestamp(sent))
         try:
-            return await self._channel.sender.send(request, deadline_s=self._channel.deadline_s, token=token)
+            response = await channel.sender.send(request, deadline_s=channel.deadline_s, token=token)
         except retry.NetworkFailure as failure:
             return failure
+        self._run.clocks.compare(channel.api.name, response, sent=sent, received=self._world.now())
+        return response
 
     def _time(self) -> str:
         return timestamp(self._world.now())

@@ -7,6 +7,7 @@ import structlog
 from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
 from pipeline.errors import ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
+from pipeline.stages.ask.clocks import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, code_of
 from pipeline.stages.ask.values import World
 from pipeline.transport import retry
@@ -16,6 +17,9 @@ MISDIRECTED_MAX = 3
 """Replies to somebody else's request that a run tolerates; the server mixes up its clients."""
 BREACHES_IN_A_ROW_MAX = 20
 """Contract breaches without one good reply between them that a run tolerates."""
+REFUSALS_IN_A_ROW_MAX = 20
+"""Refused questions, with no other reply between them, that a run tolerates: our rules let nothing pass
+that the reference says is refused, so that more of them speak of a wrong API or of a mistake of ours."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -47,19 +51,37 @@ class Judge:
         self._world = world
         self._misdirected_count = 0
         self._breaches_in_a_row = 0
+        self._refusals_in_a_row = 0
 
     def judge(self, check: Check, reply: Reply, request_id: str, attempt: retry.Attempt) -> Final | Useless:
         """Decide what a reply is worth."""
         decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
+        if not isinstance(decision, retry.Refuse):
+            self._refusals_in_a_row = 0
         match decision:
             case retry.Accept():
                 assert isinstance(reply, Response)
                 return self._read(check, reply, request_id, attempt)
             case retry.Refuse():
                 assert isinstance(reply, Response)
-                return Final(AnswerState.REFUSED, problem_code(reply), None)
+                return self._refused(reply)
             case _:
                 return Useless(code_of(reply), decision, told_to_wait=self._asks_for_a_pause(reply))
+
+    def _refused(self, response: Response) -> Final | Useless:
+        """A refusal of one question; the end for a server that refuses them all, or their time."""
+        code = problem_code(response)
+        if refuses_our_time(response):
+            return Useless(code, retry.Stop(wrong_clock(self._api.name, response, self._world.now())))
+        self._refusals_in_a_row += 1
+        if self._refusals_in_a_row <= REFUSALS_IN_A_ROW_MAX:
+            return Final(AnswerState.REFUSED, code, None)
+        refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
+        error = ProtocolError(
+            f"{refused}, the last time with HTTP {response.status} {code}; check base_url in the profile, or "
+            "ask the provider; rows decided so far are kept"
+        )
+        return Useless(code, retry.Stop(error))
 
     def _asks_for_a_pause(self, reply: Reply) -> bool:
         if isinstance(reply, retry.NetworkFailure) or reply.status not in {429, 503}:

@@ -45,6 +45,8 @@ class Channel:
     deadline_s: float
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
+    requester: str | None = None
+    """The authorisation number in our certificate, where the server knows us by one."""
 
 
 @dataclass(slots=True)

@@ -3,6 +3,8 @@
 The truth is what the same server answers without faults: no row may ever have another answer.
 """
 
+from pipeline.stages.ask.judge import REFUSALS_IN_A_ROW_MAX
+
 GRACE_S = 0.3  # for what is on the way while a reply travels back
 
 
@@ -16,14 +18,37 @@ def on(faults, rows):
 
 
 def test_a_refused_question_is_asked_once(lab, a_trial, tell):
-    seen = lab.try_out(refused=a_trial(lab.uk_rows(30), ("400",)))["refused"]
-    good = [
-        row for row in seen.rows if (row["check_outcome"], row["check_code"]) == ("rejected", "FORMAT_ERROR")
-    ]
+    rows = lab.uk_rows(40)
+    bad = rows[::2]
+    seen = lab.try_out(refused=a_trial(rows, on(["400"] * len(bad), bad)))["refused"]
+    good = [row for row in bad if seen.codes().get(row["payment_id"]) == ("rejected", "FORMAT_ERROR")]
+    others = {row["payment_id"]: seen.codes().get(row["payment_id"]) for row in rows[1::2]}
     most = max(seen.attempts.values())
+    is_good = most == 1 and others == lab.truth_of(rows[1::2]) and seen.status == 0
     tell(
-        "B1", "400 FORMAT_ERROR on every row", tried=30, survived=len(good) if most == 1 else 0,
+        "B1", "400 FORMAT_ERROR on every other row", tried=len(bad), survived=len(good) if is_good else 0,
         figure=f"{most} attempt a row, exit {seen.status}", goal="1 attempt a row",
+    )  # fmt: skip
+
+
+def test_a_server_that_refuses_every_question_is_soon_left_alone(lab, a_trial, tell):
+    rows, good_max, in_flight_max = lab.uk_rows(200), 10, 4
+    changes = {"in_flight_max": in_flight_max}
+    sent_max = good_max + REFUSALS_IN_A_ROW_MAX + 1 + in_flight_max
+    words = "--fault", f"400:after={good_max},for={REFUSALS_IN_A_ROW_MAX + 1}"
+    with lab.served("server", *words) as sandbox:
+        stopped = lab.attempt("desk", a_trial(rows, changes=changes), sandbox)
+        finished = lab.attempt("desk", a_trial(rows, changes=changes), sandbox)
+    sent = len(stopped.questions)
+    answered_again = [question for question, times in finished.attempts.items() if times > 1]
+    refused = [name for name, code in finished.codes().items() if code == ("rejected", "FORMAT_ERROR")]
+    is_good = (stopped.status, finished.status, len(stopped.sentences)) == (76, 0, 1)
+    is_good = is_good and not finished.wrong(lab.truth_of(rows)) and len(refused) == REFUSALS_IN_A_ROW_MAX
+    tell(
+        "B1", "400 FORMAT_ERROR on every row", tried=1,
+        survived=int(is_good and sent <= sent_max and len(answered_again) <= 1),
+        figure=f"{sent} requests, exit {stopped.status}, then {finished.status}",
+        goal=f"<= {sent_max} requests, exit 76, answers kept",
     )  # fmt: skip
 
 

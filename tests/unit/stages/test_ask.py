@@ -16,13 +16,13 @@ import polars as pl
 import pytest
 
 from pipeline.apis import cop, vop
-from pipeline.errors import CredentialsError, DiskError, ProtocolError
+from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, CHECKS
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.quota import Quota
 from pipeline.stages.ask import Channel, Tally, World, ask
 from pipeline.stages.ask.gate import RETRIES_FREE
-from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX
+from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX, REFUSALS_IN_A_ROW_MAX
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
@@ -30,7 +30,7 @@ from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName
 from schemas.wire import Request, Response
 
-APIS = {api.name: api for api in (cop.API, vop.GATEWAY)}
+APIS = {api.name: api for api in (cop.API, vop.GATEWAY, vop.standard("TREZFRP0XXX"))}
 MATCHED = {"data": {"verificationReport": {"matched": True}}}
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TEST_MAX_S = 20
@@ -171,6 +171,7 @@ def asking(tmp_path):
                     deadline_s=5,
                     server_patience=replace(SERVER, probe_wait_s=probe_wait_s),
                     responder_patience=replace(RESPONDER, probe_wait_s=probe_wait_s),
+                    requester="PSDFR-ACPR-99999",
                 )
                 for name, one in senders.items()
             }
@@ -476,6 +477,117 @@ def test_breaches_with_good_answers_between_them_end_nothing(asking):
     assert done.states() == {("unanswered", "CONTRACT"): 30, ("answered", "MTCH"): 30}
 
 
+def test_a_server_that_refuses_everything_ends_the_run_and_its_last_row_is_asked_again(asking):
+    refusing = FakeSender(always(problem(400, "FORMAT_ERROR")))
+
+    with pytest.raises(ProtocolError, match="21 questions in a row"):
+        asking(checks(100), refusing, in_flight_max=1)
+
+    assert len(refusing.said) == REFUSALS_IN_A_ROW_MAX + 1 == 21
+    sender = FakeSender(always(None))
+    done = asking(checks(100), sender)
+    assert done.states() == {("refused", "FORMAT_ERROR"): 20, ("answered", "MTCH"): 80}
+    assert "Payee 21" in {said.name for said in sender.said}
+
+
+@pytest.mark.parametrize("between", [None, problem(500), NetworkFailure("broken")])
+def test_refusals_with_another_reply_between_them_end_nothing(asking, between):
+    async def reply(said):
+        number = int(said.name.split()[1])
+        if number % (REFUSALS_IN_A_ROW_MAX + 1):
+            return problem(400, "FORMAT_ERROR")
+        return good(said.request) if between is None or said.nth > 1 else between
+
+    done = asking(checks(63), FakeSender(reply), in_flight_max=1)
+
+    assert done.states() == {("refused", "FORMAT_ERROR"): 60, ("answered", "MTCH"): 3}
+
+
+def test_a_refused_clock_ends_the_run_tells_both_times_and_refuses_no_row(asking):
+    stamped = problem(400, "TIMESTAMP_INVALID", **{"x-response-timestamp": "2030-01-01T12:10:00.000Z"})
+    sender = FakeSender(always(stamped))
+
+    with pytest.raises(ConfigurationError) as ended:
+        asking(checks(50), sender, in_flight_max=1)
+
+    assert len(sender.said) == 1
+    assert "2030-01-01T12:00:00.000Z" in str(ended.value)
+    assert "2030-01-01T12:10:00.000Z" in str(ended.value)
+    assert asking(checks(50), FakeSender(always(None))).states() == {("answered", "MTCH"): 50}
+
+
+# A server that knows its clients by their certificate
+
+
+def ibans(how_many, api="vop_standard"):
+    numbers = [f"DE{n:02d}370400440084210077" for n in range(1, how_many + 1)]
+    return checks(how_many, api=api).with_columns(
+        account=pl.Series(numbers), responder_bic=pl.lit("COBADEFFXXX")
+    )
+
+
+def knowing(said):
+    """What a server says to whom it knows."""
+    is_empty = said.request.body == b"{}"
+    return problem(400, "FORMAT_ERROR") if is_empty else good(said.request, {"partyNameMatch": "NMTC"})
+
+
+def test_a_server_that_does_not_know_us_is_told_of_no_payee(asking):
+    sender = FakeSender(always(problem(401, "CLIENT_INVALID")))
+
+    with pytest.raises(CredentialsError, match="PSDFR-ACPR-99999"):
+        asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
+
+    assert [said.request.body for said in sender.said] == [b"{}"]
+
+
+@pytest.mark.parametrize("odd", [None, problem(500), Response(200, {}, b"{}"), NetworkFailure("broken")])
+def test_whatever_else_a_server_says_to_an_introduction_the_rows_go_on(asking, odd):
+    async def reply(said):
+        return odd if odd is not None and said.request.body == b"{}" else knowing(said)
+
+    sender = FakeSender(reply)
+
+    done = asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
+
+    assert done.states() == {("answered", "NMTC"): 30}
+    assert sender.said[0].request.body == b"{}"
+    assert sum(said.request.body == b"{}" for said in sender.said) == 1
+    assert done.tally.requests == {"vop_standard": 30}
+
+
+def test_an_introduction_takes_a_unit_of_the_day_but_never_its_last(asking, capped):
+    async def reply(said):
+        return knowing(said)
+
+    quota, sender = capped(3), FakeSender(reply)
+    first = asking(ibans(5), {ApiName.VOP_STANDARD: sender}, quota=quota, in_flight_max=1)
+    assert [said.request.body == b"{}" for said in sender.said] == [True, False, False]
+    assert quota.used() == 3
+    assert first.states() == {("answered", "NMTC"): 2, ("deferred", "DAILY_CAP"): 3}
+
+    only, sender = capped(4), FakeSender(reply)
+    asking(ibans(5), {ApiName.VOP_STANDARD: sender}, quota=only, in_flight_max=1)
+
+    assert [said.request.body == b"{}" for said in sender.said] == [False]
+
+
+def test_a_server_is_not_bothered_where_nothing_is_left_to_ask_or_a_token_told_it(asking):
+    async def reply(said):
+        return knowing(said)
+
+    asking(ibans(3), {ApiName.VOP_STANDARD: FakeSender(reply)})
+    again, none, gateway = FakeSender(reply), FakeSender(reply), FakeSender(reply)
+
+    asking(ibans(3), {ApiName.VOP_STANDARD: again})
+    asking(ibans(9), {ApiName.VOP_STANDARD: none}, limit=0)
+    asking(ibans(3, api="vop_gateway"), {ApiName.VOP_GATEWAY: gateway})
+
+    assert not again.said
+    assert not none.said
+    assert b"{}" not in {said.request.body for said in gateway.said}
+
+
 # Pauses that the server asks for
 
 
@@ -731,10 +843,10 @@ def test_server_that_recovers_within_the_run_answers_every_row(asking, bad, in_f
     until_last_probe = SERVER.failures_max + SERVER.probes_max - 1
     sender = FakeSender(down_from(30, 30 + until_last_probe - 1, bad))
 
-    done = asking(spread(400), sender, in_flight_max=in_flight_max, probe_wait_s=0.01)
+    done = asking(spread(100), sender, in_flight_max=in_flight_max, probe_wait_s=0.01)
 
-    assert done.states() == {("answered", "MTCH"): 400}
-    assert len(sender.said) == 400 + until_last_probe
+    assert done.states() == {("answered", "MTCH"): 100}
+    assert len(sender.said) == 100 + until_last_probe
 
 
 def test_an_outage_is_charged_to_no_row_even_where_rows_have_one_attempt(asking):

@@ -1,0 +1,96 @@
+"""Two clocks: ours stamps every request, and the server's every response.
+
+A clock that is wrong makes requests look old or early, and counts the daily cap by another day than the
+server does. Source: API reference, "Request headers" and "Response headers". That a server refuses a
+stamp, and how it says so, is not in it: TIMESTAMP_INVALID is the word of the European scheme, and 400
+FORMAT_ERROR that of the reference for whatever fails validation.
+"""
+
+import re
+from datetime import datetime
+
+import structlog
+
+from pipeline.errors import ConfigurationError
+from schemas.outcomes import ApiName
+from schemas.problem import Problem
+from schemas.strict import parse
+from schemas.wire import Response, timestamp
+
+SKEW_MAX_S = 30.0
+"""How far two clocks may differ without a word; those set by a time server differ by less than one."""
+_ADVICE = "set this machine's clock by a time server (NTP)"
+
+_STAMP_CODE = "TIMESTAMP_INVALID"
+_STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECASE)
+"""What a detail says of our stamp. The bare word would not do: a detail may quote a payee's name."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+class Clocks:
+    """Compares our clock with those of servers, and says once in a run that one of them is wrong."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def compare(self, api: ApiName, response: Response, *, sent: datetime, received: datetime) -> None:
+        """Look at the stamp of one response."""
+        skew_s = server_ahead_s(response, sent=sent, received=received)
+        if abs(skew_s) > SKEW_MAX_S and not self._said:
+            self._said = True
+            side = "behind" if skew_s > 0 else "ahead of"
+            sentence = (
+                f"this machine's clock is {abs(skew_s):.0f} s {side} the server's; {_ADVICE}, "
+                "or tell the provider if it is right"
+            )
+            log.warning(sentence, api=api.value)
+
+
+def server_ahead_s(response: Response, *, sent: datetime, received: datetime) -> float:
+    """How far the server's clock is ahead of ours, at least; negative where it is behind.
+
+    0 where the server can have written its stamp between sending and receiving, or wrote none that can
+    be read: it is no part of the answer, and decides nothing about it.
+
+    >>> from datetime import UTC, timedelta
+    >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    >>> early = Response(200, {"x-response-timestamp": "2030-01-01T11:50:00.000Z"}, b"")
+    >>> server_ahead_s(early, sent=noon, received=noon + timedelta(seconds=7))
+    -600.0
+    """
+    time = server_time(response)
+    if time is None or sent <= time <= received:
+        return 0.0
+    return (time - (sent if time < sent else received)).total_seconds()
+
+
+def server_time(response: Response) -> datetime | None:
+    """The stamp of a response; None where it has none of the form of the reference."""
+    try:
+        time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
+    except ValueError:
+        return None
+    return None if time.tzinfo is None else time
+
+
+def refuses_our_time(response: Response) -> bool:
+    """Whether a 400 is about the time of the request, and so would be the reply to every row."""
+    if response.status != 400:
+        return False
+    try:
+        problem = parse(Problem, response.body)
+    except ValueError:
+        return False
+    words = (problem.title or "", problem.detail or "")
+    return problem.code == _STAMP_CODE or any(_STAMP_HEADER.search(text) for text in words)
+
+
+def wrong_clock(api: ApiName, response: Response, now: datetime) -> ConfigurationError:
+    """The end of a run whose requests the server finds too old or too early; tells both clocks."""
+    theirs = server_time(response)
+    told = "the server does not tell its own" if theirs is None else f"the server's {timestamp(theirs)}"
+    return ConfigurationError(
+        f"{api}: the server refuses the time of our requests; this machine's clock says {timestamp(now)}, "
+        f"{told}; {_ADVICE}, then run again"
+    )

@@ -1,0 +1,78 @@
+"""Our clock and the server's, with both times as arguments."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from pipeline.stages.ask.clocks import Clocks, refuses_our_time, server_ahead_s, wrong_clock
+from schemas.outcomes import ApiName
+from schemas.wire import Response, timestamp
+
+SENT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+RECEIVED = SENT + timedelta(seconds=7)
+
+
+def stamped(stamp):
+    return Response(200, {"x-response-timestamp": stamp}, b"")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "ahead_s"),
+    [
+        ("2030-01-01T12:00:00.000Z", 0),
+        ("2030-01-01T12:00:07.000Z", 0),
+        ("2030-01-01T12:10:07.000Z", 600),
+        ("2030-01-01T11:50:00.000Z", -600),
+        ("2030-01-01T13:00:03.000+01:00", 0),
+        ("2030-01-01T12:10:07.000", 0),
+        ("yesterday", 0),
+        ("", 0),
+    ],
+)
+def test_the_time_on_the_way_is_no_difference_of_clocks(stamp, ahead_s):
+    assert server_ahead_s(stamped(stamp), sent=SENT, received=RECEIVED) == ahead_s
+
+
+def said(*stamps):
+    clocks = Clocks()
+    with capture_logs() as lines:
+        for stamp in stamps:
+            clocks.compare(ApiName.COP, stamped(stamp), sent=SENT, received=RECEIVED)
+    return [line["event"] for line in lines]
+
+
+def test_a_wrong_clock_is_told_once_with_its_side_and_what_to_do():
+    [line] = said("2030-01-01T12:10:07.000Z", "2030-01-01T12:10:07.000Z")
+    assert "600 s behind the server's" in line
+    assert "set this machine's clock" in line
+    [line] = said("2030-01-01T11:50:00.000Z")
+    assert "600 s ahead of the server's" in line
+
+
+@pytest.mark.parametrize(("difference_s", "is_told"), [(30.0, False), (30.001, True)])
+def test_half_a_minute_is_let_pass(difference_s, is_told):
+    stamp = timestamp(RECEIVED + timedelta(seconds=difference_s))
+    assert bool(said(stamp)) == is_told
+
+
+@pytest.mark.parametrize(
+    ("status", "problem", "is_about_time"),
+    [
+        (400, {"code": "TIMESTAMP_INVALID"}, True),
+        (400, {"code": "FORMAT_ERROR", "detail": "header X-Request-Timestamp: too old"}, True),
+        (400, {"code": "FORMAT_ERROR", "title": "timestamp_invalid"}, True),
+        (400, {"code": "FORMAT_ERROR", "detail": "party.name: 'Timestamp Services' is not known"}, False),
+        (400, {"code": "FORMAT_ERROR"}, False),
+        (422, {"code": "TIMESTAMP_INVALID"}, False),
+        (400, [], False),
+    ],
+)
+def test_a_refusal_of_the_time_is_told_from_a_refusal_of_the_row(status, problem, is_about_time):
+    assert refuses_our_time(Response(status, {}, json.dumps(problem).encode())) == is_about_time
+
+
+def test_a_server_without_a_stamp_still_gives_a_whole_sentence():
+    sentence = str(wrong_clock(ApiName.COP, Response(400, {}, b""), SENT))
+    assert "2030-01-01T12:00:00.000Z, the server does not tell its own;" in sentence
