@@ -341,7 +341,7 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
 @main.command()
 @_with(profile_options)
 def doctor(*, profile: str | None, config: Path | None) -> None:
-    """Try the configuration, the certificates, TLS and the token; check no payee."""
+    """Try the configuration, the certificates, TLS, and the token or whether we are known; check no payee."""
     from pipeline.doctor import diagnose
     from pipeline.reports.listings import print_findings
 

@@ -16,9 +16,10 @@ from pipeline.cli import main as command
 from pipeline.errors import PrecheckError
 from pipeline.stages.ask import DRAIN_MAX_S
 from pipeline.stages.ask.asking import WAITS_MAX
+from pipeline.stages.ask.clocks import SKEW_MAX_S
 from pipeline.stages.ask.gate import PAUSE_MAX_S, RETRIES_FREE
-from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX, MISDIRECTED_MAX
-from pipeline.transport.breaker import RESPONDER, SERVER
+from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX, MISDIRECTED_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -149,6 +150,10 @@ def test_figures_of_the_operations_page_are_those_of_the_code():
         f"`Retry-After` of up to {PAUSE_MAX_S:.0f} s",
         f"up to {WAITS_MAX} times for one question",
         f"at most {RETRIES_FREE} requests again",
+        f"it refused {REFUSALS_IN_A_ROW_MAX + 1} questions in a row",
+        f"{REFUSALS_IN_A_ROW_MAX} questions in a row that are refused",
+        f"comes and goes more than {OUTAGES_MAX} times in a run",
+        f"differs by more than {SKEW_MAX_S:.0f} s",
         f"After {SERVER.failures_max} failures in a row",
         f"After {SERVER.probes_max} such failures, {sum(waits_s) / 60:g} minutes",
         f"After {RESPONDER.failures_max} replies of 502 or 504 in a row",

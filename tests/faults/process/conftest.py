@@ -153,7 +153,7 @@ class Sandbox:
             return []
         lines = self.call_log.read_text().splitlines(keepends=True)
         calls = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [call for call in calls if call["api"] != "token"][since:]
+        return [call for call in calls if call["api"] != "token" and call["byte_count"] != len("{}")][since:]
 
 
 @contextmanager

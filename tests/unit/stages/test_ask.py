@@ -849,6 +849,15 @@ def test_server_that_recovers_within_the_run_answers_every_row(asking, bad, in_f
     assert len(sender.said) == 100 + until_last_probe
 
 
+@pytest.mark.parametrize("row_count", [7, 12, 30])
+def test_a_file_that_is_all_in_flight_when_the_outage_begins_is_answered_as_well(asking, row_count):
+    sender = FakeSender(down_from(1, SERVER.failures_max + 2, problem(503)))
+
+    done = asking(spread(row_count), sender, in_flight_max=30, probe_wait_s=0.01)
+
+    assert done.states() == {("answered", "MTCH"): row_count}
+
+
 def test_an_outage_is_charged_to_no_row_even_where_rows_have_one_attempt(asking):
     sender = FakeSender(down_from(30, 30 + SERVER.failures_max + 2, problem(503)))
 
