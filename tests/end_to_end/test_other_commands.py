@@ -14,6 +14,9 @@ from schemas.summary import Summary
 GATEWAY_LINES = ["configuration"] + [
     f"{api} {what}" for api in ("cop", "vop_gateway") for what in ("secret", "TLS", "token")
 ]
+STANDARD_LINES = ["configuration"] + [
+    f"vop_standard {what}" for what in ("certificate", "TLS", "participant")
+]
 ROWS = [
     {"name": "Avery Thornwood", "sort_code": "00-11-22", "account_number": "00012345", "amount": "1"},
     {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345", "amount": "2"},
@@ -120,7 +123,7 @@ def test_init_replaces_nothing_unless_told_to(desk):
     ("profile", "lines"),
     [
         ("sandbox", GATEWAY_LINES),
-        ("sandbox-standard", ["configuration", "vop_standard certificate", "vop_standard TLS"]),
+        ("sandbox-standard", STANDARD_LINES),
     ],
 )
 def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, profile, lines):
