@@ -25,8 +25,8 @@ AT_ONCE_MAX = 4  # trials; they mostly wait
 HEADER = ("payment_id", "name", "account_type", "sort_code", "account_number", "iban", "amount", "currency")
 PROFILE = "trial"
 NO_ANSWER = {"unanswered", "deferred", "rejected"}
-PROBE_WAIT_S = 0.3
-"""Short, so that a server which fails for a moment is tried again within the test."""
+PROBE_WAIT_S = 0.1
+"""Short, so that a server which fails for a moment is tried again within the test: five times in 3 s."""
 PATHS = ("ca_file", "client_secret_file", "client_certificate", "client_key", "client_key_password_file")
 
 

@@ -131,7 +131,9 @@ def test_a_total_outage_costs_hardly_more_than_a_call_a_row(lab, a_trial, tell):
 
 def test_rows_go_on_by_themselves_when_the_server_recovers(lab, a_trial, tell):
     rows = lab.uk_rows(300)
-    trial = a_trial(rows, ("outage:after=0.5s,for=3s",), changes={"rate_per_s": 100, "in_flight_max": 16})
+    # Five probes in 9 s, the fourth of them after the outage.
+    changes = {"rate_per_s": 100, "in_flight_max": 16, "probe_wait_s": 0.3}
+    trial = a_trial(rows, ("outage:after=0.5s,for=3s",), changes=changes)
     seen = lab.try_out(passing=trial)["passing"]
     amplification = len(seen.questions) / len(rows)
     right = [name for name, code in lab.truth_of(rows).items() if seen.codes().get(name) == code]
