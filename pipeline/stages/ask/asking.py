@@ -78,7 +78,9 @@ class Asking:
         self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
         self._introducing = anyio.Lock()
-        self._is_introduced = channel.api.introduction is None
+        self._introduced = anyio.Event()
+        if channel.api.introduction is None:
+            self._introduced.set()
         run.world.tally.requests[channel.api.name] = 0
         run.world.tally.answered_before[channel.api.name] = 0
 
@@ -154,17 +156,17 @@ class Asking:
 
     async def _introduce(self) -> None:
         """Before the first question is sent, let the server say whether it knows us."""
-        if self._is_introduced:
+        if self._introduced.is_set():
             return
         async with self._introducing:
             # Whoever waited here while the server refused us finds the run stopped.
-            if self._is_introduced or self._world.stop.is_set():
+            if self._introduced.is_set() or self._world.stop.is_set():
                 return
             request_id = self._world.new_id()
             reply = await introduce(self._channel, request_id=request_id, time=self._time())
             if isinstance(reply, Response):
                 await self._gate.heed(reply)
-            self._is_introduced = True
+            self._introduced.set()
 
     async def _send_until_answered(self, task: Task) -> Answer | None:
         """As `_exchange`; a question that nobody could have answered yet is kept in doubt."""
