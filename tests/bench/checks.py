@@ -1,0 +1,53 @@
+"""What one check costs the client, beside what others would write, in turn, against the same server."""
+
+import json
+import sys
+from pathlib import Path
+from statistics import median
+
+from children import cost_of, payments, run, sandbox
+from table import Figure
+
+ROWS = 20_000
+PEERS = Path(__file__).parent / "peers"
+GOALS = {"csv_httpx": 1 / 12, "requests_threads": 1 / 3, "bare_aiohttp": 2.4}
+"""Peer -> the most that this program may cost, as a multiple of the peer."""
+
+
+def figures(folder, options):
+    costs = {"precheck": [], **{peer: [] for peer in GOALS}}
+    with sandbox(folder / "checks") as server:
+        server.set(rate_per_s=5000, in_flight_max=64)
+        file = payments(folder / "checks.csv", ROWS)
+        count = len(file.read_text().splitlines()) - 1
+        gateway = json.dumps(server.gateway())
+        server_us = []
+        for _ in range(options.rounds):
+            before = server.cpu_s()
+            costs["precheck"].append(cost_of(run(server, file, folder / "checks.out")))
+            server_us.append((server.cpu_s() - before) / count * 1e6)
+            for peer in GOALS:
+                command = [sys.executable, PEERS / f"{peer}.py", file, folder / f"{peer}.out.csv"]
+                costs[peer].append(cost_of(command, stdin=gateway))
+    per_check = {name: [cost.cpu_s / count * 1e6 for cost in some] for name, some in costs.items()}
+    ours = median(per_check["precheck"])
+    yield Figure("CPU per check, whole command, ledger on, 64 in flight", _spread(per_check["precheck"]), "")
+    for peer, goal in GOALS.items():
+        ratio = ours / median(per_check[peer])
+        yield Figure(
+            f"... as a multiple of {peer} ({_spread(per_check[peer])})",
+            f"{ratio:.2f}" if ratio > 0.5 else f"1/{1 / ratio:.1f}",
+            f"at most {goal:.1f}" if goal > 1 else f"at most 1/{1 / goal:.0f}",
+            ratio <= goal,
+        )
+    walls = [count / cost.wall_s for cost in costs["precheck"]]
+    yield Figure("checks per second, whole command", f"{median(walls):,.0f}", "")
+    yield Figure(
+        "the sandbox's own ceiling, one core",
+        f"{1e6 / median(server_us):,.0f} requests per second",
+        "",
+    )
+
+
+def _spread(microseconds):
+    return f"{median(microseconds):,.0f} us ({min(microseconds):,.0f} to {max(microseconds):,.0f})"

@@ -1,0 +1,121 @@
+"""Child processes and what the operating system says that they cost; and the sandbox."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+COMMAND = [sys.executable, "-m", "pipeline.cli"]
+RUN_MAX_S = 900
+
+
+class Cost(NamedTuple):
+    """What a process took, its own children included."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def cost_of(command, *, status=0, stdin=""):
+    """Run a command to its end.
+
+    Its own processor time is read from the system's account when it is reaped, so that nothing else on
+    the machine is in it.
+    """
+    started = time.monotonic()
+    with subprocess.Popen(
+        [str(word) for word in command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_STATE_HOME": os.environ.get("XDG_STATE_HOME", "")},
+    ) as process:
+        process.stdin.write(stdin)
+        process.stdin.close()
+        said = process.stderr.read()
+        _, ended, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(ended)
+    if process.returncode != status:
+        raise SystemExit(f"{command}: ended with {process.returncode}\n{said}")
+    return Cost(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+class Sandbox:
+    """A server in a process of its own, with a configuration that points at it and a call log."""
+
+    def __init__(self, folder, process):
+        self.configuration = folder / "precheck.toml"
+        self.log = folder / "calls.jsonl"
+        self._text = self.configuration.read_text()
+        self._process = process
+
+    def set(self, **limits):
+        """Write the profiles with other limits."""
+        text = self._text
+        for name, value in limits.items():
+            text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
+            assert count, name
+        self.configuration.write_text(text)
+
+    def cpu_s(self):
+        """Processor time of the server so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def gateway(self):
+        """What a peer needs to ask the same server."""
+        section = tomllib.loads(self._text)["profiles"]["production"]["cop"]
+        folder = self.configuration.parent
+        return section | {
+            "ca_file": str(folder / section["ca_file"]),
+            "client_secret": (folder / section["client_secret_file"]).read_text().strip(),
+        }
+
+
+@contextmanager
+def sandbox(folder, *words):
+    """Serve until the block ends."""
+    command = [*COMMAND, "sandbox", "--folder", folder, "--call-log", folder / "calls.jsonl", *words]
+    folder.mkdir()
+    with subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout.readline().startswith("https://")
+        yield Sandbox(folder, process)
+        process.terminate()
+
+
+def payments(path, count, *, cop_only=True):
+    """Write a file of `count` payments; of distinct ones for one API, unless told otherwise."""
+    everything = path.with_name("everything.csv")
+    rows = count * 3 + 100 if cop_only else count
+    cost_of([*COMMAND, "sandbox", "--write-payments", everything, "--rows", rows])
+    if not cop_only:
+        return everything.rename(path)
+    seen = set()
+    with everything.open(newline="") as source, path.open("w", newline="") as target:
+        reader = csv.DictReader(source)
+        writer = csv.DictWriter(target, reader.fieldnames)
+        writer.writeheader()
+        for row in reader:
+            question = (row["sort_code"], row["account_number"])
+            if all(map(str.isdigit, question)) and question not in seen and len(seen) < count:
+                seen.add(question)
+                writer.writerow(row)
+    return path
+
+
+def run(server, file, out):
+    """The command as a user gives it."""
+    return [
+        *COMMAND, "run", file, "--profile", "production", "--config", server.configuration,
+        "--out", out, "--quiet", "--fresh",
+    ]  # fmt: skip

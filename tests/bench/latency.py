@@ -1,0 +1,30 @@
+"""Banks that take their time: many requests in flight, and one bank that does not answer."""
+
+import json
+
+from children import cost_of, payments, run, sandbox
+from table import Figure
+
+IN_FLIGHT = 2000
+ROWS = 20_000
+
+
+def figures(folder, _options):
+    file = payments(folder / "latency.csv", ROWS)
+    count = len(file.read_text().splitlines()) - 1
+    with sandbox(folder / "latency", "--fault", "slow:seconds=1") as server:
+        server.set(rate_per_s=5000, in_flight_max=IN_FLIGHT)
+        many = cost_of(run(server, file, folder / "latency.out"))
+        calls = [json.loads(line)["monotonic"] for line in server.log.read_text().splitlines()]
+        rate = count / (max(calls) + 1 - min(calls))
+    with sandbox(folder / "quick") as server:
+        server.set(rate_per_s=5000, in_flight_max=64)
+        few = cost_of(run(server, file, folder / "quick.out"))
+    kib = (many.peak_mib - few.peak_mib) * 1024 / (IN_FLIGHT - 64)
+    yield Figure(
+        f"answers after 1 s, {IN_FLIGHT:,} in flight: checks per second",
+        f"{rate:,.0f}",
+        "at least 1,700",
+        rate >= 1700,
+    )
+    yield Figure("... memory per request in flight", f"{kib:,.0f} KiB", "under 100 KiB", kib < 100)

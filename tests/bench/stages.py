@@ -1,0 +1,82 @@
+"""Every stage of a run on one file, with made-up answers in the place of the network's."""
+
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.apis import cop, vop
+from pipeline.apis.enumeration import unknown_in_sequence
+from pipeline.frames import ANSWERS, AnswerState
+from pipeline.stages.plan import plan
+from pipeline.stages.read import read
+from pipeline.stages.report import Header, report, route_counts
+from pipeline.stages.resolve import resolve
+from pipeline.stages.validate import Routes, validate
+from pipeline.stages.write import write
+from schemas.outcomes import ApiName, Environment
+from schemas.summary import ApiCalls, InputFile
+
+
+def main(file, folder):
+    source = read(file, mapping={})
+    validated = validate(source.payments, Routes(cop=True, vop=ApiName.VOP_GATEWAY))
+    checks, assignments = plan(validated.accepted)
+    answers = answered(checks)
+    warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, answers)])
+    outcomes = resolve(
+        (validated.rejects, warnings),
+        (checks, assignments),
+        answers,
+        [cop.API, vop.GATEWAY],
+        Environment.SANDBOX,
+    )
+    folder.mkdir(exist_ok=True)
+    write(source.original, outcomes, folder, format_name=source.format, delimiter=source.delimiter)
+    header = Header(
+        tool_version="0",
+        profile="bench",
+        environment=Environment.SANDBOX,
+        started="2026-01-01T00:00:00.000Z",
+        finished="2026-01-01T00:00:01.000Z",
+        input=InputFile(
+            name=file.name,
+            sha256=source.sha256,
+            byte_count=source.byte_count,
+            row_count=source.payments.height,
+            format=source.format,
+            encoding=source.encoding,
+            columns={},
+        ),
+        routes=route_counts(validated.accepted),
+        next_step="",
+    )
+    counts = checks.group_by("api", maintain_order=True).len().iter_rows()
+    calls = [
+        ApiCalls(api=ApiName(api), question_count=count, answered_before_count=0, request_count=count)
+        for api, count in counts
+    ]
+    report(header, source.payments, outcomes, warnings, calls)
+
+
+def answered(checks):
+    """Answers as a bank file brings them: eight in ten match, one is close, one does not."""
+    tenth = pl.col("check") % 10
+    is_cop = pl.col("api") == ApiName.COP
+    answers = checks.select(
+        "check",
+        state=pl.lit(AnswerState.ANSWERED.value),
+        code=pl.when(tenth < 8)
+        .then(pl.lit("MTCH"))
+        .when(tenth == 8)
+        .then(pl.when(is_cop).then(pl.lit("MBAM")).otherwise(pl.lit("CMTC")))
+        .otherwise(pl.when(is_cop).then(pl.lit("ANNM")).otherwise(pl.lit("NMTC"))),
+        matched_name=pl.when(tenth == 8).then(pl.lit("Quillon Mills")),
+        request_id=pl.format("0f0f0f0f-0000-4000-8000-{}", pl.col("check").cast(pl.String).str.zfill(12)),
+        time=pl.lit("2026-01-01T00:00:00.500Z"),
+        attempts=pl.lit(1),
+    )
+    return answers.select(pl.col(column).cast(kind) for column, kind in ANSWERS.items())
+
+
+main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,51 @@
+"""A figure, its goal, and the table of them."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+MARK, END = "<!-- figures -->", "<!-- end -->"
+
+
+class Figure(NamedTuple):
+    """What was measured."""
+
+    what: str
+    measured: str
+    goal: str
+    """Empty for a figure that only gives the others their scale."""
+    holds: bool = True
+
+
+HEADERS = ("figure", "measured", "goal", "")
+
+
+def _rows(figures):
+    for figure in figures:
+        said = "" if not figure.goal else "ok" if figure.holds else "SHORT"
+        yield figure.what, figure.measured, figure.goal, said
+
+
+def printed(figures):
+    """The table as text."""
+    rows = [HEADERS, *_rows(figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def write_page(figures):
+    """Put the table into the page, in the place of the last one."""
+    head, _, rest = PAGE.read_text("utf-8").partition(MARK)
+    _, _, tail = rest.partition(END)
+    made = (
+        f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores, client and server on the same machine."
+    )
+    table = ["| " + " | ".join(HEADERS) + " |", "| --- | --- | --- | --- |"]
+    table += ["| " + " | ".join(row) + " |" for row in _rows(figures)]
+    PAGE.write_text(f"{head}{MARK}\n\n{made}\n\n" + "\n".join(table) + f"\n\n{END}{tail}", "utf-8")
