@@ -3,7 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
-.PHONY: help demo test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
+AXE_VERSION := 4.14.1
+AXE := .cache/axe-core/axe.min.js
+.PHONY: help demo browser test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +21,18 @@ help:  ## print the targets
 demo: .venv/installed  ## check two sample files through all three APIs on the embedded sandbox
 	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
+
+browser: $(AXE)  ## fetch what the tests of the report page need: axe-core, and as root Debian's chromium
+	@command -v chromium >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
+	  echo "no chromium: the tests of the report page are skipped; install it, on Debian with apt-get" >&2
+
+$(AXE):
+	@mkdir -p $(@D)
+	@cd $(@D) && { npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && \
+	  tar -xzf axe-core-$(AXE_VERSION).tgz --strip-components=1 package/axe.min.js && rm axe-core-$(AXE_VERSION).tgz; } || \
+	  echo "no axe-core: its test of the report page is skipped; install npm, on Debian with apt-get" >&2
 
 test: .venv/installed  ## run the tests
 	$(BIN)/python -m pytest

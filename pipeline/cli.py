@@ -311,22 +311,23 @@ def quota() -> None:
 @click.option(
     "--outcomes",
     is_flag=True,
-    help="Delete the outcome files and attention.csv too if a name is purged; running again writes them "
-    "without it.",
+    help="Delete the outcome files, attention.csv and report.html too if a name is purged; running again "
+    "writes them without it.",
 )
 def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     """Delete the names that banks returned from the ledger in DIR, the folder of a run.
 
     Nothing of them is left in the ledger's bytes. The answers stay: no question is asked again.
-    outcomes.csv or outcomes.parquet and attention.csv hold these names as well, and are left alone
-    without --outcomes; whoever has a copy has the names.
+    outcomes.csv or outcomes.parquet, attention.csv and report.html hold these names as well, and are left
+    alone without --outcomes; whoever has a copy has the names.
     """
     from pipeline.ledger.purge import purge as purge_ledger
+    from pipeline.reports import PAGE_NAME
     from pipeline.stages.write import files_with_names
     from schemas.wire import timestamp
 
     now = datetime.now(UTC)
-    files = files_with_names(folder)
+    files = [*files_with_names(folder), folder / PAGE_NAME]
     name_count = purge_ledger(
         folder / "ledger.db",
         answers_before=timestamp(now - older_than),

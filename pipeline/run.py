@@ -34,6 +34,8 @@ from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.profiles import Chosen, choose, opened
 from pipeline.quota import QuotaUse, usage
+from pipeline.reports import PAGE_NAME
+from pipeline.reports.page import page
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World, ask
 from pipeline.stages.plan import Plan, plan
@@ -140,6 +142,7 @@ def run(job: Job, watch: Watch) -> Result:
         calls = _calls(checks, world.tally)
         summary = report(header, source.payments, outcomes, warnings, calls)
         _write_summary(summary, job.out)
+        _write_page(summary, source.payments.hstack(outcomes.drop("row").get_columns()), job.out)
         _remove_stale(job.out, format_name)
         ledger.finish(
             timestamp(_now()),
@@ -276,7 +279,8 @@ def _refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     Raises:
         OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger.
     """
-    for path in (*_outcome_files(folder).values(), folder / "attention.csv", folder / "summary.json"):
+    fixed = (folder / name for name in ("attention.csv", "summary.json", PAGE_NAME))
+    for path in (*_outcome_files(folder).values(), *fixed):
         refuse_what_is_no_file(path)
         if path.exists() and not fresh and not (folder / "ledger.db").exists():
             raise OutputError(
@@ -356,6 +360,11 @@ def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
 def _write_summary(summary: Summary, folder: Path) -> None:
     with write_whole(folder / "summary.json") as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
+
+
+def _write_page(summary: Summary, rows: pl.DataFrame, folder: Path) -> None:
+    with write_whole(folder / PAGE_NAME) as file:
+        file.write(page(summary, rows).encode())
 
 
 def _now() -> datetime:

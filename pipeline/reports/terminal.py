@@ -8,6 +8,7 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.reports import PAGE_NAME
 from schemas.outcomes import Action, Outcome
 from schemas.summary import Money, Summary
 
@@ -23,8 +24,8 @@ _STYLES = {
     Outcome.DEFERRED: "cyan",
     Outcome.UNANSWERED: "cyan",
 }
-_ADVICE = {  # a rejected row's reason says itself what to do
-    Action.PAY: "",
+ADVICE = {
+    Action.PAY: "Pay.",
     Action.FIX_NAME: "Correct the name to the one on the account.",
     Action.FIX_ACCOUNT_TYPE: "Change the account type.",
     Action.FIX_NAME_AND_ACCOUNT_TYPE: "Correct the name and the account type.",
@@ -33,8 +34,9 @@ _ADVICE = {  # a rejected row's reason says itself what to do
     Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
     Action.ASK_PAYEE: "Ask the payee, by a known contact.",
     Action.RETRY_LATER: "Run again later.",
-    Action.CORRECT_ROW: "",
+    Action.CORRECT_ROW: "Correct the row in the file.",
 }
+"""What a person does next, as a sentence."""
 
 
 def render(summary: Summary) -> RenderableType:
@@ -59,6 +61,8 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
         console.print(Text(said, style="bold"))
     console.print(render(summary))
     console.print(Text(visible(f"The outcome of every row is in {folder}."), style="bold"))
+    if (folder / PAGE_NAME).exists():
+        console.print(Text(visible(f"Open {folder / PAGE_NAME} in a browser."), style="bold"))
 
 
 def counted(count: int, thing: str) -> str:
@@ -125,7 +129,9 @@ def _what_to_do(summary: Summary) -> Table:
         if count.outcome is not Outcome.MATCH:
             more = ", ..." if count.row_count > len(count.rows) else ""
             which = f"Row{'s' if count.row_count > 1 else ''} {', '.join(map(str, count.rows))}{more}."
-            meaning = " ".join(filter(None, (count.reason, _ADVICE[count.action], which)))
+            # A rejected row's reason says itself what to do.
+            advice = "" if count.action is Action.CORRECT_ROW else ADVICE[count.action]
+            meaning = " ".join(filter(None, (count.reason, advice, which)))
             table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
     return table
 

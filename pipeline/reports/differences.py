@@ -1,0 +1,222 @@
+"""Where a supplied name and the name at the bank differ: the letters to mark, and a sentence.
+
+Nothing is decided here: the responder has decided already. This shows a person where to look, and says
+the same in words, for whoever does not see the marks.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from enum import Enum
+from typing import NamedTuple
+
+ALIKE_MIN = 0.6
+"""From here on two words are one word, spelt in two ways."""
+QUOTED_MAX = 3
+"""Pairs of words that a sentence quotes."""
+COMPARED_MAX = 8
+"""Words of a name that are looked at for another spelling: each is compared with each."""
+
+TITLES = frozenset({
+    "mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lord", "lady", "rev",
+    "reverend", "herr", "frau", "mme", "mlle", "m",
+})  # fmt: skip
+COMPANY_SUFFIXES = frozenset({
+    "ltd", "limited", "llp", "lp", "plc", "co", "company", "inc", "incorporated", "corp", "gmbh", "ag",
+    "kg", "ug", "bv", "nv", "sa", "sas", "sarl", "sl", "srl", "spa", "oy", "ab", "as", "lda",
+})  # fmt: skip
+
+
+class Piece(NamedTuple):
+    """Part of a name, and whether it is to be marked."""
+
+    text: str
+    marked: bool
+
+
+class Difference(NamedTuple):
+    """Two names, side by side."""
+
+    supplied: tuple[Piece, ...]
+    """The pieces, put together, are the supplied name."""
+    matched: tuple[Piece, ...]
+    """The pieces, put together, are the name at the bank."""
+    sentence: str
+
+
+class _Kind(Enum):
+    TITLE = "title"
+    SUFFIX = "company suffix"
+    WORD = "word"
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    text: str
+    key: str
+    """The word without capitals, accents and punctuation: equal keys are the same word."""
+    kind: _Kind
+
+
+class _Pair(NamedTuple):
+    supplied: _Word
+    matched: _Word
+
+
+def difference(supplied: str, matched: str) -> Difference:
+    """Compare two names, word by word and then letter by letter.
+
+    >>> difference("Averi Thornwood", "Mr Avery Thornwood").sentence
+    'The bank has “Avery” for “Averi”. The title “Mr” is missing.'
+    """
+    theirs, ours = _words(matched), _words(supplied)
+    pairs, extra, missing = _paired(ours, theirs)
+    moved = _moved(pairs)
+    marks_ours = {*_letters(extra), *_letters(pair.supplied for pair in moved)}
+    marks_theirs = {*_letters(missing), *_letters(pair.matched for pair in moved)}
+    for pair in pairs:
+        in_ours, in_theirs = _differing_letters(pair)
+        marks_ours |= in_ours
+        marks_theirs |= in_theirs
+    is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
+    sentences = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
+    if not pairs:
+        sentences = ["No word is the same."]
+    return Difference(
+        _pieces(supplied, marks_ours),
+        _pieces(matched, marks_theirs),
+        " ".join(sentences or _written(supplied, matched)),
+    )
+
+
+def _words(name: str) -> list[_Word]:
+    words: list[_Word] = []
+    for found in re.finditer(r"\S+", name):
+        key = _key(found[0])
+        if key:
+            start = found.start()
+            kind = _Kind.TITLE if key in TITLES and not words else _Kind.WORD
+            kind = _Kind.SUFFIX if key in COMPANY_SUFFIXES and words else kind
+            words.append(_Word(start, found.end(), found[0], key, kind))
+    return words
+
+
+def _key(word: str) -> str:
+    if word in {"&", "+"}:
+        return "and"
+    plain = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in plain if letter.isalnum())
+
+
+def _paired(ours: Sequence[_Word], theirs: Sequence[_Word]) -> tuple[list[_Pair], list[_Word], list[_Word]]:
+    """Find the words that are one: the same first, then the most alike, then the last that is left."""
+    extra, missing, pairs = list(ours), list(theirs), []
+
+    def take(supplied: _Word, matched: _Word) -> None:
+        pairs.append(_Pair(supplied, matched))
+        extra.remove(supplied)
+        missing.remove(matched)
+
+    for word in ours:
+        if same := next((other for other in missing if other.key == word.key), None):
+            take(word, same)
+    candidates = (
+        (_likeness(word, other), word, other)
+        for word in extra[:COMPARED_MAX]
+        for other in missing[:COMPARED_MAX]
+        if word.kind is other.kind
+    )
+    for likeness, word, other in sorted(candidates, key=lambda found: -found[0]):
+        if likeness >= ALIKE_MIN and word in extra and other in missing:
+            take(word, other)
+    if pairs and len(extra) == len(missing) == 1 and extra[0].kind is missing[0].kind:
+        take(extra[0], missing[0])
+    return sorted(pairs), extra, missing
+
+
+def _likeness(word: _Word, other: _Word) -> float:
+    shorter, longer = sorted((word.key, other.key), key=len)
+    if word.kind is _Kind.SUFFIX or (len(shorter) == 1 and longer.startswith(shorter)):
+        return 1.0  # one suffix for another; an initial for a name
+    return SequenceMatcher(None, word.key, other.key, autojunk=False).ratio()
+
+
+def _moved(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """The pairs whose place among the shared words is another one at the bank."""
+    at_bank = sorted(pairs, key=lambda pair: pair.matched.start)
+    return [pair for pair, other in zip(pairs, at_bank, strict=True) if pair != other]
+
+
+def _letters(words: Iterable[_Word]) -> Iterator[int]:
+    for word in words:
+        yield from range(word.start, word.end)
+
+
+def _differing_letters(pair: _Pair) -> tuple[set[int], set[int]]:
+    ours, theirs = ([letter.casefold() for letter in word.text] for word in pair)
+    marks_ours: set[int] = set()
+    marks_theirs: set[int] = set()
+    for step, start, end, their_start, their_end in SequenceMatcher(
+        a=ours, b=theirs, autojunk=False
+    ).get_opcodes():
+        if step != "equal":
+            marks_ours.update(range(pair.supplied.start + start, pair.supplied.start + end))
+            marks_theirs.update(range(pair.matched.start + their_start, pair.matched.start + their_end))
+    return marks_ours, marks_theirs
+
+
+def _pieces(name: str, marks: set[int]) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for at, letter in enumerate(name):
+        # A gap between two marked words belongs to both of them.
+        marked = at in marks or (letter == " " and at - 1 in marks and at + 1 in marks)
+        if pieces and pieces[-1].marked == marked:
+            pieces[-1] = Piece(pieces[-1].text + letter, marked)
+        else:
+            pieces.append(Piece(letter, marked))
+    return tuple(pieces)
+
+
+def _spelt(pairs: Sequence[_Pair]) -> Iterator[str]:
+    spelt = [pair for pair in pairs if pair.supplied.text.casefold() != pair.matched.text.casefold()]
+    quoted = [f"“{pair.matched.text}” for “{pair.supplied.text}”" for pair in spelt[:QUOTED_MAX]]
+    if len(spelt) > QUOTED_MAX:
+        quoted.append("and more")
+    if quoted:
+        yield f"The bank has {', '.join(quoted)}."
+
+
+def _order(moved: Sequence[_Pair]) -> Iterator[str]:
+    if moved:
+        yield "The words are in another order."
+
+
+def _extra(words: Sequence[_Word]) -> Iterator[str]:
+    if words:
+        yield f"The bank does not have {_quoted(words)}."
+
+
+def _missing(words: Sequence[_Word], theirs: Sequence[_Word], is_company: bool) -> Iterator[str]:
+    for kind in (_Kind.TITLE, _Kind.SUFFIX):
+        if of_kind := [word for word in words if word.kind is kind]:
+            yield f"The {kind.value} {_quoted(of_kind)} is missing."
+    plain = [word for word in words if word.kind is _Kind.WORD]
+    if plain and not is_company and theirs[-1] not in plain:
+        yield f"The forename {_quoted(plain)} is missing."
+    elif plain:
+        yield f"The bank also has {_quoted(plain)}."
+
+
+def _quoted(words: Sequence[_Word]) -> str:
+    return f"“{' '.join(word.text for word in words)}”"
+
+
+def _written(supplied: str, matched: str) -> list[str]:
+    """What is left to say where every word is the same."""
+    if supplied == matched:
+        return ["The names are the same."]
+    if supplied.casefold() == matched.casefold():
+        return ["Only capital letters differ."]
+    return ["Only spaces or punctuation differ."]

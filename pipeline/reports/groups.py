@@ -1,0 +1,220 @@
+"""The payments that are not a match, grouped by what a person does next: the body of the report page.
+
+Text from the file and from banks leaves this module as text: with nothing in it that a browser or a
+terminal would act on, and no longer than a person reads.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.identifiers import compact
+from pipeline.reports.differences import Difference, Piece, difference
+from pipeline.reports.terminal import visible
+from schemas.outcomes import Action, Outcome
+
+COLUMNS = (
+    "row", "payment_id", "name", "lei", "organisation_bic", "organisation_id", "account_number", "iban",
+    "amount", "currency", "check_outcome", "check_code", "check_reason", "check_action",
+    "check_matched_name",
+)  # fmt: skip
+"""What is read of each payment: fields of `frames.PAYMENTS` and `frames.OUTCOMES`."""
+
+TEXT_CHARS_MAX = 160
+"""Of a name: any that can be asked about has at most 140 characters."""
+REASON_CHARS_MAX = 600
+CURRENCY_CHARS_MAX = 12
+CURRENCIES_MAX = 6
+"""Of a group: a hostile file can have one in every row."""
+MASKED_FROM_CHARS = 8
+"""A shorter account is masked whole: its end would be most of it."""
+
+_UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+_IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
+
+
+class Row(NamedTuple):
+    """One payment, as text to be shown."""
+
+    number: int
+    payment_id: str
+    names: Difference
+    account: str
+    amount: str
+    currency: str
+    amount_rank: int
+    """Its place among the listed rows by amount, smallest first; 0 where there is no amount."""
+    outcome: Outcome
+    code: str
+    reason: str
+
+
+class Group(NamedTuple):
+    """The payments with which a person does the same."""
+
+    action: Action
+    row_count: int
+    money: tuple[str, ...]
+    """Totals per currency, largest first, of the rows with a readable amount."""
+    rows: tuple[Row, ...]
+    """Largest amounts first; fewer than `row_count` where the page is full."""
+
+
+class Pending(NamedTuple):
+    """All that are not a match."""
+
+    groups: tuple[Group, ...]
+    """Most money first; rows that are left for a later run come last."""
+    row_count: int
+    listed_count: int
+
+
+def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
+    """Group the payments that are not a match.
+
+    Args:
+        rows: one row per payment of the file, with `COLUMNS`; fields as `frames.PAYMENTS` and
+            `frames.OUTCOMES` have them.
+        rows_max: how many payments are listed. Decided ones go before those left for a later run,
+            and large amounts before small ones; amounts of different currencies are compared by
+            their number.
+    """
+    not_a_match = (
+        rows.lazy()
+        .select(COLUMNS)
+        .filter(pl.col("check_outcome") != Outcome.MATCH)
+        .with_columns(
+            decimal=money(decimal_text("amount")),
+            currency=compact("currency"),
+            undecided=pl.col("check_outcome").is_in(list(_UNDECIDED)),
+        )
+        .collect()
+    )
+    listed = (
+        not_a_match.sort("undecided", "decimal", "row", descending=[False, True, False], nulls_last=True)
+        .head(rows_max)
+        .with_columns(amount_rank=pl.col("decimal").rank("dense").fill_null(0))
+    )
+    by_action = listed.partition_by("check_action", as_dict=True)
+    return Pending(
+        tuple(
+            Group(
+                Action(action),
+                row_count,
+                _money_texts(not_a_match.filter(pl.col("check_action") == action)),
+                tuple(_row(row) for row in _dicts(by_action.get((action,)))),
+            )
+            for action, row_count in _in_order(not_a_match).iter_rows()
+        ),
+        not_a_match.height,
+        listed.height,
+    )
+
+
+def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """The actions, with their rows counted: most money first, what only time can change last."""
+    return (
+        rows.group_by("check_action")
+        .agg(
+            pl.len().alias("row_count"),
+            pl.col("decimal").filter(pl.col("decimal") > 0).sum().alias("money"),
+        )
+        .sort(
+            pl.col("check_action") == Action.RETRY_LATER,
+            "money",
+            "row_count",
+            "check_action",
+            descending=[False, True, True, False],
+        )
+        .select("check_action", "row_count")
+    )
+
+
+def _money_texts(rows: pl.DataFrame) -> tuple[str, ...]:
+    totals = (
+        rows.filter(pl.col("decimal") >= 0)
+        .group_by("currency")
+        .agg(pl.col("decimal").sum())
+        .sort("decimal", "currency", descending=[True, False])
+    )
+    texts = [
+        f"{amount_text(amount)} {currency_text(code)}"
+        for code, amount in totals.head(CURRENCIES_MAX).iter_rows()
+    ]
+    more_count = totals.height - len(texts)
+    return (*texts, f"and {more_count:,} more currencies") if more_count > 0 else tuple(texts)
+
+
+def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
+    return iter(()) if rows is None else rows.iter_rows(named=True)
+
+
+def _row(row: dict[str, Any]) -> Row:
+    decimal: Decimal | None = row["decimal"]
+    return Row(
+        number=row["row"],
+        payment_id=shown(row["payment_id"]),
+        names=_names(row),
+        account=masked(row["iban"] or row["account_number"]),
+        # What cannot be read as an amount is shown as it stands in the file.
+        amount=shown(row["amount"]) if decimal is None else amount_text(decimal),
+        currency=currency_text(row["currency"]) if row["amount"] else "",
+        amount_rank=row["amount_rank"],
+        outcome=Outcome(row["check_outcome"]),
+        code=shown(row["check_code"]),
+        reason=shown(row["check_reason"], REASON_CHARS_MAX),
+    )
+
+
+def _names(row: dict[str, Any]) -> Difference:
+    identification = next((row[field] for field in _IDENTIFICATIONS if row[field]), None)
+    supplied = shown(row["name"] or identification)
+    if not row["check_matched_name"]:
+        return Difference((Piece(supplied, marked=False),), (), "")
+    return difference(supplied, shown(row["check_matched_name"]))
+
+
+def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
+    r"""Text from outside, in one normal form, harmless and of bounded length; absent text is empty.
+
+    >>> shown("Acme\u202e Ltd"), shown("x" * 9, 4)
+    ('Acme\\u202e Ltd', 'xxxx… (9 characters)')
+    """
+    if not text:
+        return ""
+    if len(text) > chars_max:
+        return f"{shown(text[:chars_max], chars_max)}… ({len(text):,} characters)"
+    return visible(unicodedata.normalize("NFC", text))
+
+
+def masked(account: str | None) -> str:
+    """An account by its end, and an IBAN by its country as well.
+
+    >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
+    ('**5678', 'DE**0077', '**', '')
+    """
+    if not account:
+        return ""
+    letters = "".join(letter for letter in account if letter.isascii() and letter.isalnum())
+    if len(letters) < MASKED_FROM_CHARS:
+        return "**"
+    country = letters[:2].upper() if letters[:2].isalpha() else ""
+    return f"{country}**{letters[-4:].upper()}"
+
+
+def amount_text(amount: Decimal) -> str:
+    """An amount with its thousands apart, and the third decimal where it is not zero.
+
+    >>> amount_text(Decimal("1234.500")), amount_text(Decimal("1.234"))
+    ('1,234.50', '1.234')
+    """
+    return f"{amount:,.3f}".removesuffix("0")
+
+
+def currency_text(code: str | None) -> str:
+    """A currency as the file gives it, bounded; some words where it gives none."""
+    return shown(code, CURRENCY_CHARS_MAX) or "(no currency)"

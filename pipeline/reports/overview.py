@@ -1,0 +1,89 @@
+"""Rows and money by outcome, as the picture at the top of the report page."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from pipeline.reports.groups import amount_text, currency_text
+from schemas.outcomes import Outcome
+from schemas.summary import OutcomeTotal
+
+CURRENCIES_DRAWN_MAX = 3
+CURRENCIES_NAMED_MAX = 12
+
+
+class Bar(NamedTuple):
+    """A number, and a bar beside it."""
+
+    text: str
+    """Empty where there is nothing to count."""
+    length: int
+    """Of 100, which is the longest bar of the column; at least 1 where there is anything."""
+
+
+class Line(NamedTuple):
+    """One outcome."""
+
+    outcome: Outcome
+    bars: tuple[Bar, ...]
+    """One for each header."""
+
+
+class Overview(NamedTuple):
+    """What the picture shows."""
+
+    headers: tuple[str, ...]
+    """Rows first, then the currencies that most rows have."""
+    lines: tuple[Line, ...]
+    """The outcomes that have rows."""
+    totals: tuple[str, ...]
+    """Of the whole file, one for each header."""
+    more: tuple[str, ...]
+    """The file's totals in the other currencies."""
+    without_amount_count: int
+    """Rows that have no readable amount, and are in no sum."""
+
+
+def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
+    """Lay out the totals of a summary: bars are comparable within a column, never between two."""
+    found = [total for total in outcomes if total.row_count]
+    row_counts: dict[str | None, int] = {}
+    for money in (money for total in found for money in total.totals):
+        row_counts[money.currency] = row_counts.get(money.currency, 0) + money.row_count
+    currencies = sorted(row_counts, key=lambda code: (-row_counts[code], code or ""))
+    drawn, rest = currencies[:CURRENCIES_DRAWN_MAX], currencies[CURRENCIES_DRAWN_MAX:]
+    bars = [
+        _bars([Decimal(total.row_count) for total in found], "{:,}".format),
+        *(_bars([_amount(total, code) for total in found], amount_text) for code in drawn),
+    ]
+    row_count = sum(total.row_count for total in found)
+    named = [
+        f"{amount_text(_sum(found, code))} {currency_text(code)}" for code in rest[:CURRENCIES_NAMED_MAX]
+    ]
+    unnamed_count = len(rest) - len(named)
+    return Overview(
+        headers=("Rows", *(currency_text(code) for code in drawn)),
+        lines=tuple(
+            Line(total.outcome, of_outcome)
+            for total, of_outcome in zip(found, zip(*bars, strict=True), strict=True)
+        ),
+        totals=(f"{row_count:,}", *(amount_text(_sum(found, code)) for code in drawn)),
+        more=(*named, *([f"{unnamed_count:,} more currencies"] if unnamed_count else [])),
+        without_amount_count=row_count - sum(row_counts.values()),
+    )
+
+
+def _amount(total: OutcomeTotal, currency: str | None) -> Decimal:
+    return sum((money.amount for money in total.totals if money.currency == currency), Decimal())
+
+
+def _sum(outcomes: Sequence[OutcomeTotal], currency: str | None) -> Decimal:
+    return sum((_amount(total, currency) for total in outcomes), Decimal())
+
+
+def _bars(numbers: Sequence[Decimal], text_of: Callable[[Decimal], str]) -> list[Bar]:
+    longest = max(numbers, default=Decimal())
+    return [
+        Bar(text_of(number), max(1, int(100 * number / longest))) if number else Bar("", 0)
+        for number in numbers
+    ]
