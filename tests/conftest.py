@@ -69,3 +69,7 @@ def outcomes_of():
         return pl.DataFrame(rows, schema=OUTCOMES)
 
     return build
+
+
+def pytest_addoption(parser):
+    parser.addoption("--write-pictures", action="store_true", help="write the pictures of the documentation")

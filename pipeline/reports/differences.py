@@ -155,6 +155,9 @@ def _letters(words: Iterable[_Word]) -> Iterator[int]:
 
 
 def _differing_letters(pair: _Pair) -> tuple[set[int], set[int]]:
+    if pair.supplied.kind is not _Kind.WORD and pair.supplied.key != pair.matched.key:
+        # Ltd and LLP share a letter by chance.
+        return set(_letters([pair.supplied])), set(_letters([pair.matched]))
     ours, theirs = ([letter.casefold() for letter in word.text] for word in pair)
     marks_ours: set[int] = set()
     marks_theirs: set[int] = set()

@@ -83,42 +83,49 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
             and large amounts before small ones; amounts of different currencies are compared by
             their number.
     """
-    not_a_match = (
+    # Only what decides the order is read of every payment, for a file may have millions.
+    deciding = ("place", "check_outcome", "check_action", "amount", "currency")
+    open_rows = (
         rows.lazy()
-        .select(COLUMNS)
+        .with_row_index("place")
         .filter(pl.col("check_outcome") != Outcome.MATCH)
-        .with_columns(
-            decimal=money(decimal_text("amount")),
-            currency=compact("currency"),
-            undecided=pl.col("check_outcome").is_in(list(_UNDECIDED)),
-        )
+        .select(deciding)
+        .with_columns(decimal=money(decimal_text("amount")), currency=compact("currency"))
         .collect()
     )
-    listed = (
-        not_a_match.sort("undecided", "decimal", "row", descending=[False, True, False], nulls_last=True)
-        .head(rows_max)
-        .with_columns(amount_rank=pl.col("decimal").rank("dense").fill_null(0))
+    listed = _listed(open_rows, rows_max)
+    texts = rows.select(COLUMNS)[listed["place"]].with_columns(
+        listed.select("decimal", "currency", "amount_rank")
     )
-    by_action = listed.partition_by("check_action", as_dict=True)
+    by_action = texts.partition_by("check_action", as_dict=True)
     return Pending(
         tuple(
             Group(
                 Action(action),
                 row_count,
-                _money_texts(not_a_match.filter(pl.col("check_action") == action)),
+                _money_texts(open_rows.filter(pl.col("check_action") == action)),
                 tuple(_row(row) for row in _dicts(by_action.get((action,)))),
             )
-            for action, row_count in _in_order(not_a_match).iter_rows()
+            for action, row_count in _in_order(open_rows).iter_rows()
         ),
-        not_a_match.height,
+        open_rows.height,
         listed.height,
     )
 
 
-def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
+def _listed(open_rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
+    undecided = pl.col("check_outcome").is_in(list(_UNDECIDED))
+    return (
+        open_rows.sort(undecided, "decimal", "place", descending=[False, True, False], nulls_last=True)
+        .head(rows_max)
+        .with_columns(amount_rank=pl.col("decimal").rank("dense").fill_null(0))
+    )
+
+
+def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
     """The actions, with their rows counted: most money first, what only time can change last."""
     return (
-        rows.group_by("check_action")
+        open_rows.group_by("check_action")
         .agg(
             pl.len().alias("row_count"),
             pl.col("decimal").filter(pl.col("decimal") > 0).sum().alias("money"),
@@ -134,9 +141,9 @@ def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _money_texts(rows: pl.DataFrame) -> tuple[str, ...]:
+def _money_texts(open_rows: pl.DataFrame) -> tuple[str, ...]:
     totals = (
-        rows.filter(pl.col("decimal") >= 0)
+        open_rows.filter(pl.col("decimal") >= 0)
         .group_by("currency")
         .agg(pl.col("decimal").sum())
         .sort("decimal", "currency", descending=[True, False])

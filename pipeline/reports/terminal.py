@@ -80,6 +80,8 @@ def visible(text: str) -> str:
     >>> visible("Acme [bold]\x1b[31m")
     'Acme [bold]\\x1b[31m'
     """
+    if text.isprintable():  # nearly always, and much quicker to find out
+        return text
     return "".join(
         character
         if unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}

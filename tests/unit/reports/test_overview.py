@@ -1,0 +1,53 @@
+"""Rows and money by outcome: the picture of the report page."""
+
+from decimal import Decimal
+
+from pipeline.reports.overview import CURRENCIES_DRAWN_MAX, CURRENCIES_NAMED_MAX, overview
+from schemas.outcomes import Outcome
+from schemas.summary import Money, OutcomeTotal
+
+
+def total(outcome, row_count, **amounts):
+    """Amounts by currency; each stands for one row."""
+    money = [Money(currency=code, row_count=1, amount=Decimal(amount)) for code, amount in amounts.items()]
+    return OutcomeTotal(outcome=outcome, row_count=row_count, totals=money)
+
+
+def test_totals_of_the_file_are_the_sums_of_the_outcomes():
+    found = overview([
+        total(Outcome.MATCH, 2, GBP="0.10", EUR="5"),
+        total(Outcome.NO_MATCH, 1, GBP="0.20"),
+    ])  # fmt: skip
+    assert found.headers == ("Rows", "GBP", "EUR")
+    assert found.totals == ("3", "0.30", "5.00")
+    assert found.without_amount_count == 0
+
+
+def test_outcome_without_rows_is_not_drawn():
+    found = overview([total(Outcome.MATCH, 0), total(Outcome.NO_MATCH, 1, GBP="1")])
+    assert [line.outcome for line in found.lines] == [Outcome.NO_MATCH]
+
+
+def test_bars_are_comparable_within_a_column_and_never_vanish():
+    found = overview([
+        total(Outcome.MATCH, 1_000, GBP="1000000"),
+        total(Outcome.NO_MATCH, 500, GBP="1"),
+        total(Outcome.REJECTED, 1),
+    ])  # fmt: skip
+    assert [[bar.length for bar in line.bars] for line in found.lines] == [[100, 100], [50, 1], [1, 0]]
+    assert found.lines[2].bars[1].text == ""
+    assert found.without_amount_count == 1_499
+
+
+def test_many_currencies_are_named_or_counted_and_not_drawn():
+    codes = {f"X{number:03}": "1" for number in range(CURRENCIES_DRAWN_MAX + CURRENCIES_NAMED_MAX + 4)}
+    found = overview([total(Outcome.REJECTED, 50, **codes)])
+    assert len(found.headers) == 1 + CURRENCIES_DRAWN_MAX
+    assert len(found.more) == CURRENCIES_NAMED_MAX + 1
+    assert found.more[-1] == "4 more currencies"
+
+
+def test_file_in_which_no_row_has_an_amount_has_a_picture_of_rows():
+    found = overview([total(Outcome.MATCH, 3)])
+    assert found.headers == ("Rows",)
+    assert found.without_amount_count == 3

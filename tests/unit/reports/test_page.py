@@ -1,0 +1,156 @@
+"""The report page as text: its policy, what it says, and that nothing from data becomes markup."""
+
+import re
+from base64 import b64encode
+from decimal import Decimal
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+
+from pipeline.reports import page as pages
+from pipeline.reports.page import page
+from schemas.outcomes import Environment, Outcome
+from schemas.summary import InputFile, Money, OutcomeTotal, WarningRow
+
+NO_MATCH = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee", "reason": "Another name."}
+MARKUP = "<b onclick=x>'\"</td></template></style></script><script>alert(1)</script>{{ 1 }}{% if %}"
+SIZE_MAX = 16_000_000
+"""Bytes of the fullest page: it must go through a mail."""
+
+
+class Elements(HTMLParser):
+    """The start tags of a page, with their attributes, and the text of its style and script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.own = [], {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.tags and (tag := self.tags[-1][0]) in {"style", "script"} and tag not in self.own:
+            self.own[tag] = data
+
+
+@pytest.fixture
+def page_of(summary_of, payments_of, outcomes_of):
+    """Payments, outcomes and what the summary says -> the text of a page."""
+
+    def build(payments=({"name": "Quillon"},), outcomes=(NO_MATCH,), file_name="payroll.csv", **said):
+        totals = said.pop(
+            "totals", [OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=len(payments), totals=[])]
+        )
+        source = InputFile(
+            name=file_name, sha256="ab" * 32, byte_count=1, row_count=len(payments), format="csv",
+            encoding="utf-8", columns={},
+        )  # fmt: skip
+        rows = payments_of(*payments).hstack(outcomes_of(*outcomes).drop("row").get_columns())
+        summary = summary_of(
+            **{"warnings": [], "warning_count": 0, "input": source, "outcomes": totals, **said}
+        )
+        return page(summary, rows)
+
+    return build
+
+
+def test_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(page_of):
+    found = Elements(page_of())
+    [policy] = [
+        said["content"] for tag, said in found.tags if said.get("http-equiv") == "Content-Security-Policy"
+    ]
+    hashes = {tag: b64encode(sha256(text.encode()).digest()).decode() for tag, text in found.own.items()}
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{hashes['style']}'; script-src 'sha256-{hashes['script']}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_page_refers_to_nothing_outside_itself(page_of):
+    text = page_of()
+    for _, said in Elements(text).tags:
+        assert said.get("href", "#").startswith("#")
+        assert not said.keys() & {"src", "srcset", "action", "style", "background", "poster", "data"}
+        assert not any(name.startswith("on") for name in said)
+    assert "://" not in text
+
+
+def test_data_never_becomes_an_element_or_an_attribute(page_of):
+    def shape(text):
+        payment = dict.fromkeys(("name", "payment_id", "amount", "currency", "iban", "lei"), text)
+        outcome = {**NO_MATCH, "reason": text, "code": text, "matched_name": text}
+        warning = WarningRow(row=1, code="X", message=text)
+        said = {"profile": text, "next_step": text, "complete": False, "many_names_reason": text}
+        total = Money(currency=text, row_count=1, amount=Decimal(1))
+        said |= {"totals": [OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=1, totals=[total])]}
+        said |= {"warnings": [warning], "file_name": text}
+        return [tag for tag, _ in Elements(page_of([payment], [outcome], **said)).tags]
+
+    harmless, hostile = shape("x"), shape(MARKUP)
+    assert hostile == harmless
+
+
+def test_simulated_answers_are_announced_and_real_ones_are_not(page_of):
+    simulated = page_of(simulated=True, environment=Environment.SANDBOX)
+    assert simulated.count("SIMULATED") >= 3  # the title, the banner, and on each sheet of paper
+    assert "<title>SIMULATED: payroll.csv" in simulated
+    body = page_of().partition("</style>")[2].partition("<script>")[0]
+    assert "SIMULATED" not in body
+    assert "Production" in body
+
+
+def test_page_says_what_the_file_is(page_of):
+    total = Money(currency="GBP", row_count=1, amount=Decimal("1234567.80"))
+    totals = [OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=1, totals=[total])]
+    text = page_of(totals=totals)
+    for said in ("payroll.csv", "ab" * 32, "abababababab…", "2030-01-02 03:04 UTC", "1,234,567.80"):
+        assert said in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (NO_MATCH, "<b>1 payment</b> of 1 needs a look before you pay."),
+        ({}, "Every name belongs to its account."),
+    ],
+)
+def test_verdict_is_the_first_sentence(page_of, outcome, said):
+    assert said in " ".join(page_of(outcomes=[outcome]).split())
+
+
+def test_unfinished_run_says_so_and_how_to_go_on(page_of):
+    text = page_of(complete=False, next_step="Run the same command again.")
+    assert "<strong>Not finished.</strong> Run the same command again." in text
+
+
+def test_odd_rows_are_named_once_for_each_oddity(page_of):
+    warnings = [WarningRow(row=row, code="X", message="paid twice") for row in range(1, 13)]
+    text = page_of(warnings=warnings, warning_count=40)
+    assert "paid twice: rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more." in text
+    assert "Of 40 warnings, the first 12 are looked at here." in text
+
+
+def test_page_of_a_million_rows_would_be_bounded_and_says_what_it_leaves_out(page_of):
+    count = pages.ROWS_MAX + 1
+    reason = "A reason of some length, as they are found in practice, so that the size is a fair one."
+    payments = [{"name": f"Brakenfell Joinery {number}", "amount": "12345.67"} for number in range(count)]
+    outcome = {
+        **NO_MATCH,
+        "outcome": "close_match",
+        "matched_name": "Brackenfell Joinery Ltd",
+        "reason": reason,
+    }
+    text = page_of(payments, [outcome] * count)
+    assert f"This page lists {pages.ROWS_MAX:,} of {count:,} rows, the largest amounts first." in text
+    assert len(re.findall(r"<tr class=\"close_match\" data-rank", text)) == pages.ROWS_MAX
+    assert len(text.encode()) < SIZE_MAX
+
+
+def test_rows_beyond_the_first_are_kept_out_of_the_document(page_of):
+    count = pages.ROWS_AT_ONCE + 2
+    text = page_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)
+    before, _, after = text.partition("<template>")
+    assert before.count('<tr class="no_match" data-rank') == pages.ROWS_AT_ONCE
+    assert after.count('<tr class="no_match" data-rank') == 2
