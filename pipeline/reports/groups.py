@@ -28,6 +28,8 @@ TEXT_CHARS_MAX = 160
 """Of a name: any that can be asked about has at most 140 characters."""
 REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
+WORD_CHARS_MAX = 40
+"""Of an id, a code, or an amount that cannot be read."""
 CURRENCIES_MAX = 6
 """Of a group: a hostile file can have one in every row."""
 MASKED_FROM_CHARS = 8
@@ -164,15 +166,15 @@ def _row(row: dict[str, Any]) -> Row:
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
-        payment_id=shown(row["payment_id"]),
+        payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row),
         account=masked(row["iban"] or row["account_number"]),
         # What cannot be read as an amount is shown as it stands in the file.
-        amount=shown(row["amount"]) if decimal is None else amount_text(decimal),
+        amount=shown(row["amount"], WORD_CHARS_MAX) if decimal is None else amount_text(decimal),
         currency=currency_text(row["currency"]) if row["amount"] else "",
         amount_rank=row["amount_rank"],
         outcome=Outcome(row["check_outcome"]),
-        code=shown(row["check_code"]),
+        code=shown(row["check_code"], WORD_CHARS_MAX),
         reason=shown(row["check_reason"], REASON_CHARS_MAX),
     )
 

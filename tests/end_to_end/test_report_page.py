@@ -174,6 +174,25 @@ def test_report_of_a_run_opens_without_a_complaint_and_without_a_request(folder,
         assert len(reader.texts(1)) == 16
 
 
+def test_report_masks_every_account_of_the_file(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    with SAMPLE.open(newline="", encoding="utf-8") as lines:
+        accounts = {row[field] for row in csv.DictReader(lines) for field in ("account_number", "iban")} - {
+            ""
+        }
+    assert len(accounts) > 10
+    assert [account for account in accounts if account in text] == []
+
+
+def test_report_of_somebody_else_is_not_replaced(desk, sandbox):
+    folder = desk.folder / "payments.precheck"
+    folder.mkdir()
+    (folder / "report.html").write_text("a novel")
+    finished = desk("run", desk.payments([{"name": "Quillon"}]), *sandbox.using("sandbox"))
+    assert finished.status == 73
+    assert (folder / "report.html").read_text() == "a novel"
+
+
 def test_page_may_run_and_load_nothing_but_its_own_style_and_script(folder, reading):
     tries = """async () => {
         const refused = [];
@@ -299,6 +318,7 @@ def test_hostile_text_stays_text(report_of, reading):
         assert reader.page.locator("script").count() == 1
         assert reader.page.locator("style").count() == 1
         assert reader.page.locator("h1").is_visible()
+        assert reader.page.evaluate("document.documentElement.scrollWidth") == 1280
         text = reader.page.content()
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\ufeff]", text)
 

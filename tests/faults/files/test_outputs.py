@@ -356,6 +356,8 @@ def belongs(what, canary):
     """Whether the contract puts this there: outcomes are the payments, the ledger has what banks said."""
     if not isinstance(what, Path):
         return False
+    if what.name == "report.html":  # names it holds, but every account is masked
+        return canary.decode() not in ACCOUNTS
     return what.name in ("outcomes.csv", "outcomes.parquet", "attention.csv") or (
         what.name == "ledger.db" and canary == HELD.encode()
     )

@@ -194,7 +194,7 @@ def test_something_else_under_a_final_name_is_refused_before_the_first_call(
 ):
     file = desk.payments(rows_of(3))
     words = ("run", file, *desk.using(sandbox.section()), "--quiet")
-    names = (*RESULTS[:3], "ledger.db", ".lock")
+    names = (*RESULTS[:4], "ledger.db", ".lock")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("not ours\n")
     refused, call_count = [], 0
