@@ -92,9 +92,11 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
         .with_row_index("place")
         .filter(pl.col("check_outcome") != Outcome.MATCH)
         .select(deciding)
-        .with_columns(decimal=money(decimal_text("amount")), currency=compact("currency"))
         .collect()
     )
+    open_rows = open_rows.with_columns(
+        decimal_text(open_rows["amount"]).alias("decimal"), compact(open_rows["currency"])
+    ).with_columns(money(pl.col("decimal")))
     listed = _listed(open_rows, rows_max)
     texts = rows.select(COLUMNS)[listed["place"]].with_columns(
         listed.select("decimal", "currency", "amount_rank")
