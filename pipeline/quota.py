@@ -28,6 +28,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, assert_never
 
+from pipeline.disks import is_full_or_failed, refused, unwritten
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 
 Window = Literal["utc_day", "rolling_24h"]
@@ -100,7 +101,7 @@ class Quota:
 
         Raises:
             OutputError: the file cannot be created, or the file there is not one of ours.
-            DiskError: the file is damaged, or cannot be read or written.
+            DiskError: the file is damaged, or cannot be read or written, or the disk is full.
             IncompleteError: other processes held the file all the time.
         """
         self._path = path
@@ -287,8 +288,8 @@ def _create(path: Path) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be created ({error.strerror}); the daily cap needs a file that it can write to"
+        raise refused(
+            path, error, otherwise="the daily cap needs a file that it can write to: set XDG_STATE_HOME"
         ) from error
 
 
@@ -335,14 +336,13 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def _failure(path: Path, error: sqlite3.Error) -> PrecheckError:
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-    if code == sqlite3.SQLITE_BUSY:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
         return IncompleteError(f"{path}: other processes kept the count busy for {BUSY_MAX_S} s; run again")
-    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return DiskError(
-            f"{path}: damaged ({error}); move it away once the server's day is over, to count from nothing"
-        )
-    return DiskError(f"{path}: cannot be written to ({error}); make room, then run again")
+    if is_full_or_failed(error):
+        return unwritten(path, error)
+    return DiskError(
+        f"{path}: damaged ({error}); move it away once the server's day is over, to count from nothing"
+    )
 
 
 def _ms(time: datetime) -> int:

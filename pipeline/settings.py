@@ -30,6 +30,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
+from pipeline.disks import refused
 from pipeline.errors import ConfigurationError, OutputError
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
@@ -391,4 +392,4 @@ def write_example(path: Path, *, force: bool) -> None:
     except FileExistsError:
         raise OutputError(f"{path}: exists already; --force replaces it") from None
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise refused(path, error, otherwise="choose another path") from None

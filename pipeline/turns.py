@@ -9,7 +9,6 @@ file tells when the last turn ended, or that it never did: what was sent then ma
 next turn begins one window of the rate later. This holds on one machine, on a local disk.
 """
 
-import errno
 import fcntl
 import os
 import time
@@ -20,10 +19,11 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.errors import DiskError, OutputError
+from pipeline.disks import refused
 
 POLL_INTERVAL_S = 0.25
 _UNFINISHED = b"unfinished"
+_ELSEWHERE = "set XDG_STATE_HOME"
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ def _opened(folder: Path, scope: str) -> int:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise refused(path, error, otherwise=_ELSEWHERE) from error
 
 
 def _taken(lock: int) -> bool:
@@ -93,12 +93,4 @@ def _write(lock: int, folder: Path, ending: bytes) -> None:
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))
     except OSError as error:
-        raise _explained(error, folder) from error
-
-
-def _explained(error: OSError, path: Path) -> DiskError | OutputError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskError(
-            f"{path}: cannot be written ({error.strerror}); make room on the disk, then run again"
-        )
-    return OutputError(f"{path}: cannot be opened ({error.strerror}); set XDG_STATE_HOME")
+        raise refused(folder, error, otherwise=_ELSEWHERE) from error

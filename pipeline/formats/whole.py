@@ -1,6 +1,5 @@
 """Files that appear whole or not at all, readable by their owner only."""
 
-import errno
 import io
 import os
 import stat
@@ -8,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import DiskError, OutputError
+from pipeline.disks import refused
+from pipeline.errors import OutputError
 
 _MODE = 0o600
 _PART = ".part"
-
-_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Of the disk; every other error of the operating system means that this file cannot be here."""
+_ELSEWHERE = "say another folder with --out"
 
 
 @contextmanager
@@ -45,7 +43,7 @@ def write_whole(path: Path) -> Iterator[io.BufferedRandom]:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise refused(path, error, otherwise=_ELSEWHERE) from error
 
 
 def _new_file(part: Path) -> io.BufferedRandom:
@@ -65,7 +63,7 @@ def refuse_what_is_no_file(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:  # such as a file where a folder should be
-        raise _explained(error, path) from error
+        raise refused(path, error, otherwise=_ELSEWHERE) from error
     if not stat.S_ISREG(mode):
         what = "a symbolic link" if stat.S_ISLNK(mode) else "something that is not a file"
         raise OutputError(f"{path}: {what} has this name; remove it, or say another folder with --out")
@@ -78,10 +76,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _explained(error: OSError, path: Path) -> DiskError | OutputError:
-    reason = error.strerror or type(error).__name__
-    if error.errno in _DISK_ERRORS:
-        return DiskError(f"{path}: cannot be written ({reason}); make room on the disk and run again")
-    return OutputError(f"{path}: cannot be created ({reason}); say another folder with --out")

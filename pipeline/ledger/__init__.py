@@ -23,9 +23,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from pipeline.errors import DiskError
+from pipeline.disks import unwritten
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.ledger.commits import Commits, cannot_write
+from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, damaged, opened
 from pipeline.ledger.seals import insertion
 
@@ -226,7 +226,7 @@ class Ledger:
         try:
             self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
         except sqlite3.OperationalError as error:
-            raise DiskError(cannot_write(self._path, error)) from error
+            raise unwritten(self._path, error) from error
 
     def allow(self, reason: str, *, time: str) -> None:
         """Record why this run may ask what would otherwise have stopped it.
@@ -242,7 +242,7 @@ class Ledger:
         try:
             self._db.execute("INSERT INTO allowance VALUES(NULL, ?, ?)", (time, reason))
         except sqlite3.OperationalError as error:
-            raise DiskError(cannot_write(self._path, error)) from error
+            raise unwritten(self._path, error) from error
 
     def _latest_intent(self, question: bytes, attempt: int) -> _Intent:
         intent = self._unsettled.get(question)
@@ -256,7 +256,7 @@ class Ledger:
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            raise DiskError(cannot_write(self._path, error)) from error
+            raise unwritten(self._path, error) from error
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:

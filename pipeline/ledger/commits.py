@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from pipeline.disks import unwritten
 from pipeline.errors import DiskError
 
 BATCH_MAX = 512
@@ -98,7 +99,7 @@ class Commits:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise  # a mistake of ours, not the disk's
-            self.refusal = cannot_write(self._path, error)
+            self.refusal = str(unwritten(self._path, error))
         finally:
             if not batch.durable and self.refusal is None:
                 self.refusal = f"{self._path}: an earlier write failed; run the same command again to go on"
@@ -109,8 +110,3 @@ class Commits:
             db.execute("BEGIN IMMEDIATE")
             for statement, rows in batch.rows.items():
                 db.executemany(statement, rows)
-
-
-def cannot_write(path: Path, error: sqlite3.Error) -> str:
-    """What to say where SQLite could not write: the disk is full, or failed."""
-    return f"{path}: cannot be written to ({error}); make room, then run the same command again to go on"

@@ -1,6 +1,5 @@
 """The ledger's file and its folder: locked, created whole, opened only if it is sound and ours."""
 
-import errno
 import fcntl
 import json
 import os
@@ -10,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.disks import is_full_or_failed, refused, unwritten
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.ledger import seals
 
@@ -61,8 +61,6 @@ PRAGMA secure_delete = ON;
 PRAGMA trusted_schema = OFF;
 PRAGMA temp_store = MEMORY;
 """
-_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Of the disk; every other error of the operating system means that the ledger cannot be here."""
 
 
 class RunIdentity(NamedTuple):
@@ -101,20 +99,14 @@ def opened(
             if identity is not None:
                 _require_same_run(path, db, identity)
         except OSError as error:
-            if error.errno in _DISK_ERRORS:
-                raise DiskError(
-                    f"{path}: cannot be written ({error.strerror}); make room on the disk, then run again"
-                ) from error
-            raise OutputError(f"{path}: cannot be opened ({error.strerror}); choose another --out") from error
+            raise refused(path, error, otherwise="choose another --out") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                 raise LockedError(
                     f"{path}: another program has the ledger open; close it, then run again"
                 ) from error
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
-                raise DiskError(
-                    f"{path}: cannot be written ({error}); make room on the disk, then run again"
-                ) from error
+            if is_full_or_failed(error):
+                raise unwritten(path, error) from error
             raise damaged(path, str(error)) from error
         except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
             raise damaged(path, "text that is not UTF-8") from error

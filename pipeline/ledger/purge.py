@@ -9,8 +9,8 @@ import sqlite3
 from collections.abc import Collection
 from pathlib import Path
 
-from pipeline.errors import DiskError, OutputError, UsageError
-from pipeline.ledger.commits import cannot_write
+from pipeline.disks import refused, unwritten
+from pipeline.errors import UsageError
 from pipeline.ledger.files import opened
 from pipeline.ledger.seals import sealed_anew
 
@@ -49,7 +49,7 @@ def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] =
         try:
             _erase(db, answers_before, now)
         except sqlite3.OperationalError as error:
-            raise DiskError(cannot_write(path, error)) from error
+            raise unwritten(path, error) from error
     return int(due_count)
 
 
@@ -73,4 +73,4 @@ def _delete(files: Collection[Path]) -> None:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise OutputError(f"{file}: cannot be deleted ({error.strerror}); delete it yourself") from error
+            raise refused(file, error, otherwise="delete it yourself") from error

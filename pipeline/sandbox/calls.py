@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pipeline.errors import OutputError
+from pipeline.disks import refused
 from schemas.outcomes import ApiName
 
 TOKEN = "token"  # noqa: S105 (a word in the log)
@@ -58,12 +58,12 @@ class CallLog:
         """Open the file, mode 0600, for appending.
 
         Raises:
-            OutputError: it cannot be opened.
+            OutputError, DiskError: it cannot be opened.
         """
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
-            raise OutputError(f"{path}: cannot be opened ({error.strerror}); choose another file") from error
+            raise refused(path, error, otherwise="choose another file") from error
         self._descriptor = descriptor
 
     def __enter__(self) -> Self:

@@ -3,26 +3,26 @@
 import os
 from pathlib import Path
 
-from pipeline.errors import OutputError
+from pipeline.disks import refused
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder with mode 0700; one that exists is left as it is.
 
     Raises:
-        OutputError: it cannot be made.
+        OutputError, DiskError: it cannot be made.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be created ({error.strerror}); choose another folder") from error
+        raise refused(folder, error, otherwise="choose another folder") from error
 
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file with mode 0600, whatever the umask.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError, DiskError: it cannot be written.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -33,4 +33,4 @@ def write_private(path: Path, content: bytes) -> None:
             file.write(content)
         draft.replace(path)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
+        raise refused(path, error, otherwise="choose another folder") from error

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import OutputError
+from pipeline.disks import refused
 from pipeline.sandbox import banks, iban, names
 from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
 from pipeline.sandbox.banks import Bank
@@ -53,7 +53,7 @@ def write_payments(path: Path, *, rows: int, seed: int) -> None:
         seed: the seed of the sandbox that will be asked; the same seed and rows give the same file.
 
     Raises:
-        OutputError: the file cannot be written.
+        OutputError, DiskError: the file cannot be written.
     """
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
     remembered: list[Question] = []
@@ -67,7 +67,7 @@ def write_payments(path: Path, *, rows: int, seed: int) -> None:
                 amount = f"{chance.randrange(1, 5000)}.{chance.randrange(100):02d}"
                 writer.writerow((f"PAY{row:08d}", *question, amount, currency, f"INV {row}"))
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror}); choose another path") from error
+        raise refused(path, error, otherwise="choose another path") from error
 
 
 def _next_question(seed: int, chance: random.Random, remembered: list[Question]) -> Question:

@@ -306,7 +306,7 @@ def test_a_link_in_the_ledgers_place_is_refused(tmp_path):
     opened(tmp_path / "real").close()
     (tmp_path / "trap").mkdir()
     (tmp_path / "trap" / "ledger.db").symlink_to(tmp_path / "real" / "ledger.db")
-    with pytest.raises(OutputError, match="cannot be opened"):
+    with pytest.raises(OutputError, match="cannot be written"):
         opened(tmp_path / "trap")
 
 
@@ -344,7 +344,7 @@ def test_a_ledger_that_another_program_has_open_is_left_to_it(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"cannot be opened.*--out"):
+    with pytest.raises(OutputError, match=r"cannot be written.*--out"):
         opened(tmp_path / "file" / "folder")
 
 
@@ -446,7 +446,7 @@ async def main():
 
 anyio.run(main)
 assert len(messages) == 20, messages
-assert all("ledger.db: cannot be written to" in message for message in messages), messages
+assert all("ledger.db: cannot be written" in message for message in messages), messages
 ledger.close()
 """
 

@@ -1,6 +1,5 @@
 """Runs take turns at a server, whatever ends them."""
 
-import errno
 import re
 import signal
 import stat
@@ -13,7 +12,7 @@ import anyio
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.turns import _explained, _write, turn
+from pipeline.turns import _write, turn
 
 HOLDER = """
 import sys, anyio
@@ -164,16 +163,9 @@ def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(tmp_path):
     [lock] = (tmp_path / "turns").iterdir()
     lock.unlink()
     lock.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match="cannot be opened"):
+    with pytest.raises(OutputError, match=r"cannot be written.*XDG_STATE_HOME"):
         take(tmp_path / "turns")
     assert not (tmp_path / "elsewhere").exists()
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_full_disk_is_told_as_one_and_not_as_a_matter_of_settings(tmp_path, code):
-    error = _explained(OSError(code, "full"), tmp_path / "x.lock")
-    assert isinstance(error, DiskError)
-    assert str(error) == f"{tmp_path}/x.lock: cannot be written (full); make room on the disk, then run again"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")

@@ -193,7 +193,7 @@ def test_a_taken_port_is_said_in_one_sentence(serving, tmp_path, sandbox):
 
 def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be created"):
+    with pytest.raises(OutputError, match="cannot be written"):
         run(SandboxSettings(folder=tmp_path / "file" / "folder"), announce=print)
 
 

@@ -93,13 +93,13 @@ def test_a_folder_of_this_name_is_refused(tmp_path):
 
 def test_a_missing_folder_is_an_output_error(tmp_path):
     with pytest.raises(
-        OutputError, match=r"missing/outcomes\.csv: cannot be created \(No such file or directory\)"
+        OutputError, match=r"missing/outcomes\.csv: cannot be written \(No such file or directory\)"
     ):
         write(tmp_path / "missing" / "outcomes.csv")
 
 
 def test_a_folder_that_may_not_be_written_is_an_output_error():
-    with pytest.raises(OutputError, match="cannot be created"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write(Path("/proc/outcomes.csv"))
 
 

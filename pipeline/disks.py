@@ -1,0 +1,51 @@
+"""Whether a file cannot be written because of its disk, or because of the place that was chosen for it.
+
+The two ask for different things: room on the disk, then the same command again; or another place.
+"""
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from pipeline.errors import DiskError, OutputError
+
+_FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+# CANTOPEN: SQLite does not tell why it could not make a journal, and of a file that it has read before
+# a full disk is the likely reason.
+_SQLITE_FULL_OR_FAILED = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+)
+
+
+def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
+    """Whether an error is the disk's. Every other one of SQLite is about what the file holds."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL_OR_FAILED
+    # The low byte is the kind; an error of the module itself has no code.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_FULL_OR_FAILED
+
+
+def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
+    """What to say where a write failed that must not fail."""
+    return DiskError(
+        f"{path}: cannot be written ({_reason(error)}); make room on the disk,"
+        " then run the same command again to go on"
+    )
+
+
+def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
+    """What to say where a file cannot be here.
+
+    Args:
+        path: the file.
+        error: what the system said.
+        otherwise: what to do where the disk is not at fault, such as "choose another --out".
+    """
+    if is_full_or_failed(error):
+        return unwritten(path, error)
+    return OutputError(f"{path}: cannot be written ({_reason(error)}); {otherwise}")
+
+
+def _reason(error: OSError | sqlite3.Error) -> str:
+    # Not str(OSError), which names the path again.
+    return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__

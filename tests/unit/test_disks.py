@@ -1,0 +1,56 @@
+"""Whose fault it is that a file cannot be written, and what that asks for."""
+
+import errno
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pipeline.disks import is_full_or_failed, refused, unwritten
+from pipeline.errors import DiskError, OutputError
+
+PATH = Path("results/outcomes.csv")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
+    error = refused(PATH, OSError(code, "full", "/secret/place"), otherwise="choose another --out")
+    assert isinstance(error, DiskError)
+    assert str(error) == (
+        "results/outcomes.csv: cannot be written (full); make room on the disk,"
+        " then run the same command again to go on"
+    )
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG])
+def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
+    error = refused(PATH, OSError(code, "no"), otherwise="choose another --out")
+    assert isinstance(error, OutputError)
+    assert str(error) == "results/outcomes.csv: cannot be written (no); choose another --out"
+
+
+def error_of(act):
+    with pytest.raises(sqlite3.Error) as caught:
+        act()
+    return caught.value
+
+
+def test_a_full_database_is_the_disks_and_a_damaged_one_is_not(tmp_path):
+    path = tmp_path / "some.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE one(x)")
+        db.execute("PRAGMA max_page_count = 1")
+        full = error_of(lambda: db.execute("CREATE TABLE more AS SELECT zeroblob(100000)"))
+        no_table = error_of(lambda: db.execute("SELECT * FROM two"))
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        read_only = error_of(lambda: db.execute("DROP TABLE one"))
+    no_file = error_of(lambda: sqlite3.connect(tmp_path))
+    path.write_bytes(b"not a database, and long enough to look at" * 100)
+    with closing(sqlite3.connect(path)) as db:
+        no_database = error_of(lambda: db.execute("SELECT * FROM one"))
+        closed = db
+    is_the_disks = [is_full_or_failed(error) for error in (full, read_only, no_file, no_table, no_database)]
+    assert is_the_disks == [True, True, True, False, False]
+    assert not is_full_or_failed(error_of(lambda: closed.execute("SELECT 1")))
+    assert "disk is full" in str(unwritten(path, full))
