@@ -6,7 +6,6 @@ road for all answers.
 """
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline import settings
+from pipeline import children, settings
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.settings import Profile
 from schemas.outcomes import Environment
@@ -79,8 +78,7 @@ def sandbox() -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="precheck-sandbox-", ignore_cleanup_errors=True) as folder:
         command = [
-            sys.executable,
-            "-P",  # a module in the working folder, where strangers' files lie, must not be ours
+            *children.INTERPRETER,
             "-m",
             "pipeline.cli",
             "sandbox",
@@ -90,7 +88,12 @@ def sandbox() -> Iterator[Path]:
         ]
         # A session of its own: Ctrl-C is for us, and requests in flight still want their answers.
         child = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=children.environment(),
+            text=True,
+            start_new_session=True,
         )
         assert child.stdin is not None
         assert child.stdout is not None

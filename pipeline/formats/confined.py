@@ -9,7 +9,6 @@ to a disk, and no secret of this process is in the child's environment.
 import importlib
 import io
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from contextlib import suppress
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from pipeline import children
 from pipeline.errors import InputError
 from pipeline.formats.memory import GIB, memory_max_bytes
 
@@ -28,8 +28,6 @@ MEMORY_PER_BYTE = 32
 CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
 
-_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV")
-"""What an interpreter needs to find itself and its packages; credentials are not among it."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -38,8 +36,7 @@ _FRUGAL = {
     "POLARS_MAX_THREADS": "1",
     "_RJEM_MALLOC_CONF": "background_thread:false,narenas:2",
 }
-# -P: the working folder is where strangers' files lie, and a module in it must not be ours.
-_CHILD = (sys.executable, "-P", "-c", "from pipeline.formats.confined import main; main()")
+_CHILD = (*children.INTERPRETER, "-c", "from pipeline.formats.confined import main; main()")
 
 
 def parse_confined(module: str, data: bytes, *, where: str, what: str) -> pl.DataFrame:
@@ -63,7 +60,7 @@ def parse_confined(module: str, data: bytes, *, where: str, what: str) -> pl.Dat
         input=data,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=_environment(),
+        env=children.environment() | _FRUGAL,
         check=False,
     )
     if child.returncode == 0:
@@ -95,10 +92,3 @@ def main() -> None:
         sys.exit(1)
     except (Exception, PanicException):  # noqa: BLE001 (of a stranger's file nothing is known, and the parent is told)
         sys.exit(InputError.exit_code)
-
-
-def _environment() -> dict[str, str]:
-    kept = {
-        name: value for name, value in os.environ.items() if name in _ENVIRONMENT or name.startswith("PYTHON")
-    }
-    return kept | _FRUGAL

@@ -1,0 +1,16 @@
+"""What a child process of ours is given: enough to run our modules, and no secret of this process."""
+
+import os
+import sys
+
+INTERPRETER = (sys.executable, "-P")
+"""-P: the working folder is where strangers' files lie, and a module in it must not be ours."""
+
+_NEEDED = frozenset(
+    {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV"}
+)
+
+
+def environment() -> dict[str, str]:
+    """What an interpreter needs to find itself and its packages; credentials are not among it."""
+    return {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith("PYTHON")}
