@@ -45,6 +45,8 @@ MEANINGS: Mapping[str, str] = {
     "default_account_type": "The account type of UK rows that do not say one.",
     "gb_iban_to": "Who checks a GB IBAN: `cop`, by the sort code and account number in it, or `vop`.",
     "ask_by": "What to ask by where a row with an IBAN has both a name and an identification.",
+    "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
+    "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
     "cop": "The section of the CoP Gateway.",
     "vop": "The section of the VoP Gateway or of VoP Standard.",
     "api": "Which API this section is for.",

@@ -44,6 +44,8 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
         where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
         with opened(chosen) as profile:
             findings.append(Finding("configuration", f"{where}, profile {chosen.name}", 0))
+            if profile.ledger_key_env or profile.ledger_key_file:
+                findings.append(_try("ledger key", partial(_ledger_key, profile)))
             for server in profile.servers:
                 is_shared = chosen.config is not None
                 findings.extend(_try_server(server, partial(_introduce, profile, is_shared=is_shared)))
@@ -81,6 +83,11 @@ def _try(what: str, trial: Callable[[], str]) -> Finding:
 def _secret(server: Oauth) -> str:
     server.client_secret()
     return f"read from {server.client_secret_env or server.client_secret_file}"
+
+
+def _ledger_key(profile: Profile) -> str:
+    profile.ledger_key()
+    return f"read from {profile.ledger_key_env or profile.ledger_key_file}"
 
 
 def _token(server: Oauth) -> str:

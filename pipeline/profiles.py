@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import SecretStr
+
 from pipeline import children, settings
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.settings import Profile
@@ -54,6 +56,15 @@ def choose(name: str | None, config: Path | None) -> Chosen:
     found = settings.find(config)
     profile = settings.load(found, wanted)
     return Chosen(wanted, found, profile.fingerprint(), profile.environment)
+
+
+def ledger_key(chosen: Chosen) -> SecretStr | None:
+    """What the names in the run's ledger are encrypted with; None where they lie in clear.
+
+    Raises:
+        ConfigurationError: the profile names a key that cannot be read.
+    """
+    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
 
 
 @contextmanager

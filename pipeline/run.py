@@ -32,7 +32,7 @@ from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file, write_whole
 from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.ledger import Ledger, RunIdentity
-from pipeline.profiles import Chosen, choose, opened
+from pipeline.profiles import Chosen, choose, ledger_key, opened
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports import PAGE_NAME
 from pipeline.reports.page import page
@@ -117,7 +117,10 @@ def run(job: Job, watch: Watch) -> Result:
     chosen = choose(job.profile, job.config)
     identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
     _refuse_what_is_not_ours(job.out, fresh=job.fresh)
-    with Ledger.open(job.out / "ledger.db", identity, now=timestamp(started), fresh=job.fresh) as ledger:
+    ledger_open = Ledger.open(
+        job.out / "ledger.db", identity, now=timestamp(started), fresh=job.fresh, secret=ledger_key(chosen)
+    )
+    with ledger_open as ledger:
         if (summary := _finished_before(job, source, ledger)) is not None:
             return Result(summary, already_finished=True)
         with opened(chosen) as profile:

@@ -192,6 +192,8 @@ class Profile(Section):
     default_account_type: AccountType = AccountType.PERSONAL
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
+    ledger_key_env: VariableName | None = None
+    ledger_key_file: FilePath | None = None
     cop: Cop | None = None
     vop: Annotated[VopGateway | VopStandard, Field(discriminator="api")] | None = None
 
@@ -205,6 +207,22 @@ class Profile(Section):
                 "make two profiles"
             )
         return self
+
+    @model_validator(mode="after")
+    def _names_one_ledger_key(self) -> Self:
+        if self.ledger_key_env is not None and self.ledger_key_file is not None:
+            raise ValueError("give one of ledger_key_env and ledger_key_file, not both")
+        return self
+
+    def ledger_key(self) -> SecretStr | None:
+        """Read what the names in ledgers are encrypted with, or None where they lie in clear.
+
+        Raises:
+            ConfigurationError: it is not where the file says, or others could read it.
+        """
+        if self.ledger_key_env is None and self.ledger_key_file is None:
+            return None
+        return _secret(self.ledger_key_env, self.ledger_key_file)
 
     @property
     def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:
@@ -222,7 +240,8 @@ class Profile(Section):
         secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
-        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid})
+        own_secrets = {"ledger_key_env": True, "ledger_key_file": True}
+        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **own_secrets})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -337,6 +356,7 @@ EXAMPLE = """\
 default_account_type = "Personal"       # for UK rows that do not say: Personal or Business
 # gb_iban_to = "cop"                    # GB IBANs: "cop" by the account in them, or "vop"
 # ask_by = "name"                       # where a row has a name and an identification
+# ledger_key_env = "LEDGER_KEY"         # encrypts returned names in ledger.db; or ledger_key_file
 
 # UK Confirmation of Payee. Remove the section if you do not use it.
 [profiles.production.cop]

@@ -6,7 +6,8 @@ crash leaves in doubt is therefore known exactly: intents with neither failure n
 
 The ledger is append-only, and it holds no name or account that the payer sent: a question is known by
 a keyed hash. The only personal data in it are the matched names that banks returned. They are also the
-only thing that can ever leave it, by `pipeline.ledger.purge`; the answer they came with stays final.
+only thing that can ever leave it, by `pipeline.ledger.purge`; the answer they came with stays final. With
+a secret of the user's they are encrypted (`pipeline.ledger.names`).
 
 It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and
 SMB shares. One process and one connection work on it at a time: SQLite before 3.51.3 can corrupt a
@@ -23,11 +24,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from pydantic import SecretStr
+
 from pipeline.disks import unwritten
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger.commits import Commits
-from pipeline.ledger.files import RunIdentity, damaged, opened
-from pipeline.ledger.seals import insertion
+from pipeline.ledger.files import RunIdentity, opened
+from pipeline.ledger.names import Names
+from pipeline.ledger.seals import damaged, insertion
 
 __all__ = ["FinalAnswer", "Finish", "Ledger", "RunIdentity"]
 
@@ -69,18 +73,30 @@ class Ledger:
     Writes are accepted inside `writing()` only, from any number of tasks of one event loop.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, resources: ExitStack) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, secret: SecretStr | None, resources: ExitStack
+    ) -> None:
         self._path = path
         self._db = connection
+        [self._run_key, name_proof] = connection.execute("SELECT run_key, name_proof FROM run").fetchone()
+        self._names = Names.under(secret, self._run_key, path)
+        self._names.require(name_proof)
         self._commits = Commits(path, connection)
         self._unsettled = _unsettled(path, connection)
-        [self._run_key] = connection.execute("SELECT run_key FROM run").fetchone()
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
 
     @classmethod
-    def open(cls, path: Path, identity: RunIdentity, *, now: str, fresh: bool = False) -> Self:
+    def open(
+        cls,
+        path: Path,
+        identity: RunIdentity,
+        *,
+        now: str,
+        fresh: bool = False,
+        secret: SecretStr | None = None,
+    ) -> Self:
         """Start the ledger of a run, or take it up again.
 
         The folder is created if it is missing, and locked before anything in it is touched.
@@ -90,16 +106,19 @@ class Ledger:
             identity: what this run is the run of.
             now: UTC, ISO 8601 with Z.
             fresh: forget the run that the folder holds, and every answer in it.
+            secret: what matched names are encrypted with; None: they lie in clear.
 
         Raises:
+            ConfigurationError: the ledger was begun with another secret, or with one and none is given,
+                or without one.
             LockedError: another process works in this folder.
             UsageError: the folder holds a run of another input, profile or environment.
             OutputError: the ledger cannot be created, or the file there is not one of ours.
             DiskError: the ledger is damaged or cannot be read.
         """
         with ExitStack() as stack:
-            connection = stack.enter_context(opened(path, identity, now=now, fresh=fresh))
-            return cls(path, connection, stack)
+            connection = stack.enter_context(opened(path, identity, now=now, fresh=fresh, secret=secret))
+            return cls(path, connection, secret, stack)
 
     def __enter__(self) -> Self:
         return self
@@ -130,11 +149,11 @@ class Ledger:
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, in the order in which their requests left. Not while `writing()`."""
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        for question, state, *rest in self._db.execute(
-            "SELECT question, state, code, matched_name, answer.request_id, answer.time, attempt"
+        for intent, question, state, code, name, *rest in self._db.execute(
+            "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
             " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"
         ):
-            yield FinalAnswer(question, AnswerState(state), *rest)
+            yield FinalAnswer(question, AnswerState(state), code, self._names.read(name, intent), *rest)
 
     def open_attempts(self) -> dict[bytes, int]:
         """Attempts so far of every question that was intended and has no final answer.
@@ -187,7 +206,8 @@ class Ledger:
         assert state in _FINAL, f"{self._path}: {state} is not a final answer"
         intent = self._latest_intent(question, attempts)
         del self._unsettled[question]
-        await self._commits.write(_SETTLE, (intent.id, str(state), code, matched_name, request_id, time))
+        written = self._names.write(matched_name, intent.id)
+        await self._commits.write(_SETTLE, (intent.id, str(state), code, written, request_id, time))
 
     @property
     def last_finish(self) -> Finish | None:

@@ -9,12 +9,16 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import SecretStr
+
 from pipeline.disks import is_full_or_failed, refused, unwritten
-from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.errors import LockedError, OutputError, UsageError
 from pipeline.ledger import seals
+from pipeline.ledger.names import Names
+from pipeline.ledger.seals import damaged
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
@@ -22,7 +26,7 @@ CREATE TABLE run(
     one INTEGER PRIMARY KEY CHECK(one = 1),
     input_sha256 TEXT NOT NULL, profile_sha256 TEXT NOT NULL, environment TEXT NOT NULL,
     tool_version TEXT NOT NULL, created_at TEXT NOT NULL,
-    run_key BLOB NOT NULL CHECK(length(run_key) = 32)) STRICT;
+    run_key BLOB NOT NULL CHECK(length(run_key) = 32), name_proof BLOB) STRICT;
 CREATE TABLE intent(
     id INTEGER PRIMARY KEY, question BLOB NOT NULL, attempt INTEGER NOT NULL CHECK(attempt > 0),
     request_id TEXT NOT NULL, time TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
@@ -32,7 +36,7 @@ CREATE TABLE failure(
 CREATE TABLE answer(
     intent INTEGER PRIMARY KEY REFERENCES intent,
     state TEXT NOT NULL CHECK(state IN ('answered', 'refused')), code TEXT NOT NULL,
-    matched_name TEXT, request_id TEXT, time TEXT, seal BLOB NOT NULL) STRICT;
+    matched_name ANY, request_id TEXT, time TEXT, seal BLOB NOT NULL) STRICT;
 CREATE TABLE finish(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, question_count INTEGER NOT NULL,
     unanswered_count INTEGER NOT NULL CHECK(unanswered_count BETWEEN 0 AND question_count),
@@ -74,11 +78,12 @@ class RunIdentity(NamedTuple):
 
 @contextmanager
 def opened(
-    path: Path, identity: RunIdentity | None, *, now: str, fresh: bool
+    path: Path, identity: RunIdentity | None, *, now: str, fresh: bool, secret: SecretStr | None = None
 ) -> Iterator[sqlite3.Connection]:
     """The folder's ledger, new or taken up again, for this process alone until the block ends.
 
-    Without an identity it is the ledger that is there, of whichever run.
+    Without an identity it is the ledger that is there, of whichever run. A new one has its names
+    encrypted where there is a secret; whether one that is there has is for `Names.require` to see.
 
     Raises:
         LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
@@ -89,7 +94,7 @@ def opened(
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
-                _create(path, identity, now)
+                _create(path, identity, now, secret)
             _require_ours(path)
             # Used by the event loop's thread and by the worker thread of a commit, never at once.
             db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
@@ -147,7 +152,7 @@ def _owner(lock: int) -> str:
         return "a process that has just started"
 
 
-def _create(path: Path, identity: RunIdentity, now: str) -> None:
+def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | None) -> None:
     """Build the ledger under another name and move it into place: it is there whole, or not at all."""
     growing = path.with_name(path.name + ".new")
     for stale in (growing, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
@@ -155,7 +160,9 @@ def _create(path: Path, identity: RunIdentity, now: str) -> None:
     os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(growing, isolation_level=None)) as db:
         db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
-        db.execute("INSERT INTO run VALUES(1, ?, ?, ?, ?, ?, ?)", (*identity, now, os.urandom(32)))
+        run_key = os.urandom(32)
+        proof = Names.under(secret, run_key, path).proof
+        db.execute("INSERT INTO run VALUES(1, ?, ?, ?, ?, ?, ?, ?)", (*identity, now, run_key, proof))
     growing.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -202,11 +209,3 @@ def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity)
                 f"{path.parent}: this folder holds the run of another {what};"
                 " choose another --out, or start over with --fresh"
             )
-
-
-def damaged(path: Path, finding: str) -> DiskError:
-    """What to say of a ledger that cannot be trusted: it is never mended or replaced in silence."""
-    return DiskError(
-        f"{path}: damaged or unreadable ({finding}); bring it back from a copy,"
-        " or start over with --fresh, which asks every question again"
-    )

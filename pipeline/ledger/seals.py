@@ -9,6 +9,9 @@ import hmac
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pipeline.errors import DiskError
 
 SEALED: Mapping[str, Sequence[str]] = {
     "intent": ("id", "question", "attempt", "request_id", "time"),
@@ -50,3 +53,11 @@ def finding(db: sqlite3.Connection) -> str | None:
             return f"lines of the table {table} were changed: {broken_count}"
     [is_gapless] = db.execute("SELECT count(*) = ifnull(max(id), 0) FROM intent").fetchone()
     return None if is_gapless else "lines of the table intent are missing"
+
+
+def damaged(path: Path, finding: str) -> DiskError:
+    """What to say of a ledger that cannot be trusted: it is never mended or replaced in silence."""
+    return DiskError(
+        f"{path}: damaged or unreadable ({finding}); bring it back from a copy,"
+        " or start over with --fresh, which asks every question again"
+    )

@@ -296,7 +296,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
 def test_a_ledger_of_another_format_is_refused(tmp_path):
     opened(tmp_path).close()
     db = sqlite3.connect(tmp_path / "ledger.db")
-    db.execute("PRAGMA user_version = 2")
+    db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(OutputError, match="another version"):
         opened(tmp_path)
