@@ -6,6 +6,8 @@ import pytest
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, Answer, AnswerState, Check
 from schemas.outcomes import ApiName
 
+pytest_plugins = ["desk"]
+
 
 @pytest.fixture(scope="session")
 def payments_of():

@@ -61,7 +61,7 @@ def test_two_runs_at_once_never_exceed_the_cap_together(desk, sandbox, capped, n
     before = sandbox.call_count
 
     with desk.start("run", files[0], *words) as one, desk.start("run", files[1], *words) as two:
-        ends = [desk.end(one), desk.end(two)]
+        ends = [one.end(), two.end()]
 
     assert [end.status for end in ends] == [75, 75]
     assert len(sandbox.questions(before)) == CAP
@@ -78,7 +78,7 @@ def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_
     with desk.start("run", file, *words) as process:
         sandbox.wait_for_calls(10, since=before)
         process.kill()
-        desk.end(process)
+        process.end()
 
     assert desk("run", file, *words).status == 75
 

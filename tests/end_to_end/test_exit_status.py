@@ -187,7 +187,7 @@ def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, using, n
     before = sandbox.call_count
 
     with desk.start(*words, limits=file_size_max(byte_count)) as process:
-        full = desk.end(process)
+        full = process.end()
 
     assert told(full, 74)
     left = {path.name for path in (desk.folder / "payments.precheck").iterdir()}

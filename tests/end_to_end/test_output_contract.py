@@ -51,7 +51,9 @@ def test_nothing_is_written_outside_of_the_folder_and_the_users_state(desk, sand
 
     desk("run", file, *sandbox.using("sandbox"))
 
-    assert {path.name for path in desk.folder.iterdir()} <= {"payments.csv", "payments.precheck", "state"}
+    names = {path.name for path in desk.folder.iterdir()}
+    assert names <= {"payments.csv", "payments.precheck", "state", desk.temporary.name}
+    assert not list(desk.temporary.iterdir())
 
 
 def test_the_outcome_columns_follow_the_untouched_ones_in_order(desk, sandbox):

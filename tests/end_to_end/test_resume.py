@@ -104,7 +104,7 @@ def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandb
         with desk.start("run", file, *slowly) as process:
             sandbox.wait_for_calls(STOPPED_AT, since=started_at)
             process.kill()
-            desk.end(process)
+            process.end()
         assert not (folder / "outcomes.csv").exists()
         assert not done & {call["question"] for call in sandbox.questions(started_at)}
         question_of = {call["request_id"]: call["question"] for call in sandbox.questions(before)}
@@ -134,7 +134,7 @@ def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, slowly, file,
     with desk.start("run", file, *slowly) as process:
         sandbox.wait_for_calls(STOPPED_AT, since=before)
         process.send_signal(number)
-        finished = desk.end(process)
+        finished = process.end()
 
     assert finished.status == 128 + number
     assert len(finished.sentences) == 1
@@ -166,7 +166,7 @@ def test_a_second_signal_ends_the_run_at_once(desk, sandbox, misbehaving, wait_u
                 process.wait(0.5)  # what is in flight is awaited
             process.send_signal(signal.SIGINT)
             process.wait(3)
-            finished = desk.end(process)
+            finished = process.end()
 
     assert finished.status == 143
     assert len(finished.sentences) == 1
@@ -182,7 +182,7 @@ def test_a_signal_before_the_first_request_is_told_in_the_same_way(
     with desk.start("run", file, TMPDIR=str(temporary)) as process:
         wait_until(lambda: any(temporary.glob("*/precheck.toml")))  # the embedded sandbox is starting
         process.send_signal(number)
-        finished = desk.end(process)
+        finished = process.end()
 
     assert finished.status == 128 + number
     assert len(finished.sentences) == 1
@@ -217,7 +217,7 @@ def test_a_folder_that_another_run_works_in_is_left_alone(desk, sandbox, slowly,
         sandbox.wait_for_calls(1, since=before)
         second = desk("run", file, *slowly)
         process.kill()
-        desk.end(process)
+        process.end()
 
     assert second.status == 75
     assert len(second.sentences) == 1

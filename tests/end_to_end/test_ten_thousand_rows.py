@@ -75,7 +75,7 @@ def test_two_runs_at_once_keep_the_rate_together(desk, sandbox, network_payments
     before = sandbox.call_count
 
     with desk.start("run", files[0], *words) as one, desk.start("run", files[1], *words) as two:
-        assert [desk.end(one).status, desk.end(two).status] == [0, 0]
+        assert [one.end().status, two.end().status] == [0, 0]
 
     times = sorted(call["monotonic"] for call in sandbox.questions(before))
     assert len(times) == 4

@@ -1,14 +1,9 @@
-"""The real command in a folder of its own, and a bank of the test's own that remembers every byte it got."""
+"""A bank of the test's own that remembers every byte it got, and commands that are measured."""
 
-import asyncio
 import csv
 import json
-import os
-import signal
-import ssl
 import subprocess
 import sys
-import threading
 import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +11,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from desk import COMMAND, COMMAND_MAX_S, Desk, Finished, section_in, served
+from impostors import impostor
 
-COMMAND = (sys.executable, "-m", "pipeline.cli")
-COMMAND_MAX_S = 120
-HEADER = ("payment_id", "name", "account_type", "sort_code", "account_number", "iban", "amount", "currency")
 SECRET = "canary-secret-77aa"
-TOKEN = "canary-token-5f1d"
 
 # A small process between, because the peak of a child counts the memory of whoever forks it.
 _MEASURED = """
@@ -38,44 +31,21 @@ print(json.dumps([done.returncode, *text, peak]))
 
 
 @dataclass(frozen=True)
-class Finished:
-    """How a command ended."""
+class Measured(Finished):
+    """How a command ended, and the memory that it took."""
 
-    status: int
-    out: str
-    err: str
     peak_bytes: int
-    """Of memory, resident, of the command or one of its children."""
-
-    @property
-    def sentences(self):
-        said = [line for line in self.err.splitlines() if line.startswith("precheck: ")]
-        return [line for line in said if "SIMULATED" not in line]
+    """Resident, of the command or one of its children."""
 
     @property
     def is_one_sentence_about_the_file(self):
         return self.status == 65 and len(self.sentences) == 1 and "Traceback" not in self.err
 
 
-class Desk:
-    """A user's desk: a working folder, a home, and the command. Nothing outside of it is touched."""
+class MeasuredDesk(Desk):
+    """A desk whose commands are measured, and can be given little memory."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.temporary = folder / "temporary"
-        self.temporary.mkdir()
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-        self.environment = {
-            **kept,
-            "HOME": str(folder / "home"),
-            "XDG_STATE_HOME": str(folder / "state"),
-            "XDG_CONFIG_HOME": str(folder / "config"),
-            "TMPDIR": str(self.temporary),
-            "COLUMNS": "200",
-        }
-
-    def __call__(self, *words, memory_max_bytes=0, umask=0o022, **changes):
-        """Run the command to its end, in little memory if so said; `changes` are of the environment."""
+    def __call__(self, *words, memory_max_bytes=0, umask=0o022, **changes) -> Measured:
         limits = (str(memory_max_bytes), str(umask))
         done = subprocess.run(
             [sys.executable, "-c", _MEASURED, *limits, *COMMAND, *map(str, words)],
@@ -85,37 +55,7 @@ class Desk:
             timeout=COMMAND_MAX_S,
             check=True,
         )
-        return Finished(*json.loads(done.stdout))
-
-    def start(self, *words, umask=0o022, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **changes):
-        """Start the command."""
-        return subprocess.Popen(
-            [*COMMAND, *map(str, words)],
-            cwd=self.folder,
-            env=self.environment | changes,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            umask=umask,
-        )
-
-    def file(self, name, content):
-        path = self.folder / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    def payments(self, rows, name="payments.csv", header=HEADER):
-        """Write a payment file; a row is a dict, and a field it lacks is empty."""
-        path = self.folder / name
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        return path
-
-    def rows(self, folder, name="outcomes.csv"):
-        with (self.folder / folder / name).open(newline="", encoding="utf-8-sig") as file:
-            return list(csv.DictReader(file))
+        return Measured(*json.loads(done.stdout))
 
     def cells(self, folder, name):
         """Every cell of a file, the headers too."""
@@ -173,57 +113,27 @@ async def matches(request, _body):
 
 @contextmanager
 def bank_at(folder, handler):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "server_ec.pem")
-    context.load_verify_locations(folder / "qwac_ca.pem")
-    context.verify_mode = ssl.CERT_OPTIONAL
-    bank, is_ready, inside = Bank(), threading.Event(), []
+    bank = Bank()
 
     async def answer(request):
-        if request.path == "/token":
-            return web.json_response({"access_token": TOKEN, "token_type": "Bearer"})
         body = await request.read()
         bank.bodies.append(body)
         return await handler(request, body)
 
-    async def serve():
-        runner = web.ServerRunner(web.Server(answer), shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        stop = asyncio.Event()
-        inside.extend((runner.addresses[0][1], asyncio.get_running_loop(), stop))
-        is_ready.set()
-        await stop.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert is_ready.wait(COMMAND_MAX_S)
-    port, loop, stop = inside
-    bank.url = f"https://127.0.0.1:{port}"
-    try:
+    with impostor(folder, answer) as bank.url:
         yield bank
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
 
 
 @pytest.fixture
 def desk(tmp_path):
-    return Desk(tmp_path)
+    return MeasuredDesk(tmp_path / "desk")
 
 
 @pytest.fixture(scope="session")
 def sandbox_folder(tmp_path_factory):
     """The certificates and the configuration that a sandbox wrote before it was stopped."""
-    folder = tmp_path_factory.mktemp("certificates")
-    command = [*COMMAND, "sandbox", "--folder", folder / "sandbox"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        said = process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        process.wait(COMMAND_MAX_S)
-    assert said.startswith("https://"), "the sandbox did not start"
-    return folder / "sandbox"
+    with served(tmp_path_factory.mktemp("certificates") / "here") as sandbox:
+        return sandbox.folder
 
 
 @pytest.fixture(scope="session")
@@ -240,24 +150,14 @@ def words(desk, sandbox_folder):
         secret = desk.folder / "secret"
         secret.touch(mode=0o600)
         secret.write_text(SECRET)
-        lines = []
-        for api, section in tomllib.loads((sandbox_folder / "precheck.toml").read_text())["profiles"][
-            profile
-        ].items():
-            if not isinstance(section, dict):
-                continue
-            changed = {**section, "base_url": bank.url, **changes}
+        sections = {}
+        for api in ("vop",) if profile.endswith("standard") else ("cop", "vop"):
+            section = section_in(sandbox_folder, profile, api, base_url=bank.url)
             if "token_url" in section:
-                changed |= {"token_url": f"{bank.url}/token"}
-                if "client_secret_env" not in changes:
-                    changed["client_secret_file"] = str(secret)
-            for key in ("ca_file", "client_certificate", "client_key", "client_key_password_file"):
-                if changed.get(key) is not None:
-                    changed[key] = str(sandbox_folder / changed[key])
-            kept = {key: value for key, value in changed.items() if value is not None}
-            lines += [f"[profiles.mine.{api}]", *(f"{key} = {json.dumps(kept[key])}" for key in kept)]
-        path = desk.file("mine.toml", "\n".join(lines) + "\n")
-        return "--config", path, "--profile", "mine"
+                section |= {"token_url": f"{bank.url}/token", "client_secret_file": str(secret)}
+            changed = section | changes
+            sections[api] = {key: value for key, value in changed.items() if value is not None}
+        return desk.using(**sections)
 
     return at
 

@@ -83,7 +83,7 @@ def test_h_a_reason_lets_the_run_go_on_and_is_recorded(desk, bank, words, tell):
         summary.get("many_names_reason") == REASON,
         reasons == [REASON],
         summary["warning_count"] == 8,
-        all("8 different names" in row["check_reason"] for row in desk.rows("out")),
+        all("8 different names" in row["check_reason"] for row in desk.outcomes("out")),
     ]
     tell(
         "H",
@@ -111,7 +111,9 @@ def test_h_unknown_accounts_in_sequence_look_like_enumeration(desk, bank, words,
         for name, rows in files.items():
             assert not desk("run", desk.payments(rows, f"{name}.csv"), *words(running), "--quiet").status
     warned = {
-        name: sum("looks like enumeration" in row["check_reason"] for row in desk.rows(f"{name}.precheck"))
+        name: sum(
+            "looks like enumeration" in row["check_reason"] for row in desk.outcomes(f"{name}.precheck")
+        )
         for name in files
     }
     expected = {"sequence": 40, "backwards": 9, "chance": 0, "pair": 0}

@@ -41,7 +41,7 @@ def timestamps_in(folder):
     yield from (value for key, value in summary.items() if key in ("started", "finished"))
 
 
-def test_a_clock_that_jumps_opens_no_day_twice(desk, sandbox, rows_of, tell):
+def test_a_clock_that_jumps_opens_no_day_twice(desk, sandbox, network_payments, tell):
     today = datetime.now(UTC).date()
     day = today + timedelta(days=1)  # the certificates of the sandbox hold from today
     steps = [
@@ -52,15 +52,15 @@ def test_a_clock_that_jumps_opens_no_day_twice(desk, sandbox, rows_of, tell):
         (day, "23:59:58", "UTC"),  # back again
         (day + timedelta(days=2), "02:30:00", "Europe/London"),
     ]
-    file = desk.payments(rows_of(80))
-    words = ("run", file, *desk.using(sandbox.section(daily_cap=CAP)), "--quiet")
+    file = desk.payments(network_payments(80))
+    words = ("run", file, *desk.using(cop=sandbox.section(daily_cap=CAP)), "--quiet")
     folder = desk.folder / "payments.precheck"
-    before, sent_counts, statuses, sentences = len(sandbox.calls()), [], [], []
+    before, sent_counts, statuses, sentences = sandbox.call_count, [], [], []
     for date, clock_time, zone in steps:
         finished = desk(*words, **at(date, clock_time, zone))
         statuses.append(finished.status)
         sentences += finished.sentences
-        sent_counts.append(len(sandbox.calls(before)) - sum(sent_counts))
+        sent_counts.append(len(sandbox.questions(before)) - sum(sent_counts))
     times = list(timestamps_in(folder))
     with closing(sqlite3.connect(folder / "ledger.db")) as db:
         days = Counter(time[:10] for [time] in db.execute("SELECT time FROM intent"))

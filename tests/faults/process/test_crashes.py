@@ -62,11 +62,10 @@ class Killer:
     chance: Random
     clock: Callable[[], float]
     image_of: Callable
-    stable_rows: Callable
 
     def lead(self, folder: Path, kill_max: int, server) -> Total:
         """Start one run again and again until it has ended by itself."""
-        before, images = len(server.calls()), []
+        before, images = server.call_count, []
         aims, findings = chain([FIRST_AIM], cycle(AIMS)), []
         while len(images) < kill_max:
             finished = self._start(folder, len(images)).kill_when(self._moment(folder, next(aims)))
@@ -77,9 +76,9 @@ class Killer:
             finished = self._start(folder, len(images)).end()
         if finished.status != 0:
             findings.append(f"ended with {finished.status}: {finished.err[-500:]}")
-        elif self.stable_rows(folder / "outcomes.csv") != self.undisturbed:
+        elif self.desk.stable_outcomes(folder) != self.undisturbed:
             findings.append("another outcome file")
-        return judged(images, server.calls(before), findings)
+        return judged(images, server.questions(before), findings)
 
     def _start(self, folder, number):
         # A state folder for each start: a turn that a kill cut short is rested after, a second each.
@@ -128,18 +127,18 @@ def judged(images, calls, findings) -> Total:
 
 
 @pytest.fixture
-def undisturbed(desk_in, sandbox, sample, stable_rows, tmp_path):
+def undisturbed(desk_in, sandbox, sample, tmp_path):
     """The outcome file of a run that nothing disturbs."""
     desk = desk_in(tmp_path / "undisturbed")
     finished = desk(
-        "run", sample(ROW_COUNT), *desk.using(sandbox.both(**LIMITS)), "--out", "whole", "--quiet"
+        "run", sample(ROW_COUNT), *desk.using(**sandbox.both(**LIMITS)), "--out", "whole", "--quiet"
     )
     assert finished.status == 0, finished.err
-    return stable_rows(desk.folder / "whole" / "outcomes.csv")
+    return desk.stable_outcomes(desk.folder / "whole")
 
 
 def test_killed_at_any_moment_the_run_ends_as_if_nothing_had_happened(
-    desk_in, serve, undisturbed, sample, ledger_image, stable_rows, chance, clock, tmp_path, tell, is_long
+    desk_in, serve, undisturbed, sample, ledger_image, chance, clock, tmp_path, tell, is_long
 ):
     kill_max = (1000 if is_long else 100) // RUNS_AT_ONCE
 
@@ -147,9 +146,9 @@ def test_killed_at_any_moment_the_run_ends_as_if_nothing_had_happened(
         desk = desk_in(tmp_path / f"desk{number}")
         total = Total()
         with serve(tmp_path / f"server{number}", "--latency", "0.02") as server:
-            words = (sample(ROW_COUNT), *desk.using(server.both(**LIMITS)))
+            words = (sample(ROW_COUNT), *desk.using(**server.both(**LIMITS)))
             random = Random(chance.random())
-            killer = Killer(desk, words, undisturbed, random, clock, ledger_image, stable_rows)
+            killer = Killer(desk, words, undisturbed, random, clock, ledger_image)
             while total.kill_count < kill_max:
                 folder = desk.folder / f"run{total.run_count}"
                 total += killer.lead(folder, kill_max - total.kill_count, server)
@@ -172,24 +171,24 @@ def test_killed_at_any_moment_the_run_ends_as_if_nothing_had_happened(
 
 
 def test_what_was_in_flight_at_a_crash_is_sent_again_once_as_attempt_two(
-    desk, serve, rows_of, ledger_image, tmp_path, tell, is_long
+    desk, serve, network_payments, ledger_image, tmp_path, tell, is_long
 ):
     count, round_count = 12, 10 if is_long else 2
     survived, sent_count = 0, 0
     with serve(tmp_path / "server", "--latency", "0.8") as server:
-        using = desk.using(server.section(in_flight_max=count))
+        using = desk.using(cop=server.section(in_flight_max=count))
         for number in range(round_count):
             folder = desk.folder / f"round{number}"
-            file = desk.payments(rows_of(count), name=f"{number}.csv")
+            file = desk.payments(network_payments(count), name=f"{number}.csv")
             words = ("run", file, "--out", folder, *using, "--quiet")
-            before = len(server.calls())
+            before = server.call_count
 
             def all_are_in_doubt(folder=folder):
                 return len(ledger_image(folder, at=tmp_path / "copy").open) == count
 
             desk.start(*words).kill_when(all_are_in_doubt)
             finished = desk(*words)
-            calls = [call["question"] for call in server.calls(before)]
+            calls = [call["question"] for call in server.questions(before)]
             sent_count += len(calls)
             with (folder / "outcomes.csv").open() as outcomes:
                 attempts = [row["check_attempts"] for row in csv.DictReader(outcomes)]

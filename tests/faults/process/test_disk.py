@@ -12,50 +12,50 @@ RESULTS = ("outcomes.csv", "attention.csv", "summary.json", "report.html", "repo
 
 
 @pytest.fixture(scope="module")
-def wide(rows_of):
-    rows = [{**row, "note": NOTE} for row in rows_of(ROW_COUNT)]
+def wide(network_payments):
+    rows = [{**row, "note": NOTE} for row in network_payments(ROW_COUNT)]
     return rows, tuple(rows[0])
 
 
 @pytest.fixture
-def undisturbed(desk_in, sandbox, wide, stable_rows, tmp_path):
+def undisturbed(desk_in, sandbox, wide, tmp_path):
     """The outcome file where nothing is in the way."""
     desk = desk_in(tmp_path / "undisturbed")
     rows, header = wide
     file = desk.payments(rows, header=header)
-    finished = desk("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    finished = desk("run", file, *desk.using(cop=sandbox.section(rate_per_s=1000)), "--quiet")
     assert finished.status == 0
-    return stable_rows(desk.folder / "payments.precheck" / "outcomes.csv")
+    return desk.stable_outcomes(desk.folder / "payments.precheck")
 
 
-def half_written(folder, rows, stable_rows):
+def half_written(desk, folder, rows):
     """Whether a file under a final name is not what it should be."""
     outcome_file = folder / "outcomes.csv"
     left = [path.name for path in folder.glob("*.part")]
-    return bool(left) or (outcome_file.exists() and stable_rows(outcome_file) != rows)
+    return bool(left) or (outcome_file.exists() and desk.stable_outcomes(folder) != rows)
 
 
 def test_a_full_disk_ends_with_74_and_the_same_command_goes_on_once_there_is_room(
-    desk, sandbox, wide, undisturbed, stable_rows, small_disk, tell, is_long
+    desk, sandbox, wide, undisturbed, small_disk, tell, is_long
 ):
     rows, header = wide
     file = desk.payments(rows, header=header)
-    words = ("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    words = ("run", file, *desk.using(cop=sandbox.section(rate_per_s=1000)), "--quiet")
     # From no room for the ledger's first page to room for all but the last file.
     sizes_kib = range(8, 1400, 24) if is_long else (8, 96, 300, 900)
     survived, at_ledger, at_other = 0, 0, 0
     for kib in sizes_kib:
         disk, remount = small_disk(kib, name=f"disk{kib}")
         folder = disk / "results"
-        before = len(sandbox.calls())
+        before = sandbox.call_count
         state = str(desk.folder / f"state{kib}")
         full = desk(*words, "--out", folder, XDG_STATE_HOME=state)
-        partial = folder.exists() and half_written(folder, undisturbed, stable_rows)
+        partial = folder.exists() and half_written(desk, folder, undisturbed)
         remount("size=16m")
         again = desk(*words, "--out", folder, XDG_STATE_HOME=state)
-        calls = [call["question"] for call in sandbox.calls(before)]
+        calls = [call["question"] for call in sandbox.questions(before)]
         is_told = full.status == 74 and len(full.sentences) == 1 and str(disk) in full.err
-        is_whole = again.status == 0 and stable_rows(folder / "outcomes.csv") == undisturbed
+        is_whole = again.status == 0 and desk.stable_outcomes(folder) == undisturbed
         is_right = is_told and not partial and is_whole and len(calls) - len(set(calls)) <= 64
         survived += is_right
         at_ledger += "ledger.db" in full.err
@@ -73,11 +73,11 @@ def test_a_full_disk_ends_with_74_and_the_same_command_goes_on_once_there_is_roo
 
 
 def test_a_disk_that_is_full_at_the_outcome_file_costs_no_call_in_the_end(
-    desk, sandbox, wide, undisturbed, stable_rows, small_disk, tell
+    desk, sandbox, wide, undisturbed, small_disk, tell
 ):
     rows, header = wide
     file = desk.payments(rows, header=header)
-    words = ("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    words = ("run", file, *desk.using(cop=sandbox.section(rate_per_s=1000)), "--quiet")
     disk, remount = small_disk(16 * 1024)
     folder = disk / "results"
     assert desk(*words, "--out", folder).status == 0
@@ -85,7 +85,7 @@ def test_a_disk_that_is_full_at_the_outcome_file_costs_no_call_in_the_end(
         (folder / name).unlink()
     room = os.statvfs(disk)
     used_kib = (room.f_blocks - room.f_bfree) * room.f_frsize // 1024
-    before, survived = len(sandbox.calls()), 0
+    before, survived = sandbox.call_count, 0
     rooms_kib = (150, 400, 700)
     for room_kib in rooms_kib:
         remount(f"size={used_kib + room_kib}k")
@@ -97,8 +97,8 @@ def test_a_disk_that_is_full_at_the_outcome_file_costs_no_call_in_the_end(
             print(room_kib, full, list(folder.iterdir()))  # noqa: T201 (pytest shows it for a failure)
     remount("size=16m")
     again = desk(*words, "--out", folder)
-    call_count = len(sandbox.calls()) - before
-    is_whole = again.status == 0 and stable_rows(folder / "outcomes.csv") == undisturbed
+    call_count = len(sandbox.questions(before))
+    is_whole = again.status == 0 and desk.stable_outcomes(folder) == undisturbed
     tell(
         "A4",
         "disk full at the outcome file",
@@ -110,21 +110,21 @@ def test_a_disk_that_is_full_at_the_outcome_file_costs_no_call_in_the_end(
 
 
 def test_a_file_size_limit_is_a_full_disk_for_those_who_are_not_root(
-    desk, sandbox, wide, undisturbed, stable_rows, file_size_limit, tell, is_long
+    desk, sandbox, wide, undisturbed, file_size_limit, tell, is_long
 ):
     rows, header = wide
     file = desk.payments(rows, header=header)
-    words = ("run", file, *desk.using(sandbox.section(rate_per_s=1000)), "--quiet")
+    words = ("run", file, *desk.using(cop=sandbox.section(rate_per_s=1000)), "--quiet")
     sizes = range(4096, 800_000, 16_384) if is_long else (4_096, 60_000, 500_000)
     survived = 0
     for number, byte_count in enumerate(sizes):
         folder = desk.folder / f"results{number}"
         state = str(desk.folder / f"state{number}")
         full = desk(*words, "--out", folder, limits=file_size_limit(byte_count), XDG_STATE_HOME=state)
-        partial = half_written(folder, undisturbed, stable_rows)
+        partial = half_written(desk, folder, undisturbed)
         again = desk(*words, "--out", folder, XDG_STATE_HOME=state)
         is_told = full.status == 74 and len(full.sentences) == 1 and str(folder) in full.err
-        is_whole = again.status == 0 and stable_rows(folder / "outcomes.csv") == undisturbed
+        is_whole = again.status == 0 and desk.stable_outcomes(folder) == undisturbed
         survived += is_told and not partial and is_whole
         if not (is_told and not partial and is_whole):
             print(byte_count, full, partial, again)  # noqa: T201 (pytest shows it for a failure)
@@ -138,31 +138,53 @@ def test_a_file_size_limit_is_a_full_disk_for_those_who_are_not_root(
     )
 
 
-def test_a_full_state_folder_is_told_before_the_first_call(desk, sandbox, rows_of, small_disk, tell):
-    file = desk.payments(rows_of(3))
-    disk, _ = small_disk(16, name="state")
+def fill(disk):
+    """Leave no block on a small disk."""
     with suppress(OSError), (disk / "ballast").open("wb", buffering=0) as ballast:
         while True:
             ballast.write(bytes(4096))
-    before = len(sandbox.calls())
-    finished = desk(
-        "run", file, *desk.using(sandbox.section(daily_cap=10)), "--quiet", XDG_STATE_HOME=str(disk)
-    )
+
+
+def leave_no_inode(disk, remount):
+    room = os.statvfs(disk)
+    remount(f"nr_inodes={room.f_files - room.f_ffree}")
+
+
+@pytest.mark.parametrize("lacking", ["blocks", "inodes"])
+@pytest.mark.parametrize("at", ["the turns", "the daily cap"])
+def test_a_full_state_folder_is_told_before_the_first_call(
+    desk, sandbox, network_payments, small_disk, tell, lacking, at
+):
+    file = desk.payments(network_payments(3))
+    disk, remount = small_disk(64, name="state")
+    words = ("run", file, "--quiet", *desk.using(cop=sandbox.section(daily_cap=10)))
+    if at == "the daily cap":  # the locks of the turns are there, and room in their pages
+        assert desk(*words, "--out", "before", XDG_STATE_HOME=str(disk)).status == 0
+        [quota] = disk.rglob("quota.db")
+        quota.unlink()
+    if lacking == "blocks":
+        fill(disk)
+    else:
+        leave_no_inode(disk, remount)
+    before = sandbox.call_count
+    finished = desk(*words, XDG_STATE_HOME=str(disk))
+    call_count = len(sandbox.questions(before))
+    named = "quota.db" if at == "the daily cap" else str(disk)
     tell(
         "A4",
-        "state folder full",
+        f"state folder without {lacking}, at {at}",
         tried=1,
-        survived=finished.status == 74 and str(disk) in finished.err and len(sandbox.calls()) == before,
-        figure=f"exit {finished.status}; calls {len(sandbox.calls()) - before}",
+        survived=finished.status == 74 and named in finished.err and call_count == 0,
+        figure=f"exit {finished.status}; calls {call_count}",
         goal="74 with the path; calls 0",
     )
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_the_first_call(
-    desk, sandbox, rows_of, small_disk, tmp_path, tell
+    desk, sandbox, network_payments, small_disk, tmp_path, tell
 ):
-    file = desk.payments(rows_of(3))
-    words = ("run", file, *desk.using(sandbox.section()), "--quiet")
+    file = desk.payments(network_payments(3))
+    words = ("run", file, *desk.using(cop=sandbox.section()), "--quiet")
     if os.geteuid() == 0:  # whom modes do not stop
         read_only, remount = small_disk(64)
         remount("ro")
@@ -173,10 +195,10 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_first_call(
     in_the_way.write_text("a file\n")
     below = {"below read-only": read_only / "results", "below a file": in_the_way / "x"}
     places = {"read-only": read_only, **below}
-    before = len(sandbox.calls())
+    before = sandbox.call_count
     found = {name: desk(*words, "--out", place) for name, place in places.items()}
     refused = [name for name, end in found.items() if end.status == 73 and len(end.sentences) == 1]
-    call_count = len(sandbox.calls()) - before
+    call_count = len(sandbox.questions(before))
     missing = desk(*words, "--out", tmp_path / "missing" / "deeper")
     tell(
         "A5",
@@ -190,10 +212,10 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_first_call(
 
 @pytest.mark.parametrize("kind", ["a symbolic link", "a folder"])
 def test_something_else_under_a_final_name_is_refused_before_the_first_call(
-    desk, sandbox, rows_of, tmp_path, tell, kind
+    desk, sandbox, network_payments, tmp_path, tell, kind
 ):
-    file = desk.payments(rows_of(3))
-    words = ("run", file, *desk.using(sandbox.section()), "--quiet")
+    file = desk.payments(network_payments(3))
+    words = ("run", file, *desk.using(cop=sandbox.section()), "--quiet")
     names = (*RESULTS[:4], "ledger.db", ".lock")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("not ours\n")
@@ -205,9 +227,9 @@ def test_something_else_under_a_final_name_is_refused_before_the_first_call(
             (folder / name).mkdir()
         else:
             (folder / name).symlink_to(elsewhere)
-        before = len(sandbox.calls())
+        before = sandbox.call_count
         finished = desk(*words, "--out", folder)
-        calls = len(sandbox.calls()) - before
+        calls = len(sandbox.questions(before))
         call_count += calls
         if finished.status == 73 and calls == 0 and elsewhere.read_text() == "not ours\n":
             refused.append(name)

@@ -18,7 +18,14 @@ NOW = "2030-01-02T03:04:05.678Z"
 def half_done(desk, sandbox, sample):
     """The folder of a run that has half of its answers, and the words to go on with it."""
     folder = desk.folder / "results"
-    words = ("run", sample(ROW_COUNT), *desk.using(sandbox.both(rate_per_s=500)), "--quiet", "--out", folder)
+    words = (
+        "run",
+        sample(ROW_COUNT),
+        *desk.using(**sandbox.both(rate_per_s=500)),
+        "--quiet",
+        "--out",
+        folder,
+    )
     finished = desk(*words, "--limit", ROW_COUNT // 2, XDG_STATE_HOME=str(desk.folder / "state0"))
     assert finished.status == 75, finished.err
     return folder, words
@@ -122,12 +129,12 @@ DAMAGES = {
 
 
 def test_a_damaged_or_foreign_ledger_is_refused_without_a_call(
-    desk, sandbox, half_done, rows_of, tmp_path, tell
+    desk, sandbox, half_done, network_payments, tmp_path, tell
 ):
     folder, words = half_done
     sound = tmp_path / "sound"
     shutil.copytree(folder, sound)
-    other_file = desk.payments(rows_of(3))
+    other_file = desk.payments(network_payments(3))
     config = words[2:6]
     cases = [(damage.__name__, damage, words, expected) for damage, expected in DAMAGES.items()]
     cases += [
@@ -135,7 +142,7 @@ def test_a_damaged_or_foreign_ledger_is_refused_without_a_call(
         ("another profile", None, ("run", words[1], "--out", folder), (2, "another profile")),
     ]
     right = []
-    before = len(sandbox.calls())
+    before = sandbox.call_count
     for number, (name, damage, command, (status, sentence)) in enumerate(cases):
         shutil.rmtree(folder)
         shutil.copytree(sound, folder)
@@ -149,7 +156,7 @@ def test_a_damaged_or_foreign_ledger_is_refused_without_a_call(
             right.append(name)
         else:
             print(name, finished.status, finished.err[-400:])  # noqa: T201 (pytest shows it for a failure)
-    call_count = len(sandbox.calls()) - before
+    call_count = len(sandbox.questions(before))
     tell(
         "A11",
         "truncated, edited, foreign ledger",

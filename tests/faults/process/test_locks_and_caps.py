@@ -10,28 +10,28 @@ ROW_COUNT = 40
 REFUSED_WITHIN_S = 1
 
 
-def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, rows_of, tmp_path, tell, is_long):
+def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, tmp_path, tell, is_long):
     crowd_sizes = [2 + number % 7 for number in range(50)] if is_long else (2, 8)
     survived, cpu_max_s = 0, 0.0
     with serve(tmp_path / "server", "--latency", "0.3") as server:
         for number, count in enumerate(crowd_sizes):
-            file = desk.payments(rows_of(ROW_COUNT), name=f"{number}.csv")
+            file = desk.payments(network_payments(ROW_COUNT), name=f"{number}.csv")
             folder = desk.folder / f"crowd{number}"
             section = server.section(rate_per_s=8, in_flight_max=4)
-            words = ("run", file, "--out", folder, *desk.using(section), "--quiet")
-            before = len(server.calls())
+            words = ("run", file, "--out", folder, *desk.using(cop=section), "--quiet")
+            before = server.call_count
             crowd = [desk.start(*words) for _ in range(count)]
-            by_pid = {running.process.pid: running for running in crowd}
+            by_pid = {running.pid: running for running in crowd}
             used = {}
             while len(used) < count - 1:  # all but the one that proceeds
                 pid, status, usage = os.wait4(-1, 0)
                 if pid in by_pid:
-                    by_pid[pid].process.returncode = os.waitstatus_to_exitcode(status)
+                    by_pid[pid].returncode = os.waitstatus_to_exitcode(status)
                     used[pid] = usage.ru_utime + usage.ru_stime
             [owner] = set(by_pid) - set(used)
             others = [by_pid[pid].end() for pid in used]
             one = by_pid[owner].end()
-            calls = [call["question"] for call in server.calls(before)]
+            calls = [call["question"] for call in server.questions(before)]
             are_told = all(
                 other.status == 75 and f"process {owner} on {os.uname().nodename}, started at 2" in other.err
                 for other in others
@@ -54,15 +54,15 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, rows_of, tmp_path,
 
 
 def test_many_runs_under_one_cap_never_exceed_it_together(
-    desk_in, sandbox, rows_of, chance, wait_until, clock, tmp_path, tell, is_long
+    desk_in, sandbox, network_payments, chance, wait_until, clock, tmp_path, tell, is_long
 ):
     round_count, run_count, kill_max = (20, 6, 3) if is_long else (2, 5, 2)
     survived, sent_counts = 0, []
     for number in range(round_count):
         desk = desk_in(tmp_path / f"round{number}")
-        words = desk.using(sandbox.section(daily_cap=CAP, rate_per_s=40, in_flight_max=8))
-        rows = rows_of(run_count * 30)
-        before = len(sandbox.calls())
+        words = desk.using(cop=sandbox.section(daily_cap=CAP, rate_per_s=40, in_flight_max=8))
+        rows = network_payments(run_count * 30)
+        before = sandbox.call_count
         runs = [
             desk.start("run", desk.payments(rows[30 * n : 30 * n + 30], name=f"{n}.csv"), *words, "--quiet")
             for n in range(run_count)
@@ -70,10 +70,10 @@ def test_many_runs_under_one_cap_never_exceed_it_together(
         for victim in chance.sample(runs, kill_max):
             due = clock() + chance.uniform(0.5, 2)
             wait_until(lambda due=due: clock() >= due)
-            victim.process.kill()
+            victim.kill()
         ends = [running.end() for running in runs]
         last = desk("run", desk.payments(rows, name="last.csv"), *words, "--quiet")
-        sent = len(sandbox.calls(before))
+        sent = len(sandbox.questions(before))
         sent_counts.append(sent)
         survived += sent <= CAP and last.status == 75 and {end.status for end in ends} <= {0, 75, -9}
     tell(
@@ -133,12 +133,12 @@ def fullest_window(times, window_s):
 
 
 def test_runs_in_several_folders_keep_one_rate_together(
-    desk, serve, rows_of, chance, wait_until, clock, tmp_path, tell, is_long
+    desk, serve, network_payments, chance, wait_until, clock, tmp_path, tell, is_long
 ):
     rate_per_s, run_count, rows_each = 30, 4, 300 if is_long else 30
-    rows = rows_of(run_count * rows_each)
+    rows = network_payments(run_count * rows_each)
     with serve(tmp_path / "server") as server:
-        words = desk.using(server.section(rate_per_s=rate_per_s, in_flight_max=16))
+        words = desk.using(cop=server.section(rate_per_s=rate_per_s, in_flight_max=16))
         parts = [
             desk.payments(rows[n * rows_each : (n + 1) * rows_each], name=f"{n}.csv")
             for n in range(run_count)
@@ -146,10 +146,10 @@ def test_runs_in_several_folders_keep_one_rate_together(
         runs = [desk.start("run", part, *words, "--quiet") for part in parts]
         due = clock() + chance.uniform(1, 3)
         wait_until(lambda: clock() >= due)
-        runs[0].process.kill()  # its turn ends without a word
+        runs[0].kill()  # its turn ends without a word
         ends = [running.end() for running in runs]
         again = desk("run", parts[0], *words, "--quiet")
-        calls = server.calls()
+        calls = server.questions()
     fullest = fullest_window([call["monotonic"] for call in calls], 1.0)
     are_done = {end.status for end in ends[1:]} == {0} and again.status == 0
     tell(

@@ -12,14 +12,14 @@ def peak_mb(process):
     return usage.ru_maxrss / 1024
 
 
-def test_memory_grows_in_line_with_the_rows(desk, sandbox, rows_of, tell, is_long):
+def test_memory_grows_in_line_with_the_rows(desk, sandbox, network_payments, tell, is_long):
     counts = (500_000, 1_000_000, 2_000_000) if is_long else (50_000, 100_000, 200_000)
     peaks_mb = []
     for count in counts:
-        file = desk.payments(rows_of(count), name=f"{count}.csv")
-        words = ("run", file, *desk.using(sandbox.section()), "--limit", 0, "--quiet")
+        file = desk.payments(network_payments(count), name=f"{count}.csv")
+        words = ("run", file, *desk.using(cop=sandbox.section()), "--limit", 0, "--quiet")
         running = desk.start(*words)
-        peaks_mb.append(peak_mb(running.process))
+        peaks_mb.append(peak_mb(running))
         assert running.end().status == 75
     growths = [
         (larger - smaller) / (more - fewer) * 100_000

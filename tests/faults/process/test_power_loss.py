@@ -317,13 +317,21 @@ def test_no_power_loss_takes_what_was_acknowledged(strace, chance, tmp_path, tel
 
 
 def test_a_file_has_its_name_only_once_all_of_it_is_on_the_disk(
-    strace, desk, sandbox, rows_of, stable_rows, tell
+    strace, desk, sandbox, network_payments, tell
 ):
     words, trace = strace
     folder = desk.folder / "results"
-    file = desk.payments(rows_of(500))
+    file = desk.payments(network_payments(500))
     finished = desk(
-        "run", file, *desk.using(sandbox.section()), "--out", folder, "--limit", 5, "--quiet", prefix=words
+        "run",
+        file,
+        *desk.using(cop=sandbox.section()),
+        "--out",
+        folder,
+        "--limit",
+        5,
+        "--quiet",
+        prefix=words,
     )
     assert finished.status == 75, finished.err
     found = operations(trace)

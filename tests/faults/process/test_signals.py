@@ -40,8 +40,8 @@ def end_by_signals(total, signal_max, start, chance, wait_until, clock):
         due = clock() + (chance.uniform(0, WHOLE_S) if total.sent_count < signal_max else float("inf"))
         wait_until(lambda running=running, due=due: clock() >= due or running.has_ended)
         sent_at = clock()
-        running.process.send_signal(number)  # which does nothing to one that has ended
-        finished = running.end()
+        running.send_signal(number)  # which does nothing to one that has ended
+        finished = running.end(may_crash=True)
         if finished.status == 0:
             return
         drain_s = clock() - sent_at
@@ -55,27 +55,27 @@ def end_by_signals(total, signal_max, start, chance, wait_until, clock):
 
 
 def test_signals_at_any_moment_drain_and_repeat_nothing(
-    desk, serve, rows_of, stable_rows, wait_until, clock, chance, tmp_path, tell, is_long
+    desk, serve, network_payments, wait_until, clock, chance, tmp_path, tell, is_long
 ):
-    file, total = desk.payments(rows_of(ROW_COUNT)), Total()
+    file, total = desk.payments(network_payments(ROW_COUNT)), Total()
     runs, repeat_count = [], 0
     with serve(tmp_path / "server", "--latency", "0.05") as server:
-        words = ("run", file, *desk.using(server.section(rate_per_s=200, in_flight_max=16)), "--quiet")
+        words = ("run", file, *desk.using(cop=server.section(rate_per_s=200, in_flight_max=16)), "--quiet")
         desk(*words, "--out", desk.folder / "undisturbed")
-        undisturbed = stable_rows(desk.folder / "undisturbed" / "outcomes.csv")
+        undisturbed = desk.stable_outcomes(desk.folder / "undisturbed")
         signal_max = 240 if is_long else 24
         while total.sent_count < signal_max:
             folder = desk.folder / f"run{len(runs)}"
-            before = len(server.calls())
+            before = server.call_count
 
             def start(folder=folder):
                 state = f"{folder}-state{total.sent_count}"  # no rest after a turn that was cut short
                 return desk.start(*words, "--out", folder, XDG_STATE_HOME=state)
 
             end_by_signals(total, signal_max, start, chance, wait_until, clock)
-            questions = [call["question"] for call in server.calls(before)]
+            questions = [call["question"] for call in server.questions(before)]
             repeat_count += len(questions) - len(set(questions))
-            runs.append(len(questions) == ROW_COUNT and stable_rows(folder / "outcomes.csv") == undisturbed)
+            runs.append(len(questions) == ROW_COUNT and desk.stable_outcomes(folder) == undisturbed)
     tell(
         "A10",
         "SIGTERM and SIGINT at any moment",
@@ -88,27 +88,27 @@ def test_signals_at_any_moment_drain_and_repeat_nothing(
     )
 
 
-def test_a_second_signal_ends_at_once(desk, serve, rows_of, ledger_image, clock, tmp_path, tell):
+def test_a_second_signal_ends_at_once(desk, serve, network_payments, ledger_image, clock, tmp_path, tell):
     survived, slowest_s = 0, 0.0
     pairs = [(signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM), (signal.SIGINT,) * 2]
     with serve(tmp_path / "server", "--latency", "6") as server:
-        using = desk.using(server.section())
+        using = desk.using(cop=server.section())
         for number, (first, second) in enumerate(pairs):
             folder = desk.folder / f"run{number}"
-            file = desk.payments(rows_of(4), name=f"{number}.csv")
+            file = desk.payments(network_payments(4), name=f"{number}.csv")
             running = desk.start(
                 "run", file, "--out", folder, *using, "--quiet", XDG_STATE_HOME=f"{folder}-state"
             )
             while len(ledger_image(folder, at=tmp_path / "copy").open) < 4:
                 assert not running.has_ended
-            running.process.send_signal(first)
+            running.send_signal(first)
             drains_until = clock() + 0.5
             while clock() < drains_until and not running.has_ended:
                 pass
             was_draining = not running.has_ended
-            running.process.send_signal(second)
+            running.send_signal(second)
             sent_at = clock()
-            finished = running.end()
+            finished = running.end(may_crash=True)
             end_s = clock() - sent_at
             slowest_s = max(slowest_s, end_s)
             survived += was_draining and finished.status == 128 + first and end_s < 2
