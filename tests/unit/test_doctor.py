@@ -121,3 +121,8 @@ def test_a_server_is_not_asked_who_we_are_where_there_is_no_connection(changed):
     config = changed('client_certificate = "client.pem"', 'client_certificate = "ca.pem"')
 
     assert "vop_standard participant" not in told(diagnose("sandbox-standard", config))
+
+
+def test_a_ledger_key_that_is_missing_is_found(changed):
+    config = changed(r"\[profiles\.sandbox\]", r'\g<0>\nledger_key_file = "gone"')
+    assert told(diagnose("sandbox", config))["ledger key"] == 78

@@ -325,6 +325,38 @@ def test_key_without_a_password_has_none(file_of):
     assert server.client_key_password() is None
 
 
+def test_ledger_key_is_read_when_it_is_needed_and_absent_by_default(file_of, tmp_path):
+    assert load(file_of(cop=COP), "main").ledger_key() is None
+    path = tmp_path / "ledger.key"
+    path.touch(mode=0o600)
+    path.write_text(f"{SECRET}\n")
+    key = load(file_of({"ledger_key_file": '"ledger.key"'}, cop=COP), "main").ledger_key()
+    assert key is not None
+    assert key.get_secret_value() == SECRET
+
+
+def test_ledger_key_that_others_can_read_is_refused(file_of, tmp_path):
+    path = tmp_path / "ledger.key"
+    path.write_text(SECRET)
+    path.chmod(0o640)
+    profile = load(file_of({"ledger_key_file": '"ledger.key"'}, cop=COP), "main")
+    with pytest.raises(ConfigurationError, match="chmod 600") as caught:
+        profile.ledger_key()
+    assert SECRET not in str(caught.value)
+
+
+def test_ledger_key_is_named_once(file_of):
+    both = {"ledger_key_env": '"LEDGER_KEY"', "ledger_key_file": '"ledger.key"'}
+    with pytest.raises(ConfigurationError, match="one of ledger_key_env and ledger_key_file"):
+        load(file_of(both, cop=COP), "main")
+
+
+def test_where_the_ledger_key_is_may_change_between_two_runs(file_of):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    for place in ({"ledger_key_env": '"LEDGER_KEY"'}, {"ledger_key_file": '"ledger.key"'}):
+        assert load(file_of(place, cop=COP), "main").fingerprint() == before
+
+
 # The fingerprint
 
 
