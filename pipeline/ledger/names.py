@@ -49,7 +49,7 @@ class Names:
     @property
     def proof(self) -> bytes | None:
         """What a ledger keeps to know its key again; None where its names are in clear."""
-        return None if self._cipher is None else _sealed(self._cipher, b"", _PROOF)
+        return None if self._cipher is None else _encrypted(self._cipher, b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
         """See that this is how the ledger was begun.
@@ -70,7 +70,7 @@ class Names:
                 " with ledger_key_env or ledger_key_file"
             )
         try:
-            _opened(self._cipher, proof, _PROOF)
+            _decrypted(self._cipher, proof, _PROOF)
         except InvalidTag:
             return "this ledger was encrypted with another key; name that one in the profile"
         return None
@@ -79,7 +79,7 @@ class Names:
         """A name as it goes into the line of an intent's answer."""
         if name is None or self._cipher is None:
             return name
-        return _sealed(self._cipher, name.encode(), _line(intent))
+        return _encrypted(self._cipher, name.encode(), _line(intent))
 
     def read(self, written: str | bytes | None, intent: int) -> str | None:
         """The name that `write` was given.
@@ -92,18 +92,21 @@ class Names:
         if self._cipher is None or isinstance(written, str):
             raise damaged(self._path, "a name is not encrypted as the others are")
         try:
-            return _opened(self._cipher, written, _line(intent)).decode()
+            return _decrypted(self._cipher, written, _line(intent)).decode()
         except InvalidTag as error:
             raise damaged(self._path, "a name cannot be decrypted") from error
 
 
-def _sealed(cipher: AESGCM, content: bytes, bound_to: bytes) -> bytes:
+def _encrypted(cipher: AESGCM, content: bytes, bound_to: bytes) -> bytes:
     nonce = os.urandom(_NONCE_BYTE_COUNT)
     return nonce + cipher.encrypt(nonce, content, bound_to)
 
 
-def _opened(cipher: AESGCM, envelope: bytes, bound_to: bytes) -> bytes:
-    return cipher.decrypt(envelope[:_NONCE_BYTE_COUNT], envelope[_NONCE_BYTE_COUNT:], bound_to)
+def _decrypted(cipher: AESGCM, written: bytes, bound_to: bytes) -> bytes:
+    nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]
+    if len(nonce) < _NONCE_BYTE_COUNT:
+        raise InvalidTag  # as what is cut later raises by itself
+    return cipher.decrypt(nonce, hidden, bound_to)
 
 
 def _line(intent: int) -> bytes:

@@ -129,6 +129,7 @@ MOVED = "UPDATE answer SET matched_name = (SELECT matched_name FROM answer WHERE
     [
         (MOVED, "cannot be decrypted"),
         ("UPDATE answer SET matched_name = zeroblob(40) WHERE intent = 4", "cannot be decrypted"),
+        ("UPDATE answer SET matched_name = zeroblob(5) WHERE intent = 4", "cannot be decrypted"),
         ("UPDATE answer SET matched_name = 'Someone Else' WHERE intent = 4", "not encrypted as the others"),
     ],
 )
