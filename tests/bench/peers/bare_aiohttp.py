@@ -20,7 +20,8 @@ async def main(server, file, out):
             body, headers = json.dumps(wire.body(row)), wire.headers(access_token)
             headers["Content-Type"] = "application/json"
             async with session.post(server["base_url"] + wire.PATH, data=body, headers=headers) as response:
-                checked.append((row, wire.outcome(json.loads(await response.read()))))
+                answer = json.loads(await response.read())
+                checked.append((row, wire.outcome(response.status, answer)))
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context, limit=64)) as session:
         await asyncio.gather(*(work(session) for _ in range(64)))

@@ -17,11 +17,12 @@ async def main(server, file, out):
     async def check(client, row):
         async with limit:
             response = await client.post(wire.PATH, json=wire.body(row), headers=wire.headers(access_token))
-        response.raise_for_status()
-        return row, wire.outcome(response.json())
+        return row, wire.outcome(response.status_code, response.json())
 
     limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
-    async with httpx.AsyncClient(base_url=server["base_url"], verify=context, limits=limits, timeout=60) as client:
+    async with httpx.AsyncClient(
+        base_url=server["base_url"], verify=context, limits=limits, timeout=60
+    ) as client:
         checked = await asyncio.gather(*(check(client, row) for row in wire.rows(file)))
     wire.write(out, checked)
 

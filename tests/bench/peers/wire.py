@@ -5,6 +5,7 @@ import json
 import ssl
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -12,7 +13,7 @@ PATH = "/copgateway/v1.0/confirmation-payee/name-verification"
 
 
 def rows(file):
-    with open(file, newline="", encoding="utf-8") as source:
+    with Path(file).open(newline="", encoding="utf-8") as source:
         return list(csv.DictReader(source))
 
 
@@ -39,7 +40,7 @@ def body(row):
     return {
         "data": {
             "schemeName": "SortCodeAccountNumber",
-            "accountType": row["account_type"],
+            "accountType": row["account_type"] or "Personal",
             "identification": row["sort_code"] + row["account_number"],
             "name": row["name"],
             **({"secondaryIdentification": row["secondary_reference"]} if row["secondary_reference"] else {}),
@@ -47,14 +48,16 @@ def body(row):
     }
 
 
-def outcome(answer):
+def outcome(status, answer):
+    if status != 200:
+        return answer["code"]
     report = answer["data"]["verificationReport"]
     return "match" if report["matched"] else report["reasonCode"]
 
 
 def write(file, checked):
     """The rows with their outcomes, as they came."""
-    with open(file, "w", newline="", encoding="utf-8") as target:
+    with Path(file).open("w", newline="", encoding="utf-8") as target:
         writer = csv.DictWriter(target, [*checked[0][0], "outcome"])
         writer.writeheader()
         writer.writerows(row | {"outcome": found} for row, found in checked)
