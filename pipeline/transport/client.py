@@ -123,9 +123,9 @@ class Client:
         """
         pool = self._pool
         assert pool is not None, "the client is not open"
-        headers = {**_HEADERS, **request.headers}
+        headers = request.headers
         if (token := token or await self.token()) is not None:
-            headers["Authorization"] = f"Bearer {token.value}"
+            headers = {**headers, "Authorization": f"Bearer {token.value}"}
         url = self._urls.get(request.path)
         if url is None:
             url = self._urls[request.path] = httpx.URL(self._base_url + request.path)
@@ -178,7 +178,7 @@ class TokenEndpoint:
                 to it.
         """
         form = {**request.model_dump(), "client_secret": request.client_secret.get_secret_value()}
-        headers = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
         http = httpx.Request(self._method, self._url, headers=headers, content=urlencode(form).encode())
         # A connection of its own: the next call is most of a token's life away.
         pool = _Pool(self._context, 1)
@@ -256,7 +256,11 @@ class _Pool:
     def __init__(self, context: ssl.SSLContext, connections_max: int, door: Pace | None = None) -> None:
         connector = _Connector(context, connections_max, door)
         session = aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=False
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            headers=_HEADERS,
         )
         self._transport = AiohttpTransport(client=session, verify=context, trust_env=False)
         self._in_flight_count = 0
