@@ -12,6 +12,7 @@ import structlog
 
 from pipeline.apis import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
+from pipeline.stages.ask.shares import Shares
 from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
@@ -20,6 +21,8 @@ from schemas.wire import Response
 
 PAUSE_MAX_S = 60.0
 """The longest pause on the server's wish that a run sits out; a longer one is for a later run."""
+PLACE_INTERVAL_S = 0.1
+"""How often a question for a slow responder looks for a place."""
 RETRIES_FREE = 20
 """Retries that any run may make beside a tenth of its questions and one for each request in flight."""
 
@@ -39,7 +42,7 @@ class Entry(Enum):
     """What the gate says to a question."""
 
     GO = auto()  # now, and only now: the slot is taken
-    LATER = auto()  # its responder has fallen silent; others may go first
+    LATER = auto()  # its responder is slow, or has fallen silent; others may go first
     NEVER = auto()  # not in this run
 
 
@@ -80,6 +83,7 @@ class Gate:
         self._silent_as: dict[str, str] = {}  # responder -> the code that it last failed with
         self._paused_until: datetime | None = None
         self._reserving = anyio.Lock()
+        self._shares = Shares(channel.in_flight_max, slow_s=channel.slow_s)
 
     async def enter(self, check: Check) -> Entry:
         """Wait until a request for this question may leave, and take its place."""
@@ -91,6 +95,8 @@ class Gate:
                 breaker = self._responders[responder]
                 if breaker.has_given_up or breaker.wait_s(self._world.clock()) > 0:
                     return Entry.LATER
+            if not self._has_place(responder):
+                return Entry.LATER
             if (wait_s := self._wait_s()) > 0:
                 await self.sleep(wait_s)
                 continue
@@ -102,11 +108,14 @@ class Gate:
         self._server.start()
         if responder in self._responders:
             self._responders[responder].start()
+        self._shares.take(responder, check.check, self._world.clock())
         return Entry.GO
 
     def later(self, check: Check) -> float | str:
         """How long a question for a silent responder is to wait, or the code that it ends with."""
         responder = responder_of(check)
+        if not self._has_place(responder):
+            return PLACE_INTERVAL_S
         breaker = self._responders[responder]
         if breaker.has_given_up:
             return self._silent_as[responder]
@@ -121,6 +130,7 @@ class Gate:
         responder = responder_of(check)
         streak: int | None = self._server.streak
         now = self._world.clock()
+        self._shares.give_back(responder, check.check, now)
         match reply:
             case Response(status=502 | 504):
                 self._server.fail(now)
@@ -171,6 +181,9 @@ class Gate:
         """Wait, but not beyond the wish to stop."""
         with anyio.move_on_after(max(wait_s, 0)):
             await self._world.stop.wait()
+
+    def _has_place(self, responder: str) -> bool:
+        return self._channel.quota is not None or self._shares.has_place(responder, self._world.clock())
 
     def _is_shut(self) -> bool:
         return self.closed is not None or self._world.stop.is_set()

@@ -9,6 +9,7 @@ import anyio
 
 from pipeline.apis import Api
 from pipeline.quota import Quota
+from pipeline.stages.ask.shares import SLOW_S
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.pace import Pace
 from pipeline.transport.tokens import Token
@@ -45,6 +46,8 @@ class Channel:
     deadline_s: float
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
+    slow_s: float = SLOW_S
+    """How long a responder may take before it has to leave places to others."""
     requester: str | None = None
     """The authorisation number in our certificate, where the server knows us by one."""
 

@@ -147,6 +147,7 @@ def asking(tmp_path):
         stop=None,
         now=None,
         probe_wait_s=30.0,
+        slow_s=2.0,
     ):
         tally = Tally()
 
@@ -171,6 +172,7 @@ def asking(tmp_path):
                     deadline_s=5,
                     server_patience=replace(SERVER, probe_wait_s=probe_wait_s),
                     responder_patience=replace(RESPONDER, probe_wait_s=probe_wait_s),
+                    slow_s=slow_s,
                     requester="PSDFR-ACPR-99999",
                 )
                 for name, one in senders.items()
@@ -907,6 +909,57 @@ def test_silent_bank_holds_up_nobody_else_and_costs_few_requests(asking):
 
     assert done.states() == {("unanswered", "TIMEOUT_ERROR"): 200, ("answered", "MTCH"): 200}
     assert len(sender.said) <= 200 + 4 * RESPONDER.failures_max
+
+
+def test_bank_that_lets_us_wait_leaves_half_of_the_places_to_others(asking):
+    others_count = 30
+    all_others_answered = anyio.Event()
+    answered = []
+
+    async def reply(said):
+        account = json.loads(said.request.body)["data"]["identification"]
+        if account.startswith("000000"):
+            await all_others_answered.wait()  # for ever, if it could hold every place
+        else:
+            answered.append(account)
+            if len(answered) == others_count:
+                all_others_answered.set()
+        return good(said.request)
+
+    slow = checks(20)  # sort code 000000, and first in the file
+    others = checks(others_count, first=21).with_columns(
+        account=pl.format("1{}", pl.col("account").str.slice(1))
+    )
+
+    done = asking(pl.concat([slow, others]), FakeSender(reply), in_flight_max=18)
+
+    assert done.states() == {("answered", "MTCH"): 50}
+
+
+def test_bank_that_answers_in_time_may_hold_every_place(asking):
+    release = anyio.Event()
+    sender = None
+
+    async def reply(said):
+        if said.name != "Payee 1":  # whose answer is in time
+            if sender.in_flight_count == 18:
+                release.set()
+            await release.wait()  # for ever, if so many cannot be in flight
+        return good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(40), sender, in_flight_max=18)
+
+    assert done.states() == {("answered", "MTCH"): 40}
+
+
+def test_under_a_daily_cap_nobody_goes_before_the_first(asking, capped):
+    sender = FakeSender(always(None))
+
+    asking(checks(20), sender, in_flight_max=18, quota=capped(12))
+
+    assert {said.name for said in sender.said} == {f"Payee {number}" for number in range(1, 13)}
 
 
 def test_bank_that_comes_back_within_the_run_answers_its_postponed_questions(asking):

@@ -1,0 +1,46 @@
+"""Who holds the places in flight: a bank that lets us wait may not hold them all.
+
+Every request to a silent bank holds its place until the service gives the bank up, for seconds. In a file
+that is sorted by bank such requests would soon hold every place, and all other banks would wait for this
+one. So a bank gets no more than half of the places until it has answered in time, and again once a request
+to it has waited for too long; the questions for others go first. A bank that answers in time is not held
+back, even where it is the only one.
+
+Where a daily cap leaves questions unasked, their order matters more than the time, and nobody goes first.
+"""
+
+from collections import defaultdict
+
+SLOW_S = 2.0
+"""A bank that takes longer is slow: the schemes want an answer within one second, and give up after five."""
+
+SHARE_MIN = 8
+"""Places that any bank may hold; where there are no more in all, none are kept free."""
+
+
+class Shares:
+    """The requests in flight to each responder. Times are seconds of one clock that never goes back."""
+
+    def __init__(self, in_flight_max: int, *, slow_s: float = SLOW_S) -> None:
+        self._slow_s = slow_s
+        self._share_max = max(in_flight_max // 2, SHARE_MIN)
+        self._since: defaultdict[str, dict[int, float]] = defaultdict(dict)  # by check, oldest first
+        self._quick: set[str] = set()  # those whose last reply came in time
+
+    def has_place(self, responder: str, now: float) -> bool:
+        """Whether one more request to this responder may leave."""
+        since = self._since[responder]
+        if len(since) < self._share_max:
+            return True
+        return responder in self._quick and now - next(iter(since.values())) < self._slow_s
+
+    def take(self, responder: str, check: int, now: float) -> None:
+        """A request leaves; a check has one in flight at a time."""
+        self._since[responder][check] = now
+
+    def give_back(self, responder: str, check: int, now: float) -> None:
+        """Its reply is here, or will not come."""
+        if now - self._since[responder].pop(check) < self._slow_s:
+            self._quick.add(responder)
+        else:
+            self._quick.discard(responder)
