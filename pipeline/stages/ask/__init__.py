@@ -6,7 +6,7 @@ So after a crash the requests that may have been sent are known, and they are at
 be in flight.
 """
 
-from collections.abc import AsyncIterator, Container, Mapping
+from collections.abc import AsyncIterator, Container, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import islice
 
@@ -63,7 +63,7 @@ async def ask(
             for (name, *_), part in checks.group_by("api", maintain_order=True):
                 channel = channels[ApiName(str(name))]
                 asking = Asking(run, channel)
-                todo = (Check(row[0], channel.api.name, *row[2:]) for row in part.iter_rows())
+                todo = _each(part)
                 for _ in range(min(channel.in_flight_max, part.height)):
                     workers.start_soon(asking.work, todo)
     except BaseExceptionGroup as failures:
@@ -75,9 +75,12 @@ async def ask(
 
 def _first_open(checks: pl.DataFrame, ledger: Ledger, known: Container[bytes], limit: int) -> frozenset[int]:
     """The first checks, in the order of asking and across all APIs, that have no answer yet."""
-    every = (Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows())
-    opened = (check.check for check in every if ledger.question_key(check) not in known)
+    opened = (check.check for check in _each(checks) if ledger.question_key(check) not in known)
     return frozenset(islice(opened, limit))
+
+
+def _each(checks: pl.DataFrame) -> Iterator[Check]:
+    return (Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows())
 
 
 def _answer_of(final: FinalAnswer) -> Answer:

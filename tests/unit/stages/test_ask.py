@@ -695,6 +695,31 @@ def test_limit_counts_questions_not_requests_and_not_known_answers(asking):
     assert done.states() == {("answered", "MTCH"): 7, ("deferred", "LIMIT"): 3}
 
 
+@pytest.mark.parametrize("first", ["cop", "vop_gateway"])
+def test_limit_and_order_do_not_matter_to_what_is_known_of_two_apis(asking, first):
+    """A question is known by its own API, whichever API comes last in the file."""
+
+    async def matched(said):
+        body = MATCHED if "data" in json.loads(said.request.body) else {"partyNameMatch": "MTCH"}
+        return good(said.request, body)
+
+    sender = FakeSender(matched)
+    senders = {ApiName.COP: sender, ApiName.VOP_GATEWAY: sender}
+    second = {"cop": "vop_gateway", "vop_gateway": "cop"}[first]
+    iban = pl.concat_str(pl.lit("GB00"), "account")
+    account = pl.when(pl.col("api") == "cop").then("account").otherwise(iban)
+    halves = [
+        half.with_columns(account.alias("account"))
+        for half in (checks(3, api=first), checks(3, first=4, api=second))
+    ]
+    asking(pl.concat(halves), senders, limit=3, in_flight_max=1)
+
+    done = asking(pl.concat(reversed(halves)), senders, limit=3, in_flight_max=1)
+
+    assert done.states() == {("answered", "MTCH"): 6}
+    assert len(sender.said) == len({said.name for said in sender.said}) == 6
+
+
 def test_limit_zero_asks_nothing(asking):
     sender = FakeSender(always(None))
 
