@@ -180,6 +180,21 @@ def main() -> None:
     callback=_said,
     help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
 )
+@click.option(
+    "--reuse-from",
+    multiple=True,
+    type=FOLDER,
+    metavar="DIR",
+    help="Use the matches of an earlier run in DIR again instead of asking. May be repeated.",
+)
+@click.option(
+    "--reuse-max-age",
+    type=Days(),
+    default="30d",
+    show_default=True,
+    metavar="DAYS",
+    help="How old an answer of --reuse-from may be.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def run(  # noqa: PLR0913 (one argument per option)
@@ -196,6 +211,8 @@ def run(  # noqa: PLR0913 (one argument per option)
     order: str,
     fresh: bool,
     many_names_reason: str | None,
+    reuse_from: tuple[Path, ...],
+    reuse_max_age: timedelta,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -204,6 +221,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
+    from pipeline.earlier import Permitted
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import print_summary
     from pipeline.run import Job, exit_code, folders
@@ -226,6 +244,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             limit=limit,
             fresh=fresh,
             many_names_reason=many_names_reason,
+            reusable=Permitted(reuse_from, reuse_max_age),
         )
         try:
             with progress(console, quiet=quiet) as watch:

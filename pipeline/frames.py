@@ -73,7 +73,7 @@ ANSWERS: Schema = {
     "matched_name": pl.String(),
     "request_id": pl.String(),  # correlation id of the accepted answer
     "time": pl.String(),  # UTC, milliseconds, Z
-    "attempts": pl.UInt32(),
+    "attempts": pl.UInt32(),  # requests of this run for it; usually 0 where the answer is reused
 }
 
 OUTCOMES: Schema = {
@@ -87,6 +87,7 @@ class AnswerState(StrEnum):
     """What became of one question."""
 
     ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
+    REUSED = "reused"  # a match that an earlier run was told, used again instead of asking
     REFUSED = "refused"  # a 400: the server will not look at it, today or tomorrow
     UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
     DEFERRED = "deferred"  # not asked: a limit left it for a later run

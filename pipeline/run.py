@@ -27,6 +27,7 @@ import structlog
 
 from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence
 from pipeline.channels import api_of, open_channels, quota_path, routes
+from pipeline.earlier import Permitted, refuse_own_folder, use_again
 from pipeline.errors import IncompleteError, OutputError, StoppedError, UsageError, first_of
 from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file, write_whole
@@ -78,6 +79,8 @@ class Job:
     """Forget the answers of earlier runs in the same folder."""
     many_names_reason: str | None = None
     """Why one account may be asked about by many names; None: it may not."""
+    reusable: Permitted = field(default_factory=Permitted)
+    """Whose matches are used again instead of asking."""
 
 
 class Result(NamedTuple):
@@ -116,6 +119,7 @@ def run(job: Job, watch: Watch) -> Result:
     source = read(job.file, mapping=job.mapping, encoding=job.encoding)
     chosen = choose(job.profile, job.config)
     identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
+    refuse_own_folder(job.reusable.folders, job.out)
     _refuse_what_is_not_ours(job.out, fresh=job.fresh)
     ledger_open = Ledger.open(
         job.out / "ledger.db", identity, now=timestamp(started), fresh=job.fresh, secret=ledger_key(chosen)
@@ -126,6 +130,8 @@ def run(job: Job, watch: Watch) -> Result:
         with opened(chosen) as profile:
             planned = _planned(job, source, chosen, profile)
             _require_few_names(job, planned, ledger)
+            apis = {server.name: api_of(server) for server in profile.servers}
+            use_again(job.reusable, planned.plan.checks, ledger, apis, now=_now())
             world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
             asked = anyio.run(
                 _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
@@ -136,7 +142,7 @@ def run(job: Job, watch: Watch) -> Result:
             (validated.rejects, warnings),
             (checks, assignments),
             asked.answers,
-            [api_of(server) for server in profile.servers],
+            apis.values(),
             profile.environment,
         )
         format_name = job.format or source.format
@@ -246,7 +252,8 @@ class _Stopper:
 
 async def _show(tally: Tally, watch: Watch) -> None:
     while True:
-        before_count = sum(tally.answered_before.values())  # their answers cost nothing, and tell no speed
+        # Answers that were there before cost nothing, and tell no speed.
+        before_count = sum(tally.answered_before.values()) + sum(tally.reused.values())
         watch.update(tally.done_count - before_count, tally.check_count - before_count)
         await anyio.sleep(PROGRESS_INTERVAL_S)
 
@@ -266,7 +273,12 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
     if (summary.input.columns, summary.input.encoding) != (_read_as(source), source.encoding):
         return None  # --map or --encoding was another one, and so were the questions
     calls = [
-        call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
+        call.model_copy(
+            update={
+                "answered_before_count": call.question_count - call.reused_count,
+                "request_count": 0,
+            }
+        )
         for call in summary.calls
     ]
     return summary.model_copy(update={"calls": calls})
@@ -314,6 +326,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             row_count=source.payments.height,
             format=source.format,
             encoding=source.encoding,
+            delimiter=source.delimiter,
             columns=_read_as(source),
         ),
         routes=route_counts(planned.validated.accepted),
@@ -354,6 +367,7 @@ def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
             api=ApiName(api),
             question_count=question_count,
             answered_before_count=tally.answered_before.get(ApiName(api), 0),
+            reused_count=tally.reused.get(ApiName(api), 0),
             request_count=tally.requests.get(ApiName(api), 0),
         )
         for api, question_count in counts.iter_rows()

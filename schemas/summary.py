@@ -27,6 +27,8 @@ class InputFile(Part):
     row_count: int
     format: str
     encoding: str
+    delimiter: str | None = None
+    """Between the cells of a line; None where the format has none."""
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
 
@@ -69,6 +71,8 @@ class ApiCalls(Part):
     """Distinct questions in the file."""
     answered_before_count: int
     """Questions whose answer an earlier run of the same folder had."""
+    reused_count: int = 0
+    """Questions whose answer an earlier run of another folder had, by --reuse-from."""
     request_count: int
     """Requests sent by this run, retries included."""
 

@@ -15,10 +15,8 @@ write-ahead log that two connections checkpoint, and with a single connection th
 arise.
 """
 
-import hmac
-import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -28,36 +26,17 @@ from pydantic import SecretStr
 
 from pipeline.disks import unwritten
 from pipeline.frames import Answer, AnswerState, Check
+from pipeline.ledger import lines
 from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, opened
+from pipeline.ledger.lines import FinalAnswer, Finish, Reuse
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged, insertion
 
-__all__ = ["FinalAnswer", "Finish", "Ledger", "RunIdentity"]
+__all__ = ["FinalAnswer", "Finish", "Ledger", "Reuse", "RunIdentity"]
 
-_INTEND, _FAIL, _SETTLE, _FINISH = map(insertion, ("intent", "failure", "answer", "finish"))
+_INTEND, _FAIL, _SETTLE, _FINISH, _REUSE = map(insertion, ("intent", "failure", "answer", "finish", "reuse"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
-
-
-class FinalAnswer(NamedTuple):
-    """An `Answer`, with its question's key in the place of a check number."""
-
-    question: bytes
-    state: AnswerState
-    code: str
-    matched_name: str | None
-    request_id: str | None
-    time: str | None
-    attempts: int
-
-
-class Finish(NamedTuple):
-    """That an outcome file was written, and how much of it was decided then."""
-
-    time: str
-    question_count: int
-    unanswered_count: int
-    outcome_sha256: str
 
 
 class _Intent(NamedTuple):
@@ -71,6 +50,9 @@ class Ledger:
     """The ledger of one run, open. Made by `Ledger.open`.
 
     Writes are accepted inside `writing()` only, from any number of tasks of one event loop.
+
+    Attributes:
+        run: what it is the record of, as the run's first process said.
     """
 
     def __init__(
@@ -83,6 +65,7 @@ class Ledger:
         self._names.require(name_proof)
         self._commits = Commits(path, connection)
         self._unsettled = _unsettled(path, connection)
+        self.run = lines.identity(connection)
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
@@ -139,21 +122,18 @@ class Ledger:
     def question_key(self, check: Check) -> bytes:
         """What the ledger knows a question by: 32 bytes, the same for the same question in this run.
 
-        Made of every field but the check's number, so that a file that is planned anew, in another
-        order or by a newer version, never takes another question's answer for its own. The key of
-        the hash lives in the ledger: two runs cannot be linked by their questions, but whoever
-        holds the file can try names on it, which is why the file is 0600.
+        The key of the hash lives in the ledger: two runs cannot be linked by their questions, but
+        whoever holds the file can try names on it, which is why the file is 0600.
         """
-        return hmac.digest(self._run_key, json.dumps(check[1:]).encode(), "sha256")
+        return lines.question_key(self._run_key, check)
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer, in the order in which their requests left. Not while `writing()`."""
+        """Every final answer, in the order in which their requests left. Not while `writing()`.
+
+        Those of earlier runs, which `reuse` recorded, come last.
+        """
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        for intent, question, state, code, name, *rest in self._db.execute(
-            "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
-            " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"
-        ):
-            yield FinalAnswer(question, AnswerState(state), code, self._names.read(name, intent), *rest)
+        return lines.final_answers(self._db, self._names.read)
 
     def open_attempts(self) -> dict[bytes, int]:
         """Attempts so far of every question that was intended and has no final answer.
@@ -212,11 +192,7 @@ class Ledger:
     @property
     def last_finish(self) -> Finish | None:
         """The latest outcome file on record, or None."""
-        row = self._db.execute(
-            "SELECT time, question_count, unanswered_count, outcome_sha256"
-            " FROM finish ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        return Finish(*row) if row else None
+        return lines.last_finish(self._db)
 
     @property
     def finished_at(self) -> str | None:
@@ -239,12 +215,30 @@ class Ledger:
         """
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
         [answer_count, distinct_count] = self._db.execute(
-            "SELECT count(*), count(DISTINCT question) FROM answer JOIN intent ON intent.id = answer.intent"
+            "SELECT count(*), count(DISTINCT question) FROM"
+            " (SELECT question FROM answer JOIN intent ON intent.id = answer.intent"
+            " UNION ALL SELECT question FROM reuse)"
         ).fetchone()
         assert answer_count == distinct_count, f"{self._path}: a question was answered twice"
         assert answer_count >= question_count - unanswered_count, f"{self._path}: answers are missing"
         try:
             self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
+        except sqlite3.OperationalError as error:
+            raise unwritten(self._path, error) from error
+
+    def reuse(self, answers: Collection[Reuse]) -> None:
+        """Record that these questions are not asked, because an earlier run had their answers.
+
+        Such an answer is final in this run too. All of them are on disk when this returns, or none.
+
+        Raises:
+            DiskError: they could not be recorded.
+        """
+        assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
+        try:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany(_REUSE, answers)
         except sqlite3.OperationalError as error:
             raise unwritten(self._path, error) from error
 

@@ -18,7 +18,7 @@ from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
@@ -37,6 +37,9 @@ CREATE TABLE answer(
     intent INTEGER PRIMARY KEY REFERENCES intent,
     state TEXT NOT NULL CHECK(state IN ('answered', 'refused')), code TEXT NOT NULL,
     matched_name ANY, request_id TEXT, time TEXT, seal BLOB NOT NULL) STRICT;
+CREATE TABLE reuse(
+    question BLOB PRIMARY KEY, code TEXT NOT NULL, request_id TEXT NOT NULL, time TEXT NOT NULL,
+    source_sha256 TEXT NOT NULL, reused_at TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TABLE finish(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, question_count INTEGER NOT NULL,
     unanswered_count INTEGER NOT NULL CHECK(unanswered_count BETWEEN 0 AND question_count),
@@ -52,6 +55,10 @@ CREATE TRIGGER answer_never_changes BEFORE UPDATE ON answer
     OR NEW.request_id IS NOT OLD.request_id OR NEW.time IS NOT OLD.time
     BEGIN SELECT RAISE(ABORT, 'an answer never changes'); END;
 CREATE TRIGGER answer_never_leaves BEFORE DELETE ON answer
+    BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
+CREATE TRIGGER reuse_never_changes BEFORE UPDATE ON reuse
+    BEGIN SELECT RAISE(ABORT, 'an answer never changes'); END;
+CREATE TRIGGER reuse_never_leaves BEFORE DELETE ON reuse
     BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
 """
 # FULL, not NORMAL: with NORMAL a power loss takes acknowledged answers with it.
@@ -89,7 +96,7 @@ def opened(
         LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
     """
     with ExitStack() as stack:
-        try:
+        with explained(path):
             stack.enter_context(_locked(path.parent, now))
             if fresh:
                 path.unlink(missing_ok=True)
@@ -103,19 +110,65 @@ def opened(
             _require_sound(path, db)
             if identity is not None:
                 _require_same_run(path, db, identity)
-        except OSError as error:
-            raise refused(path, error, otherwise="choose another --out") from error
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise LockedError(
-                    f"{path}: another program has the ledger open; close it, then run again"
-                ) from error
-            if is_full_or_failed(error):
-                raise unwritten(path, error) from error
-            raise damaged(path, str(error)) from error
-        except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
-            raise damaged(path, "text that is not UTF-8") from error
         yield db
+
+
+@contextmanager
+def opened_to_read(path: Path, *, now: str) -> Iterator[sqlite3.Connection]:
+    """The ledger that is in a folder, for reading alone; others may read it at the same time.
+
+    Nothing is written, so it may lie on a read-only disk; unless a killed run left a log that is
+    not yet in the ledger: that one is played into it first, as the next run would do.
+
+    Raises:
+        UsageError: there is no ledger.
+        LockedError: a run works in the folder.
+        OutputError, DiskError: as `Ledger.open` tells.
+    """
+    require_ledger(path)
+    with ExitStack() as stack:
+        with explained(path):
+            log = path.with_name(path.name + "-wal")
+            if log.exists() and log.stat().st_size:
+                with opened(path, None, now=now, fresh=False):
+                    pass  # to close it folds the log
+            stack.enter_context(_shared(path.parent))
+            _require_ours(path)
+            # Nobody writes while the lock is held, and SQLite need not make files of its own beside it.
+            address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+            db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
+            db.execute("PRAGMA trusted_schema = OFF")
+            _require_sound(path, db)
+        yield db
+
+
+def require_ledger(path: Path) -> None:
+    """Refuse a folder in which no run was.
+
+    Raises:
+        UsageError: there is no ledger.
+    """
+    if not os.path.lexists(path):
+        raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the system and SQLite say of a ledger into our errors."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error, otherwise="choose another --out") from error
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise LockedError(
+                f"{path}: another program has the ledger open; close it, then run again"
+            ) from error
+        if is_full_or_failed(error):
+            raise unwritten(path, error) from error
+        raise damaged(path, str(error)) from error
+    except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
+        raise damaged(path, "text that is not UTF-8") from error
 
 
 @contextmanager
@@ -128,13 +181,7 @@ def _locked(folder: Path, now: str) -> Iterator[None]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise LockedError(
-                f"{folder}: {_owner(lock)} is working in this folder;"
-                " wait for it to end, or choose another --out"
-            ) from error
+        _take(lock, fcntl.LOCK_EX, folder)
         this_process = {"pid": os.getpid(), "host": os.uname().nodename, "started_at": now}
         os.truncate(lock, 0)
         os.pwrite(lock, json.dumps(this_process).encode(), 0)
@@ -142,6 +189,30 @@ def _locked(folder: Path, now: str) -> Iterator[None]:
         os.truncate(lock, 0)
     finally:
         os.close(lock)
+
+
+@contextmanager
+def _shared(folder: Path) -> Iterator[None]:
+    """Keep runs out of a folder, and no reader. A copy without the lock's file has no run to keep out."""
+    try:
+        lock = os.open(folder / ".lock", os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        _take(lock, fcntl.LOCK_SH, folder)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int, kind: int, folder: Path) -> None:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise LockedError(
+            f"{folder}: {_owner(lock)} is working in this folder; wait for it to end, or choose another --out"
+        ) from error
 
 
 def _owner(lock: int) -> str:

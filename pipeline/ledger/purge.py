@@ -4,14 +4,12 @@ A matched name is personal data of somebody else's customer, and is needed until
 corrected. Its answer is needed as long as the run: purged, it stays final and is never asked again.
 """
 
-import os
 import sqlite3
 from collections.abc import Collection
 from pathlib import Path
 
 from pipeline.disks import refused, unwritten
-from pipeline.errors import UsageError
-from pipeline.ledger.files import opened
+from pipeline.ledger.files import opened, require_ledger
 from pipeline.ledger.seals import sealed_anew
 
 _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
@@ -37,8 +35,7 @@ def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] =
         OutputError: the file is not a ledger, or a file cannot be deleted.
         DiskError: the ledger is damaged or cannot be written to.
     """
-    if not os.path.lexists(path):
-        raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
+    require_ledger(path)
     with opened(path, None, now=now, fresh=False) as db:
         [due_count] = db.execute(
             f"SELECT count(*) FROM answer WHERE {_DUE}",  # noqa: S608 (a constant)

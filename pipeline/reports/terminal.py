@@ -172,6 +172,8 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         f"{counted(sent, 'request')} sent"
     )
     lines = [f"{asked}, {counted(before, 'answer')} from an earlier run." if before else f"{asked}."]
+    if reused := sum(call.reused_count for call in summary.calls):
+        lines.append(f"{counted(reused, 'answer')} of an earlier run used again (--reuse-from).")
     if summary.simulated:
         lines.insert(0, SIMULATED)
     if summary.warning_count:

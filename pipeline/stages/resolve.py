@@ -101,11 +101,13 @@ def _decide(checks: pl.DataFrame, answers: pl.DataFrame, apis: Iterable[Api]) ->
         .join(_own_meanings(), on=["state", "code"], how="left")
         .join(_state_meanings(), on="state", how="left")
     )
+    reason = pl.coalesce("reason", "own_reason", "state_reason")
+    reused = pl.format("{} Answered on {} by an earlier run.", reason, pl.col("time").str.head(10))
     decided = decided.select(
         "check",
         check_outcome=pl.coalesce("outcome", "state_outcome"),
         check_code="code",
-        check_reason=pl.coalesce("reason", "own_reason", "state_reason"),
+        check_reason=pl.when(pl.col("state") == AnswerState.REUSED).then(reused).otherwise(reason),
         check_action=pl.coalesce("action", "state_action"),
         check_matched_name="matched_name",
         check_api="api",
@@ -120,9 +122,10 @@ def _decide(checks: pl.DataFrame, answers: pl.DataFrame, apis: Iterable[Api]) ->
 def _meanings(apis: Iterable[Api]) -> pl.DataFrame:
     return pl.DataFrame(
         [
-            (api.name, basis, code, AnswerState.ANSWERED, meaning.outcome, meaning.action, meaning.reason)
+            (api.name, basis, code, state, meaning.outcome, meaning.action, meaning.reason)
             for api in apis
             for (basis, code), meaning in api.meanings.items()
+            for state in (AnswerState.ANSWERED, AnswerState.REUSED)
         ],
         schema=dict.fromkeys(("api", "basis", "code", "state", "outcome", "action", "reason"), pl.String),
         orient="row",

@@ -83,6 +83,7 @@ class Asking:
             self._introduced.set()
         run.world.tally.requests[channel.api.name] = 0
         run.world.tally.answered_before[channel.api.name] = 0
+        run.world.tally.reused[channel.api.name] = 0
 
     async def work(self, todo: Iterator[Check]) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
@@ -108,7 +109,9 @@ class Asking:
         question = self._run.ledger.question_key(check)
         known = self._run.known.get(question)
         if known is not None:
-            self._world.tally.answered_before[self._channel.api.name] += 1
+            tally = self._world.tally
+            counts = tally.reused if known.state is AnswerState.REUSED else tally.answered_before
+            counts[self._channel.api.name] += 1
             return known._replace(check=check.check)
         task = Task(check, question, self._run.attempts.get(question, 0))
         if self._run.allowed is not None and check.check not in self._run.allowed:

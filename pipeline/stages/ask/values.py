@@ -62,6 +62,8 @@ class Tally:
     landed: anyio.Event = field(default_factory=anyio.Event)
     """Set whenever nothing is in flight after a stop."""
     answered_before: dict[ApiName, int] = field(default_factory=dict)
+    reused: dict[ApiName, int] = field(default_factory=dict)
+    """Answers of an earlier run of another folder."""
     requests: dict[ApiName, int] = field(default_factory=dict)
 
 

@@ -1,0 +1,117 @@
+"""What the lines of a ledger say, for whoever has it open: to write to it, or only to read."""
+
+import hmac
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pipeline.frames import AnswerState, Check
+from pipeline.ledger.files import RunIdentity
+
+
+class FinalAnswer(NamedTuple):
+    """An `Answer`, with its question's key in the place of a check number."""
+
+    question: bytes
+    state: AnswerState
+    code: str
+    matched_name: str | None
+    request_id: str | None
+    time: str | None
+    attempts: int
+
+
+class Reuse(NamedTuple):
+    """That a question was not asked, because an earlier run had the answer."""
+
+    question: bytes
+    """Its key in this ledger."""
+    code: str
+    request_id: str
+    """Of the request that was answered."""
+    time: str
+    """When the answer came, in whichever run; never when it was used again."""
+    source_sha256: str
+    """Of the input of the earlier run."""
+    reused_at: str
+
+
+class Finish(NamedTuple):
+    """That an outcome file was written, and how much of it was decided then."""
+
+    time: str
+    question_count: int
+    unanswered_count: int
+    outcome_sha256: str
+
+
+class Attempt(NamedTuple):
+    """One request for a question, and how it ended."""
+
+    number: int
+    request_id: str
+    sent_at: str
+    ended: str
+    """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
+    code: str | None
+    ended_at: str | None
+
+
+def identity(db: sqlite3.Connection) -> RunIdentity:
+    """What the ledger is the record of."""
+    row = db.execute("SELECT input_sha256, profile_sha256, environment, tool_version FROM run").fetchone()
+    return RunIdentity(*row)
+
+
+def question_key(run_key: bytes, check: Check) -> bytes:
+    """What a ledger with this key knows a question by: 32 bytes.
+
+    Made of every field but the check's number, so that a file that is planned anew, in another
+    order or by a newer version, never takes another question's answer for its own.
+    """
+    return hmac.digest(run_key, json.dumps(check[1:]).encode(), "sha256")
+
+
+def final_answers(
+    db: sqlite3.Connection, name_of: Callable[[str | bytes | None, int], str | None]
+) -> Iterator[FinalAnswer]:
+    """Every final answer, in the order in which their requests left; then those of earlier runs.
+
+    Args:
+        db: the ledger.
+        name_of: gives the matched name behind what is written in the line of an intent's answer.
+    """
+    for intent, question, state, code, name, *rest in db.execute(
+        "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
+        " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"
+    ):
+        yield FinalAnswer(question, AnswerState(state), code, name_of(name, intent), *rest)
+    for question, code, request_id, time, attempts in db.execute(
+        "SELECT question, code, request_id, time,"
+        " (SELECT count(*) FROM intent WHERE intent.question = reuse.question) FROM reuse ORDER BY rowid"
+    ):
+        yield FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
+
+
+def last_finish(db: sqlite3.Connection) -> Finish | None:
+    """The latest outcome file on record, or None."""
+    row = db.execute(
+        "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish ORDER BY id DESC LIMIT 1"
+    ).fetchone()
+    return Finish(*row) if row else None
+
+
+def attempts(db: sqlite3.Connection, question: bytes) -> Iterator[Attempt]:
+    """Every request for a question, first to last."""
+    yield from (
+        Attempt(*row)
+        for row in db.execute(
+            "SELECT attempt, intent.request_id, intent.time,"
+            " coalesce(state, iif(failure.intent IS NULL, 'in doubt', 'failed')),"
+            " coalesce(answer.code, failure.code), coalesce(answer.time, failure.time)"
+            " FROM intent LEFT JOIN answer ON answer.intent = intent.id"
+            " LEFT JOIN failure ON failure.intent = intent.id WHERE question = ? ORDER BY intent.id",
+            (question,),
+        )
+    )

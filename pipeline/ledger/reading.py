@@ -1,0 +1,84 @@
+"""A ledger that is only read: for its story, its evidence, and the answers that a later run may use again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from pipeline.frames import Check
+from pipeline.ledger import lines
+from pipeline.ledger.files import explained, opened_to_read
+from pipeline.ledger.lines import Attempt, FinalAnswer, Finish
+
+__all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded"]
+
+
+class Counts(NamedTuple):
+    """How much a ledger holds."""
+
+    attempt_count: int
+    """Requests that were sent, or were about to be."""
+    answer_count: int
+    """Questions with a final answer from a server."""
+    reused_count: int
+    """Questions answered by an earlier run."""
+
+
+class Record:
+    """A sound ledger, open for reading. Made by `recorded`."""
+
+    def __init__(self, path: Path, db: Connection) -> None:
+        self.path = path
+        self._db = db
+        self.run = lines.identity(db)
+        self.created_at, self._run_key = db.execute("SELECT created_at, run_key FROM run").fetchone()
+
+    def question_key(self, check: Check) -> bytes:
+        """What this ledger knows a question by."""
+        return lines.question_key(self._run_key, check)
+
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer, without its matched name; those of earlier runs come last.
+
+        Nobody who only reads needs the names, nor the key that they may be encrypted with.
+        """
+        return lines.final_answers(self._db, lambda _written, _intent: None)
+
+    def attempts(self, check: Check) -> list[Attempt]:
+        """Every request for a question, first to last."""
+        return list(lines.attempts(self._db, self.question_key(check)))
+
+    @property
+    def last_finish(self) -> Finish | None:
+        """The latest outcome file on record, or None."""
+        return lines.last_finish(self._db)
+
+    @property
+    def counts(self) -> Counts:
+        """How much it holds."""
+        row = self._db.execute(
+            "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer),"
+            " (SELECT count(*) FROM reuse)"
+        ).fetchone()
+        return Counts(*row)
+
+
+@contextmanager
+def recorded(path: Path, *, now: str) -> Iterator[Record]:
+    """The record of the run in a folder; no run can work there until the block ends.
+
+    Args:
+        path: the ledger's file.
+        now: UTC, ISO 8601 with Z.
+
+    Raises:
+        UsageError: there is no ledger.
+        LockedError: a run works in the folder.
+        OutputError: the file is not a ledger.
+        DiskError: it is damaged or cannot be read.
+    """
+    with opened_to_read(path, now=now) as db:
+        with explained(path):
+            record = Record(path, db)
+        yield record

@@ -1,0 +1,148 @@
+"""A ledger that is only read, and the answers in it that an earlier run was given."""
+
+import sqlite3
+from contextlib import closing
+
+import anyio
+import pytest
+
+from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.frames import Answer, AnswerState
+from pipeline.ledger import FinalAnswer, Ledger, Reuse, RunIdentity
+from pipeline.ledger.reading import Counts, recorded
+
+NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-01T09:00:01.000Z"
+IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "test", "0.1.0")
+REUSED = Reuse(b"r" * 32, "MTCH", "id-9", "2031-02-01T00:00:00.000Z", "3d" * 32, NOW)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run" / "ledger.db"
+
+
+@pytest.fixture
+def filled(path, check_of):
+    """A ledger with an answer after a failure, a request in doubt, and a reused answer."""
+
+    async def main(ledger):
+        key = ledger.question_key(check_of())
+        async with ledger.writing():
+            await ledger.intend(key, attempt=1, request_id="id-1", time=NOW)
+            await ledger.fail(key, attempt=1, code="TIMEOUT_ERROR", time=NOW)
+            await ledger.intend(key, attempt=2, request_id="id-2", time=NOW)
+            await ledger.settle(key, Answer(1, AnswerState.ANSWERED, "ANNM", None, "id-2", LATER, 2))
+            await ledger.intend(b"doubt", attempt=1, request_id="id-3", time=NOW)
+
+    with Ledger.open(path, IDENTITY, now=NOW) as ledger:
+        anyio.run(main, ledger)
+        ledger.reuse([REUSED])
+        ledger.finish(LATER, question_count=3, unanswered_count=1, outcome_sha256="0f" * 32)
+    return path
+
+
+def test_a_record_tells_what_the_ledger_holds(filled, check_of):
+    with recorded(filled, now=NOW) as record:
+        assert record.run == IDENTITY
+        assert record.created_at == NOW
+        assert record.counts == Counts(attempt_count=3, answer_count=1, reused_count=1)
+        assert record.last_finish.outcome_sha256 == "0f" * 32
+        answered, reused = record.answers()
+        assert answered.question == record.question_key(check_of())
+        assert reused == FinalAnswer(b"r" * 32, AnswerState.REUSED, "MTCH", None, "id-9", REUSED.time, 0)
+
+
+def test_every_attempt_has_its_end(filled, check_of):
+    with recorded(filled, now=NOW) as record:
+        assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
+            (1, "id-1", NOW, "failed", "TIMEOUT_ERROR", NOW),
+            (2, "id-2", NOW, "answered", "ANNM", LATER),
+        ]
+        assert record.attempts(check_of(name="Somebody Else")) == []
+
+
+def test_an_attempt_without_an_end_is_in_doubt(path, check_of):
+    async def main(ledger):
+        async with ledger.writing():
+            await ledger.intend(ledger.question_key(check_of()), attempt=1, request_id="id-1", time=NOW)
+
+    with Ledger.open(path, IDENTITY, now=NOW) as ledger:
+        anyio.run(main, ledger)
+    with recorded(path, now=NOW) as record:
+        assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
+            (1, "id-1", NOW, "in doubt", None, None)
+        ]
+
+
+def test_reading_changes_nothing_in_the_folder(filled):
+    before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in filled.parent.iterdir()}
+    with recorded(filled, now=NOW):
+        pass
+    assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in filled.parent.iterdir()} == before
+
+
+def test_two_may_read_and_no_run_may_work_meanwhile(filled):
+    with recorded(filled, now=NOW), recorded(filled, now=NOW), pytest.raises(LockedError):
+        Ledger.open(filled, IDENTITY, now=NOW)
+    with Ledger.open(filled, IDENTITY, now=NOW), pytest.raises(LockedError, match="is working"):
+        recorded(filled, now=NOW).__enter__()
+
+
+def test_a_copy_without_the_lock_file_is_read(filled):
+    (filled.parent / ".lock").unlink()
+    with recorded(filled, now=NOW) as record:
+        assert record.counts.answer_count == 1
+
+
+def test_what_a_kill_left_in_the_log_is_read_too(filled):
+    with closing(sqlite3.connect(filled, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("INSERT INTO purge VALUES(NULL, 'x', 'y', 0)")
+        copies = [(file, file.read_bytes()) for file in filled.parent.glob("ledger.db*")]
+    for file, content in copies:
+        file.write_bytes(content)
+    log = filled.with_name("ledger.db-wal")
+    assert log.stat().st_size
+
+    with recorded(filled, now=NOW) as record:
+        assert record.counts.answer_count == 1
+
+    assert not log.exists() or not log.stat().st_size
+
+
+def test_a_folder_without_a_ledger_is_a_usage_error_and_none_is_made(path):
+    with pytest.raises(UsageError, match="give the folder of a run"):
+        recorded(path, now=NOW).__enter__()
+    assert not path.parent.exists()
+
+
+def test_a_strangers_file_and_a_changed_line_are_refused(filled):
+    filled.write_bytes(filled.read_bytes().replace(b"ANNM", b"MTCH"))
+    with pytest.raises(DiskError, match="the table answer were changed: 1"):
+        recorded(filled, now=NOW).__enter__()
+    filled.write_bytes(b"not a ledger")
+    with pytest.raises(OutputError, match="not a ledger"):
+        recorded(filled, now=NOW).__enter__()
+
+
+def test_a_reused_answer_that_was_changed_is_noticed(filled):
+    filled.write_bytes(filled.read_bytes().replace(b"2031-02-01", b"2031-02-28"))
+    with pytest.raises(DiskError, match="the table reuse were changed: 1"):
+        recorded(filled, now=NOW).__enter__()
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM reuse", "UPDATE reuse SET code = 'MTCH'"])
+def test_a_reused_answer_never_changes_and_never_leaves(filled, statement):
+    with (
+        closing(sqlite3.connect(filled)) as db,
+        pytest.raises(sqlite3.IntegrityError, match="an answer never"),
+    ):
+        db.execute(statement)
+
+
+def test_a_reused_answer_is_final_when_the_run_is_taken_up_again(filled):
+    with Ledger.open(filled, IDENTITY, now=NOW) as ledger:
+        assert [final.state for final in ledger.answers()] == [AnswerState.ANSWERED, AnswerState.REUSED]
+        with pytest.raises(AssertionError, match="answers are missing"):
+            ledger.finish(LATER, question_count=3, unanswered_count=0, outcome_sha256="")
+        ledger.finish(LATER, question_count=2, unanswered_count=0, outcome_sha256="")
