@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from pipeline.commands import folder as folder_commands
 from pipeline.errors import DiskError, InputError, PrecheckError, UsageError
 
 if TYPE_CHECKING:
@@ -341,12 +342,11 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     alone without --outcomes; whoever has a copy has the names.
     """
     from pipeline.ledger.purge import purge as purge_ledger
-    from pipeline.reports import PAGE_NAME
-    from pipeline.stages.write import files_with_names
+    from pipeline.reports.documents import files_with_names
     from schemas.wire import timestamp
 
     now = datetime.now(UTC)
-    files = [*files_with_names(folder), folder / PAGE_NAME]
+    files = files_with_names(folder)
     name_count = purge_ledger(
         folder / "ledger.db",
         answers_before=timestamp(now - older_than),
@@ -356,6 +356,10 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     _say(f"{folder}: {name_count} returned names purged from the ledger")
     if left := [file.name for file in files if file.exists()]:
         _say(f"{folder}: {', '.join(left)} may still hold returned names; delete what you do not need")
+
+
+for _command in (folder_commands.report, folder_commands.show, folder_commands.verify):
+    main.add_command(_command)
 
 
 @main.command()
@@ -654,9 +658,9 @@ def _log_to_stderr(*, quiet: bool) -> None:
 
 
 def _console() -> "Console":
-    from rich.console import Console
+    from pipeline.reports.terminal import console
 
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+    return console()
 
 
 if __name__ == "__main__":

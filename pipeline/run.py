@@ -28,15 +28,15 @@ import structlog
 from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence
 from pipeline.channels import api_of, open_channels, quota_path, routes
 from pipeline.earlier import Permitted, refuse_own_folder, use_again
-from pipeline.errors import IncompleteError, OutputError, StoppedError, UsageError, first_of
+from pipeline.errors import IncompleteError, InputError, OutputError, StoppedError, UsageError, first_of
 from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file, write_whole
 from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.ledger import Ledger, RunIdentity
+from pipeline.manifest import Recorded, Settings, read_manifest, write_manifest
 from pipeline.profiles import Chosen, choose, ledger_key, opened
 from pipeline.quota import QuotaUse, usage
-from pipeline.reports import PAGE_NAME
-from pipeline.reports.page import page
+from pipeline.reports.documents import REPORT_NAMES, Rows, reports
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World, ask
 from pipeline.stages.plan import Plan, plan
@@ -45,6 +45,7 @@ from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, 
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import Validated, validate
 from pipeline.stages.write import write
+from schemas.manifest import NAME as MANIFEST_NAME
 from schemas.outcomes import ApiName
 from schemas.strict import parse
 from schemas.summary import ApiCalls, Forecast, InputFile, Summary
@@ -146,19 +147,24 @@ def run(job: Job, watch: Watch) -> Result:
             profile.environment,
         )
         format_name = job.format or source.format
-        files = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
+        written = write(
+            source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter
+        )
         header = _header(job, planned, started, _next_step(checks, asked))
         calls = _calls(checks, world.tally)
         summary = report(header, source.payments, outcomes, warnings, calls)
-        _write_summary(summary, job.out)
-        _write_page(summary, source.payments.hstack(outcomes.drop("row").get_columns()), job.out)
+        report_files = reports(job.out, summary, Rows(source.payments, outcomes, source.original))
+        summary_file = _write_summary(summary, job.out)
         _remove_stale(job.out, format_name)
-        ledger.finish(
+        finish = ledger.finish(
             timestamp(_now()),
             question_count=checks.height,
             unanswered_count=_undecided(asked.answers).height,
-            outcome_sha256=files.outcomes_sha256,
+            outcome_sha256=written.sha256,
         )
+        settings = Settings(chosen.name, profile, chosen.fingerprint, job.mapping)
+        recorded = Recorded(finish, ledger.counts, ledger.created_at)
+        write_manifest(job.out, summary, settings, recorded, [written.path, summary_file, *report_files])
     return Result(summary, already_finished=False)
 
 
@@ -268,7 +274,9 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
         summary = parse(Summary, (job.out / "summary.json").read_bytes())
         if sha256(outcome_file.read_bytes()).hexdigest() != finish.outcome_sha256:
             return None
-    except (OSError, ValueError):
+        if read_manifest(job.out).outcome_file.sha256 != finish.outcome_sha256:
+            return None
+    except (OSError, ValueError, UsageError, InputError):
         return None
     if (summary.input.columns, summary.input.encoding) != (_read_as(source), source.encoding):
         return None  # --map or --encoding was another one, and so were the questions
@@ -294,8 +302,8 @@ def _refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     Raises:
         OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger.
     """
-    fixed = (folder / name for name in ("attention.csv", "summary.json", PAGE_NAME))
-    for path in (*_outcome_files(folder).values(), *fixed):
+    others = (folder / name for name in ("summary.json", MANIFEST_NAME, *REPORT_NAMES))
+    for path in (*_outcome_files(folder).values(), *others):
         refuse_what_is_no_file(path)
         if path.exists() and not fresh and not (folder / "ledger.db").exists():
             raise OutputError(
@@ -374,14 +382,11 @@ def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
     ]
 
 
-def _write_summary(summary: Summary, folder: Path) -> None:
-    with write_whole(folder / "summary.json") as file:
+def _write_summary(summary: Summary, folder: Path) -> Path:
+    path = folder / "summary.json"
+    with write_whole(path) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
-
-
-def _write_page(summary: Summary, rows: pl.DataFrame, folder: Path) -> None:
-    with write_whole(folder / PAGE_NAME) as file:
-        file.write(page(summary, rows).encode())
+    return path
 
 
 def _now() -> datetime:

@@ -5,9 +5,11 @@ import json
 from pydantic import BaseModel
 
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
+from schemas.story import Story
 from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
@@ -16,6 +18,8 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "payment": Payment,
     "outcome": OutcomeColumns,
     "summary": Summary,
+    "manifest": Manifest,
+    "story": Story,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

@@ -18,6 +18,8 @@ from pipeline.apis.mending import mended
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """What a spreadsheet makes of a long number: the digits are gone for good."""
 
+MASKED_FROM_CHARS = 8
+"""A shorter account is masked whole: its end would be most of it."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
 _NEVER_ISSUED = ["00", "01", "99"]
 """Check digits come out as 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
@@ -126,3 +128,18 @@ def iban_structures() -> dict[str, tuple[int, str]]:
             continue
         structures[country] = (spec.iban_length, spec.regex.pattern.strip("^$").replace(r"\d", "[0-9]"))
     return structures
+
+
+def masked(account: str | None) -> str:
+    """An account by its end, and an IBAN by its country as well.
+
+    >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
+    ('**5678', 'DE**0077', '**', '')
+    """
+    if not account:
+        return ""
+    letters = "".join(letter for letter in account if letter.isascii() and letter.isalnum())
+    if len(letters) < MASKED_FROM_CHARS:
+        return "**"
+    country = letters[:2].upper() if letters[:2].isalpha() else ""
+    return f"{country}**{letters[-4:].upper()}"

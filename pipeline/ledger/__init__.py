@@ -29,11 +29,11 @@ from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger import lines
 from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, opened
-from pipeline.ledger.lines import FinalAnswer, Finish, Reuse
+from pipeline.ledger.lines import Counts, FinalAnswer, Finish, Reuse
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged, insertion
 
-__all__ = ["FinalAnswer", "Finish", "Ledger", "Reuse", "RunIdentity"]
+__all__ = ["Counts", "FinalAnswer", "Finish", "Ledger", "Reuse", "RunIdentity"]
 
 _INTEND, _FAIL, _SETTLE, _FINISH, _REUSE = map(insertion, ("intent", "failure", "answer", "finish", "reuse"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
@@ -52,7 +52,8 @@ class Ledger:
     Writes are accepted inside `writing()` only, from any number of tasks of one event loop.
 
     Attributes:
-        run: what it is the record of, as the run's first process said.
+        run: what it is the record of.
+        created_at: when the first run in this folder began.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Ledger:
         self._commits = Commits(path, connection)
         self._unsettled = _unsettled(path, connection)
         self.run = lines.identity(connection)
+        self.created_at = lines.created_at(connection)
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
@@ -190,6 +192,11 @@ class Ledger:
         await self._commits.write(_SETTLE, (intent.id, str(state), code, written, request_id, time))
 
     @property
+    def counts(self) -> Counts:
+        """How much it holds."""
+        return lines.counts(self._db)
+
+    @property
     def last_finish(self) -> Finish | None:
         """The latest outcome file on record, or None."""
         return lines.last_finish(self._db)
@@ -200,7 +207,7 @@ class Ledger:
         last = self.last_finish
         return last.time if last is not None and last.unanswered_count == 0 else None
 
-    def finish(self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str) -> None:
+    def finish(self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str) -> Finish:
         """Record that the outcome file is in place. May be said again after each resumption.
 
         Args:
@@ -225,6 +232,7 @@ class Ledger:
             self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
         except sqlite3.OperationalError as error:
             raise unwritten(self._path, error) from error
+        return Finish(time, question_count, unanswered_count, outcome_sha256)
 
     def reuse(self, answers: Collection[Reuse]) -> None:
         """Record that these questions are not asked, because an earlier run had their answers.

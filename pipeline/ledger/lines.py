@@ -58,6 +58,17 @@ class Attempt(NamedTuple):
     ended_at: str | None
 
 
+class Counts(NamedTuple):
+    """How much a ledger holds."""
+
+    attempt_count: int
+    """Requests that were sent, or were about to be."""
+    answer_count: int
+    """Questions with a final answer from a server."""
+    reused_count: int
+    """Questions answered by an earlier run."""
+
+
 def identity(db: sqlite3.Connection) -> RunIdentity:
     """What the ledger is the record of."""
     row = db.execute("SELECT input_sha256, profile_sha256, environment, tool_version FROM run").fetchone()
@@ -100,6 +111,20 @@ def last_finish(db: sqlite3.Connection) -> Finish | None:
         "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish ORDER BY id DESC LIMIT 1"
     ).fetchone()
     return Finish(*row) if row else None
+
+
+def counts(db: sqlite3.Connection) -> Counts:
+    """How much the ledger holds."""
+    row = db.execute(
+        "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer), (SELECT count(*) FROM reuse)"
+    ).fetchone()
+    return Counts(*row)
+
+
+def created_at(db: sqlite3.Connection) -> str:
+    """When the first run in the folder began."""
+    [time] = db.execute("SELECT created_at FROM run").fetchone()
+    return str(time)
 
 
 def attempts(db: sqlite3.Connection, question: bytes) -> Iterator[Attempt]:

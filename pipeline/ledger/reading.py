@@ -4,25 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
-from typing import NamedTuple
 
 from pipeline.frames import Check
 from pipeline.ledger import lines
 from pipeline.ledger.files import explained, opened_to_read
-from pipeline.ledger.lines import Attempt, FinalAnswer, Finish
+from pipeline.ledger.lines import Attempt, Counts, FinalAnswer, Finish
 
 __all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded"]
-
-
-class Counts(NamedTuple):
-    """How much a ledger holds."""
-
-    attempt_count: int
-    """Requests that were sent, or were about to be."""
-    answer_count: int
-    """Questions with a final answer from a server."""
-    reused_count: int
-    """Questions answered by an earlier run."""
 
 
 class Record:
@@ -32,7 +20,8 @@ class Record:
         self.path = path
         self._db = db
         self.run = lines.identity(db)
-        self.created_at, self._run_key = db.execute("SELECT created_at, run_key FROM run").fetchone()
+        self.created_at = lines.created_at(db)
+        [self._run_key] = db.execute("SELECT run_key FROM run").fetchone()
 
     def question_key(self, check: Check) -> bytes:
         """What this ledger knows a question by."""
@@ -57,11 +46,7 @@ class Record:
     @property
     def counts(self) -> Counts:
         """How much it holds."""
-        row = self._db.execute(
-            "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer),"
-            " (SELECT count(*) FROM reuse)"
-        ).fetchone()
-        return Counts(*row)
+        return lines.counts(self._db)
 
 
 @contextmanager

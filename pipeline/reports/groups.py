@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.apis.amounts import decimal_text, money
-from pipeline.apis.identifiers import compact
+from pipeline.apis.identifiers import compact, masked
 from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.terminal import visible
 from schemas.outcomes import Action, Outcome
@@ -32,8 +32,6 @@ WORD_CHARS_MAX = 40
 """Of an id, a code, or an amount that cannot be read."""
 CURRENCIES_MAX = 6
 """Of a group: a hostile file can have one in every row."""
-MASKED_FROM_CHARS = 8
-"""A shorter account is masked whole: its end would be most of it."""
 
 _UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
@@ -200,21 +198,6 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
     if len(text) > chars_max:
         return f"{shown(text[:chars_max], chars_max)}… ({len(text):,} characters)"
     return visible(unicodedata.normalize("NFC", text))
-
-
-def masked(account: str | None) -> str:
-    """An account by its end, and an IBAN by its country as well.
-
-    >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
-    ('**5678', 'DE**0077', '**', '')
-    """
-    if not account:
-        return ""
-    letters = "".join(letter for letter in account if letter.isascii() and letter.isalnum())
-    if len(letters) < MASKED_FROM_CHARS:
-        return "**"
-    country = letters[:2].upper() if letters[:2].isalpha() else ""
-    return f"{country}**{letters[-4:].upper()}"
 
 
 def amount_text(amount: Decimal) -> str:

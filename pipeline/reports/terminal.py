@@ -15,7 +15,7 @@ from schemas.summary import Money, Summary
 ROWS_SHOWN_MAX = 10
 SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
 
-_STYLES = {
+STYLES = {
     Outcome.MATCH: "green",
     Outcome.CLOSE_MATCH: "yellow",
     Outcome.NO_MATCH: "bold red",
@@ -52,6 +52,11 @@ def render(summary: Summary) -> RenderableType:
         parts += [_attention(summary), ""]
     # The totals come last: on a small terminal the end is what is seen.
     return Group(*parts, _outcomes(summary), "", *_footnotes(summary))
+
+
+def console() -> Console:
+    """Where everything but data goes: standard error, on which text from files is shown as text."""
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
 def print_summary(summary: Summary, folder: Path, console: Console, *, already_finished: bool) -> None:
@@ -113,7 +118,7 @@ def _outcomes(summary: Summary) -> Table:
         without_count = total.row_count - sum(money.row_count for money in total.totals)
         if without_count and amounts:
             amounts.append(f"{counted(without_count, 'row')} without")
-        name = Text(total.outcome.value.replace("_", " "), style=_STYLES[total.outcome])
+        name = Text(total.outcome.value.replace("_", " "), style=STYLES[total.outcome])
         table.add_row(name, f"{total.row_count:,}", Text("\n".join(amounts)))
     return table
 
@@ -160,7 +165,7 @@ def table_of(*headers: str) -> Table:
 
 
 def _code(code: str, outcome: Outcome) -> Text:
-    return Text(code, style=_STYLES[outcome])
+    return Text(code, style=STYLES[outcome])
 
 
 def _footnotes(summary: Summary) -> list[RenderableType]:

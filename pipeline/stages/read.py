@@ -48,6 +48,8 @@ class Source(NamedTuple):
     sha256: str
     """Of the bytes of the file, as hexadecimal digits."""
     byte_count: int
+    earlier: pl.DataFrame
+    """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
 
 
 def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None) -> Source:
@@ -76,6 +78,7 @@ def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None)
         encoding=table.encoding,
         sha256=identity.sha256,
         byte_count=identity.byte_count,
+        earlier=table.cells.select(column for column in COLUMNS if column in table.cells.columns),
     )
 
 

@@ -1,14 +1,12 @@
 """report: everything -> Summary, or a plan -> Forecast. The documents that reports are made of."""
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from math import ceil
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import decimal_text, money
-from pipeline.apis.identifiers import compact
+from pipeline.apis.totals import outcome_totals, plain, with_money
 from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 from schemas.summary import (
@@ -18,8 +16,6 @@ from schemas.summary import (
     CodeCount,
     Forecast,
     InputFile,
-    Money,
-    OutcomeTotal,
     RejectedRow,
     RouteCount,
     Summary,
@@ -73,7 +69,7 @@ def report(
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
-    rows = _with_money(payments, outcomes)
+    rows = with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
     attention = rows.filter(pl.col("check_outcome").is_in(list(ATTENTION)))
@@ -88,7 +84,7 @@ def report(
         started=header.started,
         finished=header.finished,
         input=header.input,
-        outcomes=[_outcome_total(outcome, rows) for outcome in Outcome],
+        outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
         routes=header.routes,
         calls=calls,
@@ -183,31 +179,6 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForeca
     )
 
 
-def _with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    assert payments["row"].equals(outcomes["row"])
-    return outcomes.with_columns(
-        payments["payment_id"], decimal_text(payments["amount"]), compact(payments["currency"])
-    ).with_columns(money(pl.col("amount")))
-
-
-def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
-    mine = rows.filter(pl.col("check_outcome") == outcome)
-    totals = (
-        mine.filter(pl.col("amount") >= 0)
-        .group_by("currency")
-        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
-        .sort("currency", nulls_last=True)
-    )
-    return OutcomeTotal(
-        outcome=outcome,
-        row_count=mine.height,
-        totals=[
-            Money(currency=currency, row_count=row_count, amount=plain(amount))
-            for currency, row_count, amount in totals.iter_rows()
-        ],
-    )
-
-
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
     by_reason = rows.group_by("check_outcome", "check_code", "check_reason").agg(
         pl.col("check_action").first(),
@@ -260,9 +231,3 @@ def _attention_rows(attention: pl.DataFrame) -> list[AttentionRow]:
             *columns, "amount", "currency"
         ).iter_rows()
     ]
-
-
-def plain(amount: Decimal) -> Decimal:
-    """The amount with two decimals, or the third where it is not zero."""
-    cents = amount.quantize(Decimal("0.01"))
-    return cents if cents == amount else amount

@@ -9,39 +9,25 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.formats import NAMES, format_named, spreadsheet
+from pipeline.formats import format_named
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from schemas.outcomes import COLUMNS, Outcome
 
-ATTENTION_NAME = "attention.csv"
-_NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 
+class Written(NamedTuple):
+    """The outcome file."""
 
-def files_with_names(folder: Path) -> list[Path]:
-    """The files that `write` may have left in a folder: they hold names, also those that banks returned."""
-    return [*(folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES), folder / ATTENTION_NAME]
-
-
-class WrittenFiles(NamedTuple):
-    """What was written."""
-
-    outcomes: Path
+    path: Path
     """Every payment of the input, in order, with its outcome."""
-    outcomes_sha256: str
+    sha256: str
     """Of the bytes of that file, as hexadecimal digits."""
-    attention: Path
-    """The payments that a person must look at."""
-    attention_row_count: int
 
 
 def write(
     original: pl.DataFrame, outcomes: pl.DataFrame, folder: Path, *, format_name: str, delimiter: str | None
-) -> WrittenFiles:
-    """Write `outcomes.csv` or `outcomes.parquet`, and `attention.csv`.
-
-    The outcome file is for programs: every cell is as it was in the input. The attention file is
-    for people: cells that a spreadsheet would run are escaped.
+) -> Written:
+    """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
 
     Args:
         original: The columns of the input, untouched.
@@ -57,18 +43,14 @@ def write(
     _assert_conserved(original, outcomes)
     delimiter = delimiter or DELIMITER
     table = original.hstack(outcomes.select(COLUMNS).get_columns())
-    attention = table.filter(pl.col("check_outcome").is_in(_NEEDS_A_PERSON))
 
     file_format = format_named(format_name)
-    outcomes_path = folder / f"outcomes{file_format.SUFFIX}"
-    with write_whole(outcomes_path) as file:
+    path = folder / f"outcomes{file_format.SUFFIX}"
+    with write_whole(path) as file:
         file_format.write(table, file, column="check_outcome", delimiter=delimiter)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    attention_path = folder / ATTENTION_NAME
-    with write_whole(attention_path) as file:
-        spreadsheet.write(attention, file, delimiter=delimiter)
-    return WrittenFiles(outcomes_path, sha256, attention_path, attention.height)
+    return Written(path, sha256)
 
 
 def _assert_conserved(original: pl.DataFrame, outcomes: pl.DataFrame) -> None:

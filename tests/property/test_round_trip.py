@@ -88,7 +88,7 @@ def test_what_is_read_and_written_is_read_again_as_the_same(rows, delimiter, for
         written = write(
             source.original, outcomes, Path(name), format_name=format_name, delimiter=source.delimiter
         )
-        again = read(written.outcomes, mapping={})
+        again = read(written.path, mapping={})
     assert again.original.equals(source.original)
     assert again.payments.equals(source.payments)
     assert [tuple(cell or "" for cell in row) for row in again.original.rows()] == rows

@@ -39,8 +39,8 @@ def cells_of(path, delimiter=","):
 
 def test_csv_has_the_original_columns_and_then_the_outcome(tmp_path):
     written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", delimiter=";")
-    assert written.outcomes == tmp_path / "outcomes.csv"
-    header, *rows = cells_of(written.outcomes, ";")
+    assert written.path == tmp_path / "outcomes.csv"
+    header, *rows = cells_of(written.path, ";")
     assert header == ["Payee", "IBAN", *COLUMNS]
     assert [row[:3] for row in rows] == [
         ["Quillon", "GB1", "match"],
@@ -53,45 +53,29 @@ def test_csv_has_the_original_columns_and_then_the_outcome(tmp_path):
 def test_parquet_keeps_the_types_of_the_original(tmp_path):
     original = ORIGINAL.with_columns(n=pl.Series([1, 2, 3], dtype=pl.Int16), tags=[["a"], [], None])
     written = write(original, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="parquet", delimiter=None)
-    assert written.outcomes == tmp_path / "outcomes.parquet"
-    again = pl.read_parquet(written.outcomes)
+    assert written.path == tmp_path / "outcomes.parquet"
+    again = pl.read_parquet(written.path)
     assert again.select(original.columns).equals(original)
     assert again.columns == [*original.columns, *COLUMNS]
-    assert len(cells_of(written.attention)) == 3
 
 
-def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path):
-    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", delimiter=None)
-    header, *rows = cells_of(written.attention)
-    assert header[:3] == ["Payee", "IBAN", "check_outcome"]
-    assert [row[:3] for row in rows] == [["'=Marrow", "GB2", "no_match"], ["", "GB3", "not_possible"]]
-    assert written.attention_row_count == 2
-
-
-@pytest.mark.parametrize("word", ["match", "close_match", "rejected", "deferred", "unanswered"])
-def test_attention_has_no_other_rows(tmp_path, word):
-    written = write(ORIGINAL.head(1), outcomes_of(word), tmp_path, format_name="csv", delimiter=",")
-    assert len(cells_of(written.attention)) == 1
-
-
-def test_files_are_for_their_owner_only_and_no_part_is_left(tmp_path):
+def test_the_file_is_for_its_owner_only_and_no_part_is_left(tmp_path):
     written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", delimiter=",")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.csv", "outcomes.csv"]
-    for path in (written.outcomes, written.attention):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [written.path]
+    assert stat.S_IMODE(written.path.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("format_name", ["csv", "parquet"])
 def test_the_hash_is_of_the_file(tmp_path, format_name):
     written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name=format_name, delimiter=",")
-    assert written.outcomes_sha256 == hashlib.sha256(written.outcomes.read_bytes()).hexdigest()
+    assert written.sha256 == hashlib.sha256(written.path.read_bytes()).hexdigest()
 
 
 def test_a_file_larger_than_one_part_is_written_in_order(tmp_path):
     count = 60_000
     original = pl.DataFrame({"name": [f"Payee {n}" for n in range(count)], "iban": ["GB1"] * count})
     written = write(original, outcomes_of(*["match"] * count), tmp_path, format_name="csv", delimiter=",")
-    again = read(written.outcomes, mapping={})
+    again = read(written.path, mapping={})
     assert again.original.equals(original)
 
 

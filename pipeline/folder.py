@@ -1,0 +1,239 @@
+"""Jobs on the folder of a run that has ended: its reports, the story of one row, and whether it is unchanged.
+
+Nothing is sent. The outcome file is read again like any payment file; what was asked is planned again from
+it, by the settings in the manifest; and the ledger is opened for reading, so that no run can work in the
+folder meanwhile.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.errors import DiskError, InputError, OutputError, UsageError
+from pipeline.frames import OUTCOMES
+from pipeline.ledger.reading import recorded
+from pipeline.manifest import APPROVALS_NAME, read_approvals, read_manifest, refresh_manifest, unrecorded
+from pipeline.reports.documents import Rows, reports
+from pipeline.stages.plan import plan
+from pipeline.stages.read import read
+from pipeline.stages.tell import Told, tell
+from pipeline.stages.validate import Routes, validate
+from pipeline.stages.verify import DIFFERS, Finding, Kept, ledger_agrees, rows_agree, summary_agrees
+from schemas.manifest import FileEvidence, Manifest, ProfileUsed
+from schemas.outcomes import ApiName
+from schemas.story import Story
+from schemas.strict import parse
+from schemas.summary import Summary
+from schemas.wire import timestamp
+
+SUMMARY_NAME = "summary.json"
+
+
+def report(folder: Path) -> Summary:
+    """Write the reports of a run anew, from what its folder holds.
+
+    Raises:
+        UsageError: it is no folder of a run that has ended.
+        InputError: a file that the reports are made of is not as the run left it.
+        LockedError: a run works in the folder.
+        OutputError, DiskError: a report cannot be written, or a file cannot be read.
+    """
+    manifest = read_manifest(folder)
+    with recorded(_ledger(folder), now=_now()):
+        summary = _summary(folder, manifest)
+        written = reports(folder, summary, rows_of(folder, manifest))
+        refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])
+    return summary
+
+
+def story(folder: Path, row: int) -> Story:
+    """Tell everything that is known about one row.
+
+    Raises:
+        UsageError: it is no folder of a run that has ended, or the row does not exist.
+        InputError: the outcome file is not as the run left it.
+        LockedError: a run works in the folder.
+        DiskError: a file cannot be read.
+    """
+    manifest = read_manifest(folder)
+    if not 1 <= row <= manifest.input.row_count:
+        raise UsageError(f"--row {row}: {manifest.input.name} has rows 1 to {manifest.input.row_count}")
+    with recorded(_ledger(folder), now=_now()) as record:
+        rows = rows_of(folder, manifest)
+        validated = validate(rows.payments, _routes(manifest.profile))
+        # A row that was damaged as a whole was rejected for that; written back, it looks whole.
+        asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
+        accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
+        findings = (validated.rejects, validated.warnings)
+        told = Told(
+            manifest.input.name,
+            manifest.environment,
+            rows.payments,
+            findings,
+            accepted,
+            plan(accepted),
+            rows.outcomes,
+        )
+        return tell(row, told, record)
+
+
+def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
+    """Check that nothing in the folder of a run was changed since, and that all of it agrees.
+
+    Args:
+        folder: of a run that has ended.
+        input_file: the payment file, where it is at hand.
+
+    Returns:
+        One finding per thing looked at, in order. What differs in one does not hide another.
+
+    Raises:
+        UsageError: it is no folder of a run that has ended.
+        LockedError: a run works in the folder.
+    """
+    manifest = read_manifest(folder)
+    findings = [
+        Finding(
+            "manifest", f"of {manifest.input.name}, written {manifest.written[:16].replace('T', ' ')} UTC"
+        )
+    ]
+    if input_file is not None:
+        findings.append(_as_checked(input_file, manifest))
+    findings += [_as_recorded(folder / file.name, file) for file in (manifest.outcome_file, *manifest.files)]
+    findings += _tried("approvals", lambda: _approvals(folder, manifest))
+    findings += _tried("summary", lambda: [summary_agrees(manifest, _read_summary(folder))])
+    findings += _tried("rows", lambda: _rows_agree(folder, manifest))
+    findings += _tried("ledger", lambda: _ledger_agrees(folder, manifest))
+    if others := sorted(unrecorded(folder, manifest)):
+        findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
+    return findings
+
+
+def _rows_agree(folder: Path, manifest: Manifest) -> list[Finding]:
+    rows = rows_of(folder, manifest, changed=True)
+    return rows_agree(manifest, rows.payments, rows.outcomes)
+
+
+def _ledger_agrees(folder: Path, manifest: Manifest) -> list[Finding]:
+    with recorded(_ledger(folder), now=_now()) as record:
+        kept = Kept(record.run, record.counts, record.last_finish, record.answers())
+        return ledger_agrees(manifest, kept, rows_of(folder, manifest, changed=True).outcomes)
+
+
+def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """What a look finds, or why nothing can be seen."""
+    try:
+        return look()
+    except (InputError, UsageError, OutputError) as error:
+        return [Finding(what, str(error), DIFFERS)]
+    except DiskError as error:
+        return [Finding(what, str(error), error.exit_code)]
+
+
+def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
+    """Every payment of a run, read from its outcome file.
+
+    Args:
+        folder: of the run.
+        manifest: of the run.
+        changed: read it also where it is not as the run left it.
+
+    Raises:
+        InputError: it is not there, not an outcome file, or was changed.
+    """
+    path = folder / manifest.outcome_file.name
+    source = read(path, mapping=manifest.mapping)
+    if not changed and source.sha256 != manifest.outcome_file.sha256:
+        raise InputError(_changed(path))
+    try:
+        outcomes = source.earlier.with_columns(source.payments["row"]).select(
+            pl.col(column).cast(kind) for column, kind in OUTCOMES.items()
+        )
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"{path}: the columns of an outcome file are not in it; bring it back from a copy"
+        ) from None
+    return Rows(source.payments, outcomes, source.original)
+
+
+def _summary(folder: Path, manifest: Manifest) -> Summary:
+    """The summary of a run, as the run left it."""
+    evidence = next((file for file in manifest.files if file.name == SUMMARY_NAME), None)
+    if evidence is None or _as_recorded(folder / SUMMARY_NAME, evidence).exit_code:
+        raise InputError(_changed(folder / SUMMARY_NAME))
+    return _read_summary(folder)
+
+
+def _read_summary(folder: Path) -> Summary:
+    path = folder / SUMMARY_NAME
+    try:
+        return parse(Summary, path.read_bytes())
+    except (OSError, ValueError):
+        raise InputError(f"{path}: not the summary of a run; bring it back from a copy") from None
+
+
+def _as_checked(path: Path, manifest: Manifest) -> Finding:
+    """Whether a payment file is the one that the run checked."""
+    try:
+        sha256, _ = _identity(path)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); check the name and the rights"
+        ) from error
+    if sha256 != manifest.input.sha256:
+        return Finding("input", f"{path.name} is not the file that was checked; find that one", DIFFERS)
+    return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
+
+
+def _as_recorded(path: Path, evidence: FileEvidence) -> Finding:
+    """Whether a file has the bytes that the manifest says."""
+    try:
+        sha256, byte_count = _identity(path)
+    except OSError as error:
+        return Finding(evidence.name, f"{error.strerror}; bring it back from a copy", DIFFERS)
+    if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
+        return Finding(evidence.name, _changed(path).partition(": ")[2], DIFFERS)
+    return Finding(evidence.name, f"unchanged, {byte_count:,} bytes, sha256 {sha256[:16]}...")
+
+
+def _identity(path: Path) -> tuple[str, int]:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+
+
+def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
+    approvals = read_approvals(folder)
+    if approvals != manifest.approvals:
+        differs = f"{APPROVALS_NAME} says something else than the manifest; bring both back from copies"
+        return [Finding("approvals", differs, DIFFERS)]
+    return [Finding("approvals", f"{len(approvals):,}, as recorded")] if approvals else []
+
+
+def _changed(path: Path) -> str:
+    return f"{path}: changed since the run; bring it back from a copy, or run with --fresh"
+
+
+def _routes(profile: ProfileUsed) -> Routes:
+    """Where payments could go under the settings of the run."""
+    servers = {server.api: server for server in profile.servers}
+    standard = servers.get(ApiName.VOP_STANDARD)
+    return Routes(
+        cop=ApiName.COP in servers,
+        vop=next((api for api in servers if api is not ApiName.COP), None),
+        gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
+        default_account_type=profile.default_account_type,
+        ask_by="identification" if profile.ask_by == "identification" else "name",
+        send_remittance=standard is not None and standard.send_remittance,
+        bic_table={} if standard is None else standard.bic_table,
+    )
+
+
+def _ledger(folder: Path) -> Path:
+    return folder / "ledger.db"
+
+
+def _now() -> str:
+    return timestamp(datetime.now(UTC))

@@ -1,0 +1,76 @@
+"""The reports of a run that are files: one call writes them all, at its end and at any time after."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.formats import NAMES, format_named, spreadsheet
+from pipeline.formats.delimited import DELIMITER
+from pipeline.formats.whole import write_whole
+from pipeline.reports import PAGE_NAME
+from pipeline.reports.page import page
+from schemas.outcomes import COLUMNS, Outcome
+from schemas.summary import Summary
+
+ATTENTION_NAME = "attention.csv"
+REPORT_NAMES = (PAGE_NAME, ATTENTION_NAME)
+"""The files that `reports` writes. All of them hold names."""
+_NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+
+
+class Rows(NamedTuple):
+    """Every payment of a file, in order; three frames of the same height."""
+
+    payments: pl.DataFrame
+    """`frames.PAYMENTS`: the fields, as they were read."""
+    outcomes: pl.DataFrame
+    """`frames.OUTCOMES`: what became of each."""
+    original: pl.DataFrame
+    """The columns of the file, untouched."""
+
+
+def reports(folder: Path, summary: Summary, rows: Rows) -> list[Path]:
+    """Write every report of a run.
+
+    Args:
+        folder: of the run; must exist.
+        summary: of the run.
+        rows: of the run.
+
+    Returns:
+        What was written, one file for each of `REPORT_NAMES`.
+
+    Raises:
+        OutputError: a file cannot be created.
+        DiskError: the disk is full or failed.
+    """
+    return [
+        _page(folder / PAGE_NAME, summary, rows),
+        _attention(folder / ATTENTION_NAME, summary, rows),
+    ]
+
+
+def files_with_names(folder: Path) -> list[Path]:
+    """The files that a run may have left in a folder and that hold names, also those that banks returned."""
+    outcome_files = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
+    return [*outcome_files, *(folder / name for name in REPORT_NAMES)]
+
+
+def _page(path: Path, summary: Summary, rows: Rows) -> Path:
+    """Write the report as a page."""
+    with write_whole(path) as file:
+        file.write(page(summary, rows.payments.hstack(rows.outcomes.drop("row").get_columns())).encode())
+    return path
+
+
+def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
+    """Write the payments that a person must look at; cells that a spreadsheet would run are escaped."""
+    table = rows.original.hstack(rows.outcomes.select(COLUMNS).get_columns())
+    with write_whole(path) as file:
+        spreadsheet.write(
+            table.filter(pl.col("check_outcome").is_in(_NEEDS_A_PERSON)),
+            file,
+            delimiter=summary.input.delimiter or DELIMITER,
+        )
+    return path

@@ -1,0 +1,102 @@
+"""One row's story on a terminal: readable at 60 columns, without colour, and in a pipe."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.reports.terminal import ADVICE, SIMULATED, STYLES, table_of, visible
+from schemas.outcomes import OutcomeColumns
+from schemas.story import AttemptTold, Story
+
+ROWS_SHOWN_MAX = 20
+
+
+def print_story(story: Story, console: Console) -> None:
+    """Show a story. Text from the file or the server is shown as text."""
+    console.print(Text(visible(f"{story.file}, row {story.row}: {story.environment.value}"), style="bold"))
+    if story.simulated:
+        console.print(Text(SIMULATED, style="bold yellow"))
+    for title, part in _parts(story):
+        console.print(Text(f"\n{title}", style="bold"))
+        console.print(part)
+
+
+def _parts(story: Story) -> Iterable[tuple[str, RenderableType]]:
+    yield "What the file says", _pairs(story.payment.items())
+    if story.findings:
+        table = table_of("field", "code", "what was found")
+        for finding in story.findings:
+            message = f"{finding.message} (a warning)" if finding.is_warning else finding.message
+            table.add_row(finding.field, finding.code, Text(visible(message)))
+        yield "Local rules", table
+    if story.route is None:
+        yield "Question", Text("None: the row was rejected before any call.")
+    else:
+        yield "Question", _question(story)
+        yield "Requests", _requests(story)
+    yield "Outcome", _outcome(story.outcome)
+
+
+def _question(story: Story) -> RenderableType:
+    assert story.route is not None
+    lines = {"asked of": story.route.api.value, "because": story.route.reason}
+    if story.route.bic_source is not None:
+        lines["BIC from"] = story.route.bic_source
+    if story.question is not None:
+        lines |= {field.replace("_", " "): value for field, value in story.question.fields.items()}
+        others = [row for row in story.question.rows if row != story.row]
+        more = story.question.row_count - 1 - len(others[:ROWS_SHOWN_MAX])
+        shared = ", ".join(map(str, others[:ROWS_SHOWN_MAX])) + (f" and {more:,} more" if more else "")
+        lines["also for rows"] = shared or "none"
+        lines.pop("api", None)
+    return _pairs(lines.items())
+
+
+def _requests(story: Story) -> RenderableType:
+    if not story.attempts:
+        return Text(
+            "None: an earlier run had the answer (--reuse-from)."
+            if story.answered_by_earlier_run
+            else "None in this folder so far."
+        )
+    return _pairs((str(attempt.number), _request(attempt)) for attempt in story.attempts)
+
+
+def _request(attempt: AttemptTold) -> str:
+    """A request in a line or two: when it left, its correlation id, how it ended."""
+    ended = " ".join(filter(None, (attempt.ended, attempt.code)))
+    at = (
+        f" at {attempt.ended_at[11:23]}"
+        if attempt.ended_at
+        else ": the run was killed before the end was on disk"
+    )
+    return f"sent {attempt.sent[:23].replace('T', ' ')} UTC, {ended}{at}, id {attempt.request_id}"
+
+
+def _outcome(outcome: OutcomeColumns) -> RenderableType:
+    word = Text(outcome.check_outcome.replace("_", " "), style=STYLES[outcome.check_outcome])
+    lines: dict[str, str | Text] = {
+        "outcome": word,
+        "code": outcome.check_code,
+        "means": outcome.check_reason,
+    }
+    if outcome.check_matched_name is not None:
+        lines["name at the bank"] = outcome.check_matched_name
+    advice = ADVICE[outcome.check_action]
+    lines["to do"] = f"{outcome.check_action.replace('_', ' ')}{f': {advice}' if advice else ''}"
+    if outcome.check_id is not None:
+        lines["answered"] = f"{(outcome.check_time or '')[:19].replace('T', ' ')} UTC"
+        lines["answer's id"] = outcome.check_id
+    return _pairs(lines.items())
+
+
+def _pairs(pairs: Iterable[tuple[str, str | Text]]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        text = value if isinstance(value, Text) else Text(visible(value))
+        table.add_row(f"  {name.replace('_', ' ')}", text)
+    return table

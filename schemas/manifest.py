@@ -1,0 +1,133 @@
+"""The manifest of a run, `manifest.json`: what an auditor needs to see that nothing was changed since.
+
+It names the files by their hashes and says with which program, which settings and which result they
+were made. It holds no name, no account number and no credential.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.cop import AccountType
+from schemas.outcomes import ApiName, Environment
+from schemas.summary import InputFile, Money, OutcomeTotal
+
+NAME = "manifest.json"
+
+
+class Part(BaseModel):
+    """A part of the manifest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FileEvidence(Part):
+    """One file of the folder, by its bytes."""
+
+    name: str
+    sha256: str
+    byte_count: int
+
+
+class ServerUsed(Part):
+    """One server, and the limits that were kept."""
+
+    api: ApiName
+    base_url: str
+    client: str
+    """Who the server took us for; all but its end is masked."""
+    rate_per_s: float
+    in_flight_max: int
+    daily_cap: int | None
+    cap_window: str
+    attempts_max: int
+    probe_wait_s: float
+    response_margin_s: float
+    send_remittance: bool = False
+    bic_table: dict[str, str] = {}
+    """The user's own directory of banks, VoP Standard only."""
+
+
+class ProfileUsed(Part):
+    """The settings of the run, without credentials."""
+
+    name: str
+    sha256: str
+    """Of all that decides what is asked of whom; the ledger has the same."""
+    default_account_type: AccountType
+    gb_iban_to: str
+    ask_by: str
+    servers: list[ServerUsed]
+
+
+class LedgerEvidence(Part):
+    """How much the record of the run held when the outcome file was written."""
+
+    question_count: int
+    """Distinct questions of the file."""
+    unanswered_count: int
+    """Those without a final answer."""
+    answer_count: int
+    """Final answers of a server."""
+    reused_count: int
+    """Answers of an earlier run that were used again."""
+    attempt_count: int
+    """Requests of all runs in this folder."""
+    created_at: str
+    """When the first run in this folder began."""
+
+
+class Approval(Part):
+    """A decision that a person made about rows, as `approvals.json` has it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    by: str
+    time: str
+    what: str
+    why: str
+    rows: Any
+    """Which rows."""
+
+
+class Manifest(Part):
+    """What was checked, with what, and with which result."""
+
+    tool_version: str
+    versions: dict[str, str]
+    """Of Python and of the libraries on which results depend."""
+    profile: ProfileUsed
+    environment: Environment
+    simulated: bool
+    """True where the answers come from a sandbox and say nothing about any real account."""
+    many_names_reason: str | None
+    """Why one account was allowed to be asked about by many names."""
+    started: str
+    finished: str
+    """Of the run that wrote the outcome file."""
+    written: str
+    """When this document was written last."""
+    input: InputFile
+    mapping: dict[str, str]
+    """Canonical field -> header, as --map said."""
+    outcome_file: FileEvidence
+    files: list[FileEvidence]
+    """The other files of the folder: the summary, the reports, and what was made of them later."""
+    outcomes: list[OutcomeTotal]
+    totals: list[Money]
+    """Over all rows of the file, by currency: the control totals."""
+    ledger: LedgerEvidence
+    approvals: list[Approval]
+
+
+def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:
+    """The totals over all outcomes, by currency; those without a currency come last."""
+    sums: dict[str | None, tuple[int, Decimal]] = {}
+    for money in (money for total in outcomes for money in total.totals):
+        count, amount = sums.get(money.currency, (0, Decimal(0)))
+        sums[money.currency] = (count + money.row_count, amount + money.amount)
+    return [
+        Money(currency=currency, row_count=count, amount=amount)
+        for currency, (count, amount) in sorted(sums.items(), key=lambda one: (one[0] is None, one[0] or ""))
+    ]

@@ -1,0 +1,68 @@
+"""The story of one payment, `precheck show --json`: what the file said, what was asked, what came back."""
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.outcomes import ApiName, Environment, OutcomeColumns
+
+
+class Part(BaseModel):
+    """A part of the story."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FindingTold(Part):
+    """A local rule that the row breaks, or something odd that stopped nothing."""
+
+    field: str
+    code: str
+    message: str
+    is_warning: bool
+
+
+class RouteTold(Part):
+    """Which API was to be asked, and why."""
+
+    api: ApiName
+    reason: str
+    bic_source: str | None
+
+
+class QuestionTold(Part):
+    """What was asked; all rows that say the same share one question."""
+
+    fields: dict[str, str]
+    """Without those that are empty; the account is masked."""
+    rows: list[int]
+    """All rows that share it, this one included; the first hundred."""
+    row_count: int
+
+
+class AttemptTold(Part):
+    """One request, as the ledger has it."""
+
+    number: int
+    request_id: str
+    sent: str
+    ended: str
+    """answered, refused, failed, or `in doubt` where the run was killed meanwhile."""
+    code: str | None
+    ended_at: str | None
+
+
+class Story(Part):
+    """One payment, from the file to the outcome."""
+
+    file: str
+    row: int
+    environment: Environment
+    simulated: bool
+    payment: dict[str, str]
+    """Field -> what the file says, without empty ones; accounts are masked."""
+    findings: list[FindingTold]
+    route: RouteTold | None
+    """None where no API could be asked."""
+    question: QuestionTold | None
+    attempts: list[AttemptTold]
+    answered_by_earlier_run: bool
+    outcome: OutcomeColumns

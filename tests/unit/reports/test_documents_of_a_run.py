@@ -1,0 +1,57 @@
+"""The reports that are files; each has tests of its own for what is in it."""
+
+import csv
+import stat
+
+import polars as pl
+import pytest
+
+from pipeline.reports.documents import REPORT_NAMES, Rows, files_with_names, reports
+
+ORIGINAL = pl.DataFrame({"Payee": ["Quillon", "=Marrow", None], "IBAN": ["GB1", "GB2", "GB3"]})
+
+
+@pytest.fixture
+def rows_of(payments_of, outcomes_of):
+    """Rows of three payments with these outcomes."""
+
+    def build(*words):
+        payments = payments_of(*({"name": name} for name in ORIGINAL["Payee"].head(len(words))))
+        outcomes = outcomes_of(*({"outcome": word} for word in words))
+        return Rows(payments, outcomes, ORIGINAL.head(len(words)))
+
+    return build
+
+
+def cells_of(path, delimiter=","):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.reader(file, delimiter=delimiter))
+
+
+def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path, summary_of, rows_of):
+    reports(tmp_path, summary_of(), rows_of("match", "no_match", "not_possible"))
+    header, *rows = cells_of(tmp_path / "attention.csv")
+    assert header[:3] == ["Payee", "IBAN", "check_outcome"]
+    assert [row[:3] for row in rows] == [["'=Marrow", "GB2", "no_match"], ["", "GB3", "not_possible"]]
+
+
+@pytest.mark.parametrize("word", ["match", "close_match", "rejected", "deferred", "unanswered"])
+def test_attention_has_no_other_rows(tmp_path, summary_of, rows_of, word):
+    reports(tmp_path, summary_of(), rows_of(word))
+    assert len(cells_of(tmp_path / "attention.csv")) == 1
+
+
+def test_attention_has_the_delimiter_of_the_input(tmp_path, summary_of, rows_of):
+    summary = summary_of()
+    summary = summary.model_copy(update={"input": summary.input.model_copy(update={"delimiter": ";"})})
+    reports(tmp_path, summary, rows_of("no_match"))
+    assert cells_of(tmp_path / "attention.csv", ";")[0][:2] == ["Payee", "IBAN"]
+
+
+def test_every_report_is_named_is_for_its_owner_only_and_is_known_to_hold_names(
+    tmp_path, summary_of, rows_of
+):
+    written = reports(tmp_path, summary_of(), rows_of("match", "no_match"))
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written} == set(REPORT_NAMES)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
+    assert set(written) <= set(files_with_names(tmp_path))
