@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from pipeline.commands import folder as folder_commands
-from pipeline.errors import DiskError, InputError, PrecheckError, UsageError
+from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, UsageError, most_serious
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -223,6 +223,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     again.
     """
     from pipeline.earlier import Permitted
+    from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import print_summary
     from pipeline.run import Job, exit_code, folders
@@ -231,8 +232,12 @@ def run(  # noqa: PLR0913 (one argument per option)
     _on_signal(_interrupt)
     _log_to_stderr(quiet=quiet)
     console = _console()
-    codes = []
-    for file, folder in folders(files, out).items():
+    places = folders(files, out)
+    ends = {file: FileEnd(file.name, None, None) for file in places}
+    if len(files) > 1 and not quiet:
+        # Also where an error ends the command: what the files before it came to is told.
+        click.get_current_context().call_on_close(lambda: print_files(list(ends.values()), console))
+    for file, folder in places.items():
         job = Job(
             file=file,
             out=folder,
@@ -250,12 +255,11 @@ def run(  # noqa: PLR0913 (one argument per option)
         try:
             with progress(console, quiet=quiet) as watch:
                 result = run_job(job, watch)
-        except InputError as error:
-            # The other files can still be checked.
+        except CONCERN_ONE_FILE as error:
             _say(str(error))
-            codes.append(error.exit_code)
+            ends[file] = FileEnd(file.name, error.exit_code, None)
             continue
-        codes.append(exit_code(result.summary, fail_on))
+        ends[file] = FileEnd(file.name, exit_code(result.summary, fail_on), result.summary)
         if as_json:
             click.echo(result.summary.model_dump_json())
         if not quiet:
@@ -264,7 +268,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             _say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
         if quiet and result.summary.next_step:
             _say(result.summary.next_step)
-    sys.exit(max(codes))
+    sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
 
 
 @main.command()
@@ -301,11 +305,17 @@ def plan(  # noqa: PLR0913 (one argument per option)
 @_with(input_options)
 def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None) -> None:
     """Show how each header of FILE is read."""
+    from pipeline.formats.columns import ColumnsError
     from pipeline.reports.listings import print_columns
     from pipeline.stages.read import read
 
-    source = read(file, mapping=_mapping(mapping), encoding=encoding)
-    print_columns([(reading.header, reading.field, reading.how) for reading in source.columns], _console())
+    try:
+        readings = read(file, mapping=_mapping(mapping), encoding=encoding).columns
+    except ColumnsError as error:
+        if error.readings:
+            print_columns(error.readings, _console())
+        raise
+    print_columns(readings, _console())
 
 
 @main.command()

@@ -2,6 +2,7 @@
 
     PrecheckError
     ├── UsageError          2   the command was called with words that do not fit
+    │   └── OtherRunError       the folder holds another run
     ├── InputError         65   the input file cannot be used
     ├── OutputError        73   an output cannot be created
     ├── DiskError          74   a disk is full or an I/O operation failed
@@ -17,7 +18,7 @@ A bad row is not an error: it is data, and travels as a reject. A mistake of our
 `AssertionError` and is never caught.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 class PrecheckError(Exception):
@@ -30,6 +31,10 @@ class UsageError(PrecheckError):
     """The command was called with words that do not fit together."""
 
     exit_code = 2
+
+
+class OtherRunError(UsageError):
+    """The folder holds the run of another input, profile or environment."""
 
 
 class InputError(PrecheckError):
@@ -88,6 +93,24 @@ class StoppedError(PrecheckError):
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
+
+
+CONCERN_ONE_FILE = (InputError, OtherRunError, OutputError, LockedError)
+"""Errors that say nothing about the next file: it can still be checked."""
+
+_LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78)
+
+
+def most_serious(exit_codes: Iterable[int]) -> int:
+    """The exit status that stands for several.
+
+    What a person must put right goes before what running the same command again does, and that goes before
+    what `--fail-on` found.
+
+    >>> most_serious([0, 75, 65, 1])
+    65
+    """
+    return max(exit_codes, key=_LEAST_TO_MOST_SERIOUS.index)
 
 
 def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:

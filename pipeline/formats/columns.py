@@ -28,7 +28,20 @@ class ColumnReading(NamedTuple):
     header: str
     field: str | None
     how: str
-    """canonical, synonym, map, combined, first/last name part, or unknown (kept)."""
+    """canonical, synonym, map, combined, first/last name part, or unknown (kept); where the headers
+    mean two things, ambiguous."""
+
+
+class ColumnsError(InputError):
+    """The headers of a file do not say which column is which field.
+
+    Attributes:
+        readings: how each header would be read, as far as that can be said; empty where it cannot.
+    """
+
+    def __init__(self, message: str, readings: tuple[ColumnReading, ...] = ()) -> None:
+        super().__init__(message)
+        self.readings = readings
 
 
 class Columns(NamedTuple):
@@ -76,9 +89,16 @@ def read_columns(headers: Sequence[str], mapping: Mapping[str, str], *, where: s
         where: The file, for messages.
 
     Raises:
-        InputError: a header stands twice, two headers mean one field, the mapping names something
+        ColumnsError: a header stands twice, two headers mean one field, the mapping names something
             that does not exist, or there is no column for the account or for the payee.
     """
+    try:
+        return _columns(headers, mapping, where)
+    except InputError as error:
+        raise ColumnsError(str(error), _as_far_as_known(headers, mapping)) from None
+
+
+def _columns(headers: Sequence[str], mapping: Mapping[str, str], where: str) -> Columns:
     refuse_repeats(headers, where=where)
     mapped = {field: _mapped_headers(field, mapping[field], headers, where) for field in mapping}
     taken = {header for targets in mapped.values() for header in targets}
@@ -218,6 +238,32 @@ def _readings(
             # A company alone in its file is simply the name.
             how = _KNOWN[fold(header)][1].replace(_PART, "synonym")
         readings.append(ColumnReading(header, field, how))
+    return tuple(readings)
+
+
+def _as_far_as_known(headers: Sequence[str], mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
+    """How each header would be read where the whole cannot be; nothing where no header is known.
+
+    A line without any known header may be somebody's payment.
+    """
+    if not recognised(headers, mapping):
+        return ()
+    mapped = {
+        header: field
+        for field, target in mapping.items()
+        for part in (target, *target.split("+"))
+        if (header := _matching(part, headers)) is not None
+    }
+    meant = [_KNOWN.get(fold(header), (None, "")) for header in headers]
+    fields = [None if part is None else "name" if part in _PARTS else part for part, _ in meant]
+    readings = []
+    for header, field, (_, how) in zip(headers, fields, meant, strict=True):
+        if header in mapped:
+            readings.append(ColumnReading(header, mapped[header], "map"))
+        elif field is None or field in mapping:
+            readings.append(ColumnReading(header, None, "unknown (kept)"))
+        else:
+            readings.append(ColumnReading(header, field, "ambiguous" if fields.count(field) > 1 else how))
     return tuple(readings)
 
 

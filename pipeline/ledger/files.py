@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import SecretStr
 
 from pipeline.disks import is_full_or_failed, refused, unwritten
-from pipeline.errors import LockedError, OutputError, UsageError
+from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
 from pipeline.ledger import seals
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged
@@ -276,7 +276,7 @@ def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity)
     recorded = db.execute("SELECT input_sha256, profile_sha256, environment FROM run").fetchone()
     for what, ours, theirs in zip(("input file", "profile", "environment"), identity, recorded, strict=False):
         if ours != theirs:
-            raise UsageError(
+            raise OtherRunError(
                 f"{path.parent}: this folder holds the run of another {what};"
                 " choose another --out, or start over with --fresh"
             )

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import counted, table_of, visible
+from pipeline.reports.terminal import counted, rule_table, table_of, visible
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
@@ -26,7 +26,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
     if forecast.rejects:
-        console.print(_rejects(forecast))
+        console.print(_rejects(forecast, console.width))
 
 
 def _apis(forecast: Forecast) -> Table:
@@ -42,26 +42,25 @@ def _apis(forecast: Forecast) -> Table:
     return apis
 
 
-def _rejects(forecast: Forecast) -> Table:
+def _rejects(forecast: Forecast, width: int) -> Table:
     """Each broken rule of each row where they are few, by code where they are many."""
     if len(forecast.rejects) <= REJECTS_SHOWN_MAX:
-        table = table_of(">row", "field", "code", "what is wrong, and what to do")
-        for reject in forecast.rejects:
-            table.add_row(str(reject.row), reject.field, reject.code, visible(reject.message))
-        return table
-    table = table_of(">rows", "field", "code", "what is wrong, and what to do")
+        each = [(str(reject.row), reject.field, reject.code, reject.message) for reject in forecast.rejects]
+        return rule_table(">row", each, width=width)
+    more = "+" if len(forecast.rejects) < forecast.broken_rule_count else ""
     kinds = Counter((reject.field, reject.code, reject.message) for reject in forecast.rejects)
-    for (field, code, message), count in kinds.most_common():
-        more = "+" if len(forecast.rejects) < forecast.broken_rule_count else ""
-        table.add_row(f"{count:,}{more}", field, code, visible(message))
-    return table
+    counted_kinds = [(f"{count:,}{more}", *kind) for kind, count in kinds.most_common()]
+    return rule_table(">rows", counted_kinds, width=width)
 
 
 def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Console) -> None:
     """Show how headers were read: (header, field or None, how)."""
     table = table_of("header", "field", "how")
+    table.columns[0].no_wrap = False  # a header can be a sentence
     for header, field, how in columns:
-        table.add_row(Text(visible(header)), Text(field or "-", style="bold" if field else "dim"), how)
+        style = "yellow" if how == "ambiguous" else ""
+        name = Text(field or "-", style="bold" if field else "dim")
+        table.add_row(Text(visible(header)), name, Text(how, style=style))
     console.print(table)
 
 
@@ -77,10 +76,23 @@ def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console
 
 
 def print_findings(findings: Sequence[tuple[str, str, bool]], console: Console) -> None:
-    """Show what was tried: (what, what was found, whether it is well); one line each."""
+    """Show what was tried: (what, what was found, whether it is well).
+
+    One line each, which a terminal gets wrapped below itself.
+    """
+    table = Table.grid(padding=(0, 1, 0, 0))
     for what, said, well in findings:
-        mark = Text("ok      ", style="green") if well else Text("PROBLEM ", style="bold red")
-        console.print(mark + Text(f"{what}: {visible(said)}"), soft_wrap=True)
+        mark, text = _mark(well), Text(f"{what}: {visible(said)}")
+        if console.is_terminal:
+            table.add_row(mark, text)
+        else:
+            console.print(mark + Text(" ") + text, soft_wrap=True)
+    if console.is_terminal:
+        console.print(table)
+
+
+def _mark(well: bool) -> Text:
+    return Text("ok     ", style="green") if well else Text("PROBLEM", style="bold red")
 
 
 def _duration(api: ApiForecast) -> str:

@@ -6,7 +6,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import ADVICE, SIMULATED, STYLES, table_of, visible
+from pipeline.reports.terminal import ADVICE, SIMULATED, STYLES, rule_table, visible
 from schemas.outcomes import OutcomeColumns
 from schemas.story import AttemptTold, Story
 
@@ -18,19 +18,19 @@ def print_story(story: Story, console: Console) -> None:
     console.print(Text(visible(f"{story.file}, row {story.row}: {story.environment.value}"), style="bold"))
     if story.simulated:
         console.print(Text(SIMULATED, style="bold yellow"))
-    for title, part in _parts(story):
+    for title, part in _parts(story, console.width):
         console.print(Text(f"\n{title}", style="bold"))
         console.print(part)
 
 
-def _parts(story: Story) -> Iterable[tuple[str, RenderableType]]:
+def _parts(story: Story, width: int) -> Iterable[tuple[str, RenderableType]]:
     yield "What the file says", _pairs(story.payment.items())
     if story.findings:
-        table = table_of("field", "code", "what was found")
-        for finding in story.findings:
-            message = f"{finding.message} (a warning)" if finding.is_warning else finding.message
-            table.add_row(finding.field, finding.code, Text(visible(message)))
-        yield "Local rules", table
+        rules = [
+            ("warning" if finding.is_warning else "broken", finding.field, finding.code, finding.message)
+            for finding in story.findings
+        ]
+        yield "Local rules", rule_table("rule", rules, width=width)
     if story.route is None:
         yield "Question", Text("None: the row was rejected before any call.")
     else:

@@ -1,6 +1,7 @@
 """The summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
 
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -10,9 +11,11 @@ from rich.text import Text
 
 from pipeline.reports import PAGE_NAME
 from schemas.outcomes import Action, Outcome
-from schemas.summary import Money, Summary
+from schemas.summary import Money, OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
+ROOMY_WIDTH = 72
+"""Columns of a terminal on which four columns of a table leave room for a sentence."""
 SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
 
 STYLES = {
@@ -51,7 +54,7 @@ def render(summary: Summary) -> RenderableType:
     if summary.attention:
         parts += [_attention(summary), ""]
     # The totals come last: on a small terminal the end is what is seen.
-    return Group(*parts, _outcomes(summary), "", *_footnotes(summary))
+    return Group(*parts, outcome_table(summary.outcomes), "", *_footnotes(summary))
 
 
 def console() -> Console:
@@ -109,9 +112,10 @@ def _title(summary: Summary) -> RenderableType:
     return Group(line, warning)
 
 
-def _outcomes(summary: Summary) -> Table:
+def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
+    """Rows and amounts by outcome, without the outcomes that have no row."""
     table = table_of("outcome", ">rows", ">amount")
-    for total in summary.outcomes:
+    for total in totals:
         if total.row_count == 0:
             continue
         amounts = [money_text(money) for money in total.totals]
@@ -161,6 +165,24 @@ def table_of(*headers: str) -> Table:
     for header in headers:
         justify: JustifyMethod = "right" if header.startswith(">") else "left"
         table.add_column(header.removeprefix(">"), justify=justify, no_wrap=header != headers[-1])
+    return table
+
+
+def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: int) -> Table:
+    """Local rules and what breaks them: in columns where there is room, one below the other elsewhere.
+
+    Args:
+        first: header of the first column, as for `table_of`.
+        rows: (what the first column says, field, code, sentence).
+        width: of the console.
+    """
+    heading = "what is wrong, and what to do"
+    table = table_of(first, "field", "code", heading) if width >= ROOMY_WIDTH else table_of(first, heading)
+    for number, field, code, sentence in rows:
+        if width >= ROOMY_WIDTH:
+            table.add_row(number, field, code, Text(visible(sentence)))
+        else:
+            table.add_row(number, Text(f"{field}, {code}\n{visible(sentence)}"))
     return table
 
 

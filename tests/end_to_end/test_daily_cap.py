@@ -71,6 +71,22 @@ def test_two_runs_at_once_never_exceed_the_cap_together(desk, sandbox, capped, n
     assert len(answered) == CAP
 
 
+def test_the_files_of_one_command_share_the_cap(desk, sandbox, capped, network_payments):
+    rows = network_payments(20)
+    files = [desk.payments(rows[:12], name="one.csv"), desk.payments(rows[12:], name="two.csv")]
+    before = sandbox.call_count
+
+    finished = desk("run", *files, *capped(daily_cap=15))
+
+    assert finished.status == 75
+    assert len(sandbox.questions(before)) == 15
+    end = [line.split() for line in finished.err.partition("2 files:")[2].splitlines()]
+    assert [(line[3], line[4]) for line in end if line[-1:] in (["one.csv"], ["two.csv"])] == [
+        ("0", "0"),
+        ("5", "75"),
+    ]
+
+
 def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_payments):
     file = desk.payments(network_payments(80))
     words = capped(daily_cap=40, rate_per_s=30)

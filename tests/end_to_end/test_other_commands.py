@@ -86,6 +86,28 @@ def test_columns_shows_how_each_header_would_be_read(desk):
     assert "Avery" not in shown.err
 
 
+@pytest.mark.parametrize(
+    ("headers", "shown_as", "sentence"),
+    [
+        ("Name;Payee;Sort Code;Account", r"Payee +name +ambiguous", '"Name" and "Payee" all read as name'),
+        ("Vendor;Sort Code;Account", r"Vendor +- +unknown", "no column for the payee"),
+    ],
+)
+def test_columns_shows_the_table_and_the_sentence_where_headers_cannot_be_used(
+    desk, headers, shown_as, sentence
+):
+    file = desk.folder / "bank.csv"
+    file.write_text(f"{headers}\n{';'.join('x' for _ in headers.split(';'))}\n")
+
+    shown = desk("columns", file)
+
+    assert shown.status == 65
+    assert re.search(shown_as, shown.err)
+    assert re.search(r"Sort Code +sort_code", shown.err)
+    [said] = shown.sentences
+    assert sentence in said
+
+
 def test_quota_before_any_use(desk):
     shown = desk("quota")
 

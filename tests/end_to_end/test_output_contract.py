@@ -40,7 +40,7 @@ def test_a_run_leaves_its_fixed_files_readable_by_their_owner_only(desk, sandbox
 
     folder = desk.folder / "payments.precheck"
     names = {path.name for path in folder.iterdir()}
-    assert names >= {"outcomes.csv", "summary.json", "attention.csv", "ledger.db"}
+    assert names >= {"outcomes.csv", "summary.json", "attention.csv", "ledger.db", "manifest.json"}
     assert not {name for name in names if name.endswith((".part", "-wal", "-shm", ".new"))}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
@@ -180,6 +180,53 @@ def test_several_files_get_a_folder_each_and_one_bad_file_stops_none(desk, sandb
     assert "feb.csv" in finished.err
     assert [row["check_code"] for row in desk.outcomes("out/jan")] == ["MTCH"]
     assert [row["check_code"] for row in desk.outcomes("out/mar")] == ["ANNM"]
+
+
+def test_files_that_cannot_be_checked_here_do_not_keep_the_others_waiting(desk, sandbox):
+    """Another run's folder, and a file where the folder should be: each is that file's own trouble."""
+    files = [desk.payments([MATCH], name=f"{name}.csv") for name in ("other", "blocked", "good")]
+    desk("run", desk.payments([NO_MATCH]), *sandbox.using("sandbox"), "--out", "out/other", "--quiet")
+    (desk.folder / "out" / "blocked").write_text("in the way")
+
+    finished = desk("run", *files, *sandbox.using("sandbox"), "--out", "out", "--json")
+
+    assert finished.status == 73, "an output that cannot be created is more serious than another run (2)"
+    assert len(finished.sentences) == 2
+    assert [row["check_code"] for row in desk.outcomes("out/good")] == ["MTCH"]
+    [line] = finished.out.splitlines()
+    assert json.loads(line)["input"]["name"] == "good.csv"
+
+
+def test_the_end_of_several_files_tells_of_each_and_of_all(desk, sandbox):
+    files = [desk.payments([MATCH, REJECTED], name="jan.csv"), desk.payments([MATCH], name="feb.csv")]
+    (desk.folder / "bad.csv").write_text("nothing here\n")
+
+    finished = desk("run", files[0], "bad.csv", files[1], *sandbox.using("sandbox"))
+
+    end = finished.err.partition("3 files:")[2]
+    lines = [line.split() for line in end.splitlines()]
+    assert ["2", "1", "1", "0", "0", "jan.csv"] in lines
+    assert ["65", "bad.csv"] in lines
+    assert ["match", "2", "20.00", "GBP"] in lines
+    assert ["rejected", "1", "10.00", "GBP"] in lines
+    assert "SIMULATED" in end
+
+
+def test_an_error_that_concerns_every_file_ends_the_command_and_tells_how_far_it_came(desk, sandbox):
+    (desk.folder / "bad.csv").write_text("nothing here\n")
+    files = ["bad.csv", desk.payments([MATCH], name="jan.csv"), desk.payments([MATCH], name="feb.csv")]
+
+    finished = desk("run", *files, "--config", sandbox.config, "--profile", "nowhere")
+
+    assert finished.status == 78
+    assert len(finished.sentences) == 2
+    *_, bad, jan, feb, sentence = finished.err.splitlines()
+    assert [line.split() for line in (bad, jan, feb)] == [
+        ["65", "bad.csv"],
+        ["-", "jan.csv"],
+        ["-", "feb.csv"],
+    ]
+    assert "no profile 'nowhere'" in sentence
 
 
 def test_two_files_that_would_share_a_folder_are_refused_before_anything_is_read(desk):

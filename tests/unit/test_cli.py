@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.cli import OUTCOMES, main
-from pipeline.errors import PrecheckError
+from pipeline.errors import PrecheckError, most_serious
 from pipeline.run import exit_code, folders
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, OutcomeTotal, Summary
@@ -130,6 +130,30 @@ def test_two_files_never_share_a_folder(call, names):
 )
 def test_the_status_of_a_summary(summary, outcomes, complete, fail_on, status):
     assert exit_code(summary(outcomes, complete=complete), fail_on) == status
+
+
+@pytest.mark.parametrize(
+    ("codes", "status"),
+    [
+        ([0, 0], 0),
+        ([0, 1], 1),
+        ([1, 75], 75),
+        ([75, 2], 2),
+        ([65, 75, 0], 65),
+        ([65, 73], 73),
+        ([77, 78, 75], 78),
+    ],
+)
+def test_the_most_serious_status_of_several_files_counts(codes, status):
+    assert most_serious(codes) == most_serious(codes[::-1]) == status
+
+
+def test_every_status_has_its_place_among_the_serious_ones():
+    def tree(kind):
+        return {kind}.union(*map(tree, kind.__subclasses__()))
+
+    codes = {kind.exit_code for kind in tree(PrecheckError) if "exit_code" in vars(kind)}
+    assert all(most_serious([code, 0]) == code for code in codes)
 
 
 @pytest.fixture

@@ -3,7 +3,14 @@
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.formats.columns import ColumnReading, fold, is_sufficient, read_columns, recognised
+from pipeline.formats.columns import (
+    ColumnReading,
+    ColumnsError,
+    fold,
+    is_sufficient,
+    read_columns,
+    recognised,
+)
 from pipeline.formats.synonyms import COMBINED, COMPANY_NAME, FAMILY_NAME, GIVEN_NAME, SYNONYMS
 from schemas.payments import FIELDS
 
@@ -188,3 +195,35 @@ def test_recognised_names_the_fields_of_a_header_line():
     assert found == {"sort_code", "account_number", "given name", "family name", "reference"}
     assert is_sufficient(found)
     assert not is_sufficient(found - {"family name"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "mapping", "readings"),
+    [
+        (
+            ["Name", "Payee", "IBAN", "Memo"],
+            {},
+            [("name", "ambiguous"), ("name", "ambiguous"), ("iban", "canonical"), (None, "unknown (kept)")],
+        ),
+        (["Vendor code", "IBAN"], {}, [(None, "unknown (kept)"), ("iban", "canonical")]),
+        (["Payee"], {}, [("name", "synonym")]),
+        (
+            ["First name", "Payee", "IBAN"],
+            {"iban": "Gone"},
+            [("name", "ambiguous")] * 2 + [(None, "unknown (kept)")],
+        ),
+        (["Memo", "Sort code"], {"name": "Memo"}, [("name", "map"), ("sort_code", "canonical")]),
+    ],
+)
+def test_headers_that_cannot_be_used_still_tell_how_each_would_be_read(headers, mapping, readings):
+    with pytest.raises(ColumnsError) as raised:
+        read_columns(headers, mapping, where="x.csv")
+    assert [(reading.field, reading.how) for reading in raised.value.readings] == readings
+    assert [reading.header for reading in raised.value.readings] == headers
+
+
+def test_a_line_without_a_known_header_is_not_repeated():
+    """It may be somebody's payment."""
+    with pytest.raises(ColumnsError) as raised:
+        read_columns(["Ada Quillon", "12345678"], {}, where="x.csv")
+    assert raised.value.readings == ()
