@@ -1,0 +1,103 @@
+"""One row's story on a terminal."""
+
+import pytest
+
+from pipeline.reports.story import ROWS_SHOWN_MAX, print_story
+from schemas.outcomes import ApiName, Environment, OutcomeColumns
+from schemas.story import AttemptTold, FindingTold, QuestionTold, RouteTold, Story
+
+SENT, ENDED = "2030-01-01T00:00:00.123Z", "2030-01-01T00:00:01.456Z"
+
+
+@pytest.fixture
+def told(shown):
+    """What is printed of a story, in one line."""
+
+    def text_of(width=80, **said):
+        outcome = {
+            "check_outcome": "close_match",
+            "check_code": "MBAM",
+            "check_reason": "The name is close to the name on the account.",
+            "check_action": "fix_name",
+            "check_matched_name": "Adah Quillon",
+            "check_api": "cop",
+            "check_environment": "production",
+            "check_id": "id-1",
+            "check_time": ENDED,
+            "check_attempts": 1,
+        }
+        usual = {
+            "file": "x.csv",
+            "row": 17,
+            "environment": Environment.PRODUCTION,
+            "simulated": False,
+            "payment": {"name": "Ada Quillon", "account_number": "****5678"},
+            "findings": [],
+            "route": RouteTold(api=ApiName.COP, reason="sort code and account number", bic_source=None),
+            "question": QuestionTold(fields={"api": "cop", "name": "Ada Quillon"}, rows=[17], row_count=1),
+            "attempts": [attempt()],
+            "answered_by_earlier_run": False,
+            "outcome": OutcomeColumns(**{**outcome, **said.pop("outcome", {})}),
+        }
+        text = shown(lambda console: print_story(Story(**{**usual, **said}), console), width=width)
+        assert max(map(len, text.splitlines())) <= width
+        return " ".join(text.split())
+
+    return text_of
+
+
+def attempt(**said):
+    usual = {"number": 1, "request_id": "id-1", "sent": SENT, "ended": "answered", "code": "MBAM"}
+    return AttemptTold(**{**usual, "ended_at": ENDED, **said})
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_everything_is_told_in_order(told, width):
+    text = told(width)
+    parts = (
+        "x.csv, row 17: production",
+        "account number ****5678",
+        "asked of cop",
+        "also for rows none",
+        "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
+        "outcome close match",
+        "name at the bank Adah Quillon",
+        "to do fix name: Correct the name to the one on the account.",
+    )
+    places = [text.find(part) for part in parts]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+def test_a_request_in_doubt_is_said_to_be(told):
+    text = told(attempts=[attempt(ended="in doubt", code=None, ended_at=None)])
+    assert "in doubt: the run was killed before the end was on disk" in text
+
+
+def test_no_requests_are_explained(told):
+    assert "None in this folder so far." in told(attempts=[])
+    assert "an earlier run had the answer" in told(attempts=[], answered_by_earlier_run=True)
+
+
+def test_a_row_without_a_question_says_why(told):
+    text = told(
+        route=None,
+        question=None,
+        attempts=[],
+        findings=[FindingTold(field="iban", code="IBAN_LENGTH", message="too short", is_warning=False)],
+    )
+    assert "broken iban IBAN_LENGTH too short" in text
+    assert "None: the row was rejected before any call." in text
+    assert "Requests" not in text
+
+
+def test_rules_are_readable_where_there_is_little_room(told):
+    text = told(60, findings=[FindingTold(field="row", code="ODD", message="odd " * 30, is_warning=True)])
+    assert "warning row, ODD odd odd" in text
+
+
+def test_many_rows_that_share_the_question_are_counted(told):
+    fields = {"api": "cop"}
+    text = told(question=QuestionTold(fields=fields, rows=list(range(1, 101)), row_count=1234))
+    listed = ", ".join(str(row) for row in range(1, ROWS_SHOWN_MAX + 2) if row != 17)
+    assert f"also for rows {listed} and {1233 - ROWS_SHOWN_MAX:,} more" in text
