@@ -256,6 +256,25 @@ def test_a_resumed_and_a_reusing_run_are_verified_too(desk, sandbox, folder):
     assert "2 requests, 2 answers, 2 of earlier runs" in finished.err
 
 
+def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):
+    file = desk.payments([MATCH | {"name": "Averi Thornwood"}])
+    desk("run", file, *sandbox.using("sandbox"), "--quiet")
+    assert "1 returned names purged" in desk("purge", "payments.precheck").err
+
+    assert desk("verify", "payments.precheck").status == 0
+    assert story_of(desk, "payments.precheck", 1).attempts[0].code == "MBAM"
+
+    file = desk.payments(
+        [MATCH | {"name": "Farraday Imogen", "sort_code": "20-04-15", "account_number": "31926819"}]
+    )
+    words = ("run", file, *sandbox.using("sandbox"), "--quiet", "--out", "out")
+    desk(*words)
+    desk("purge", "out", "--outcomes")
+    assert set(not_well(desk("verify", "out"))) >= {"outcomes.csv", "attention.csv"}
+    assert desk(*words).status == 0
+    assert desk("verify", "out").status == 0
+
+
 # --- report ---
 
 
