@@ -337,7 +337,7 @@ def test_show_tells_one_row_from_the_file_to_the_outcome(desk, folder):
     rows = desk.outcomes()
     story = story_of(desk, folder, 2)
 
-    assert story.payment == {**AGAIN, "sort_code": "00-11-22", "account_number": "****2345"}
+    assert story.payment == {**AGAIN, "sort_code": "00-11-22", "account_number": "**2345"}
     assert (story.route.api, story.route.reason) == ("cop", "sort code and account number")
     assert story.question.fields["name"] == "Avery Thornwood"
     assert (story.question.rows, story.question.row_count) == ([1, 2], 2)

@@ -23,35 +23,49 @@ def rows_of(payments_of, outcomes_of):
     return build
 
 
+@pytest.fixture
+def summary_for(summary_of):
+    """A summary of a file with so many rows, and what else is said of the file."""
+
+    def build(rows, **said):
+        summary = summary_of()
+        said = {"row_count": rows.payments.height, **said}
+        return summary.model_copy(update={"input": summary.input.model_copy(update=said)})
+
+    return build
+
+
 def cells_of(path, delimiter=","):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file, delimiter=delimiter))
 
 
-def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path, summary_of, rows_of):
-    reports(tmp_path, summary_of(), rows_of("match", "no_match", "not_possible"))
-    header, *rows = cells_of(tmp_path / "attention.csv")
+def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path, summary_for, rows_of):
+    rows = rows_of("match", "no_match", "not_possible")
+    reports(tmp_path, summary_for(rows), rows)
+    header, *found = cells_of(tmp_path / "attention.csv")
     assert header[:3] == ["Payee", "IBAN", "check_outcome"]
-    assert [row[:3] for row in rows] == [["'=Marrow", "GB2", "no_match"], ["", "GB3", "not_possible"]]
+    assert [row[:3] for row in found] == [["'=Marrow", "GB2", "no_match"], ["", "GB3", "not_possible"]]
 
 
 @pytest.mark.parametrize("word", ["match", "close_match", "rejected", "deferred", "unanswered"])
-def test_attention_has_no_other_rows(tmp_path, summary_of, rows_of, word):
-    reports(tmp_path, summary_of(), rows_of(word))
+def test_attention_has_no_other_rows(tmp_path, summary_for, rows_of, word):
+    rows = rows_of(word)
+    reports(tmp_path, summary_for(rows), rows)
     assert len(cells_of(tmp_path / "attention.csv")) == 1
 
 
-def test_attention_has_the_delimiter_of_the_input(tmp_path, summary_of, rows_of):
-    summary = summary_of()
-    summary = summary.model_copy(update={"input": summary.input.model_copy(update={"delimiter": ";"})})
-    reports(tmp_path, summary, rows_of("no_match"))
+def test_attention_has_the_delimiter_of_the_input(tmp_path, summary_for, rows_of):
+    rows = rows_of("no_match")
+    reports(tmp_path, summary_for(rows, delimiter=";"), rows)
     assert cells_of(tmp_path / "attention.csv", ";")[0][:2] == ["Payee", "IBAN"]
 
 
 def test_every_report_is_named_is_for_its_owner_only_and_is_known_to_hold_names(
-    tmp_path, summary_of, rows_of
+    tmp_path, summary_for, rows_of
 ):
-    written = reports(tmp_path, summary_of(), rows_of("match", "no_match"))
+    rows = rows_of("match", "no_match")
+    written = reports(tmp_path, summary_for(rows), rows)
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written} == set(REPORT_NAMES)
     assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
     assert set(written) <= set(files_with_names(tmp_path))

@@ -31,7 +31,7 @@ def told(shown):
             "row": 17,
             "environment": Environment.PRODUCTION,
             "simulated": False,
-            "payment": {"name": "Ada Quillon", "account_number": "****5678"},
+            "payment": {"name": "Ada Quillon", "account_number": "**5678"},
             "findings": [],
             "route": RouteTold(api=ApiName.COP, reason="sort code and account number", bic_source=None),
             "question": QuestionTold(fields={"api": "cop", "name": "Ada Quillon"}, rows=[17], row_count=1),
@@ -56,7 +56,7 @@ def test_everything_is_told_in_order(told, width):
     text = told(width)
     parts = (
         "x.csv, row 17: production",
-        "account number ****5678",
+        "account number **5678",
         "asked of cop",
         "also for rows none",
         "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
