@@ -5,6 +5,7 @@ from contextlib import closing
 
 import anyio
 import pytest
+from pydantic import SecretStr
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
@@ -146,3 +147,20 @@ def test_a_reused_answer_is_final_when_the_run_is_taken_up_again(filled):
         with pytest.raises(AssertionError, match="answers are missing"):
             ledger.finish(LATER, question_count=3, unanswered_count=0, outcome_sha256="")
         ledger.finish(LATER, question_count=2, unanswered_count=0, outcome_sha256="")
+
+
+def test_whoever_only_reads_needs_no_key_and_is_told_no_name(path, check_of):
+    async def main(ledger):
+        key = ledger.question_key(check_of())
+        async with ledger.writing():
+            await ledger.intend(key, attempt=1, request_id="id-1", time=NOW)
+            await ledger.settle(
+                key, Answer(1, AnswerState.ANSWERED, "MBAM", "Adah Quillon", "id-1", LATER, 1)
+            )
+
+    with Ledger.open(path, IDENTITY, now=NOW, secret=SecretStr("canary")) as ledger:
+        anyio.run(main, ledger)
+    with recorded(path, now=NOW) as record:
+        [answer] = record.answers()
+        assert (answer.code, answer.matched_name) == ("MBAM", None)
+        assert [attempt.ended for attempt in record.attempts(check_of())] == ["answered"]
