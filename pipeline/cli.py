@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from pipeline.commands import review
 from pipeline.errors import DiskError, InputError, PrecheckError, UsageError
 
 if TYPE_CHECKING:
@@ -558,6 +559,10 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     if while_stdin_is_open:
         # The folder was made for this sandbox alone, by a process that may be dead.
         shutil.rmtree(folder, ignore_errors=True)
+
+
+main.add_command(review.fix)
+main.add_command(review.split)
 
 
 def _end_with_stdin() -> None:

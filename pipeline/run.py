@@ -36,6 +36,7 @@ from pipeline.profiles import Chosen, choose, ledger_key, opened
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports import PAGE_NAME
 from pipeline.reports.page import page
+from pipeline.reports.workbook import write_workbook
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World, ask
 from pipeline.stages.plan import Plan, plan
@@ -44,6 +45,7 @@ from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, 
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import Validated, validate
 from pipeline.stages.write import write
+from schemas.folder import REPORT_XLSX, files_of_review
 from schemas.outcomes import ApiName
 from schemas.strict import parse
 from schemas.summary import ApiCalls, Forecast, InputFile, Summary
@@ -145,7 +147,9 @@ def run(job: Job, watch: Watch) -> Result:
         calls = _calls(checks, world.tally)
         summary = report(header, source.payments, outcomes, warnings, calls)
         _write_summary(summary, job.out)
-        _write_page(summary, source.payments.hstack(outcomes.drop("row").get_columns()), job.out)
+        rows = source.payments.hstack(outcomes.drop("row").get_columns())
+        _write_page(summary, rows, job.out)
+        write_workbook(summary, rows, job.out)
         _remove_stale(job.out, format_name)
         ledger.finish(
             timestamp(_now()),
@@ -265,6 +269,8 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
         return None
     if (summary.input.columns, summary.input.encoding) != (_read_as(source), source.encoding):
         return None  # --map or --encoding was another one, and so were the questions
+    if summary.input.delimiter != source.delimiter:
+        return None  # of a version that did not say it
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
         for call in summary.calls
@@ -282,7 +288,7 @@ def _refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     Raises:
         OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger.
     """
-    fixed = (folder / name for name in ("attention.csv", "summary.json", PAGE_NAME))
+    fixed = (folder / name for name in ("attention.csv", "summary.json", PAGE_NAME, REPORT_XLSX))
     for path in (*_outcome_files(folder).values(), *fixed):
         refuse_what_is_no_file(path)
         if path.exists() and not fresh and not (folder / "ledger.db").exists():
@@ -297,6 +303,9 @@ def _remove_stale(folder: Path, format_name: str) -> None:
     for name, path in _outcome_files(folder).items():
         if name != format_name:
             path.unlink(missing_ok=True)
+    # So would what `precheck fix` and `precheck split` made of earlier answers.
+    for path in files_of_review(folder):
+        path.unlink(missing_ok=True)
 
 
 def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> Header:
@@ -315,6 +324,11 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             format=source.format,
             encoding=source.encoding,
             columns=_read_as(source),
+            mapping=dict(job.mapping),
+            delimiter=source.delimiter,
+            line_end=source.line_end,
+            byte_order_mark=source.byte_order_mark,
+            extra_column_count=source.extra_column_count,
         ),
         routes=route_counts(planned.validated.accepted),
         next_step=next_step,

@@ -4,10 +4,12 @@ import json
 
 from pydantic import BaseModel
 
+from schemas.approvals import Approvals
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
+from schemas.review import Fix, Split
 from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
@@ -16,6 +18,9 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "payment": Payment,
     "outcome": OutcomeColumns,
     "summary": Summary,
+    "approvals": Approvals,
+    "fix": Fix,
+    "split": Split,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

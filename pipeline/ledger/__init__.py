@@ -17,9 +17,10 @@ arise.
 
 import hmac
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -27,13 +28,14 @@ from typing import NamedTuple, Self
 from pydantic import SecretStr
 
 from pipeline.disks import unwritten
+from pipeline.errors import UsageError
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, opened
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged, insertion
 
-__all__ = ["FinalAnswer", "Finish", "Ledger", "RunIdentity"]
+__all__ = ["FinalAnswer", "Finish", "Ledger", "RunIdentity", "held"]
 
 _INTEND, _FAIL, _SETTLE, _FINISH = map(insertion, ("intent", "failure", "answer", "finish"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
@@ -212,11 +214,7 @@ class Ledger:
     @property
     def last_finish(self) -> Finish | None:
         """The latest outcome file on record, or None."""
-        row = self._db.execute(
-            "SELECT time, question_count, unanswered_count, outcome_sha256"
-            " FROM finish ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        return Finish(*row) if row else None
+        return _last_finish(self._db)
 
     @property
     def finished_at(self) -> str | None:
@@ -277,6 +275,30 @@ class Ledger:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             raise unwritten(self._path, error) from error
+
+
+@contextmanager
+def held(path: Path, *, now: str) -> Iterator[tuple[RunIdentity, Finish | None]]:
+    """What the run in a folder is the run of, and its latest outcome file on record.
+
+    The folder is locked until the block ends. No name is read, so that no key is needed.
+
+    Raises:
+        UsageError: there is no ledger.
+        LockedError, OutputError, DiskError: as `Ledger.open`.
+    """
+    if not os.path.lexists(path):
+        raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
+    with opened(path, None, now=now, fresh=False) as db:
+        identity = db.execute("SELECT input_sha256, profile_sha256, environment, tool_version FROM run")
+        yield RunIdentity(*identity.fetchone()), _last_finish(db)
+
+
+def _last_finish(db: sqlite3.Connection) -> Finish | None:
+    row = db.execute(
+        "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish ORDER BY id DESC LIMIT 1"
+    ).fetchone()
+    return Finish(*row) if row else None
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:

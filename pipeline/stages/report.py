@@ -1,14 +1,12 @@
 """report: everything -> Summary, or a plan -> Forecast. The documents that reports are made of."""
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from math import ceil
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import decimal_text, money
-from pipeline.apis.identifiers import compact
+from pipeline.apis.totals import plain, totals, with_money
 from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 from schemas.summary import (
@@ -18,7 +16,6 @@ from schemas.summary import (
     CodeCount,
     Forecast,
     InputFile,
-    Money,
     OutcomeTotal,
     RejectedRow,
     RouteCount,
@@ -185,27 +182,13 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForeca
 
 def _with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
     assert payments["row"].equals(outcomes["row"])
-    return outcomes.with_columns(
-        payments["payment_id"], decimal_text(payments["amount"]), compact(payments["currency"])
-    ).with_columns(money(pl.col("amount")))
+    amounts = with_money(payments.select("payment_id", "amount", "currency"))
+    return outcomes.hstack(amounts.get_columns())
 
 
 def _outcome_total(outcome: Outcome, rows: pl.DataFrame) -> OutcomeTotal:
     mine = rows.filter(pl.col("check_outcome") == outcome)
-    totals = (
-        mine.filter(pl.col("amount") >= 0)
-        .group_by("currency")
-        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
-        .sort("currency", nulls_last=True)
-    )
-    return OutcomeTotal(
-        outcome=outcome,
-        row_count=mine.height,
-        totals=[
-            Money(currency=currency, row_count=row_count, amount=plain(amount))
-            for currency, row_count, amount in totals.iter_rows()
-        ],
-    )
+    return OutcomeTotal(outcome=outcome, row_count=mine.height, totals=totals(mine))
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
@@ -260,9 +243,3 @@ def _attention_rows(attention: pl.DataFrame) -> list[AttentionRow]:
             *columns, "amount", "currency"
         ).iter_rows()
     ]
-
-
-def plain(amount: Decimal) -> Decimal:
-    """The amount with two decimals, or the third where it is not zero."""
-    cents = amount.quantize(Decimal("0.01"))
-    return cents if cents == amount else amount

@@ -12,6 +12,7 @@ import polars as pl
 from pipeline.formats import NAMES, format_named, spreadsheet
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
+from schemas.folder import files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
 
 ATTENTION_NAME = "attention.csv"
@@ -19,8 +20,9 @@ _NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 
 
 def files_with_names(folder: Path) -> list[Path]:
-    """The files that `write` may have left in a folder: they hold names, also those that banks returned."""
-    return [*(folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES), folder / ATTENTION_NAME]
+    """The files of a folder that may hold names, also those that banks returned."""
+    outcome_files = (folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES)
+    return [*outcome_files, folder / ATTENTION_NAME, *files_with_returned_names(folder)]
 
 
 class WrittenFiles(NamedTuple):

@@ -1,0 +1,52 @@
+"""Control totals: how many payments, and how much money in each currency."""
+
+from decimal import Decimal
+
+import polars as pl
+
+from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.identifiers import compact
+from schemas.summary import Money
+
+
+def with_money(payments: pl.DataFrame) -> pl.DataFrame:
+    """Payments with `amount` as `frames.MONEY`, null where it is not one amount, and `currency` cleaned."""
+    cleaned = payments.with_columns(decimal_text(payments["amount"]), compact(payments["currency"]))
+    return cleaned.with_columns(money(pl.col("amount")))
+
+
+def totals(rows: pl.DataFrame) -> list[Money]:
+    """Sum money by currency; rows without a readable amount are in no total.
+
+    Args:
+        rows: with `amount` as `frames.MONEY` and `currency`, as `with_money` gives them.
+    """
+    sums = (
+        rows.filter(pl.col("amount") >= 0)
+        .group_by("currency")
+        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
+        .sort("currency", nulls_last=True)
+    )
+    return [
+        Money(currency=currency, row_count=row_count, amount=plain(amount))
+        for currency, row_count, amount in sums.iter_rows()
+    ]
+
+
+def added(parts: list[list[Money]]) -> list[Money]:
+    """The totals of several sets of payments together."""
+    counts: dict[str | None, int] = {}
+    amounts: dict[str | None, Decimal] = {}
+    for total in (total for part in parts for total in part):
+        counts[total.currency] = counts.get(total.currency, 0) + total.row_count
+        amounts[total.currency] = amounts.get(total.currency, Decimal(0)) + total.amount
+    return [
+        Money(currency=currency, row_count=counts[currency], amount=plain(amounts[currency]))
+        for currency in sorted(counts, key=lambda currency: (currency is None, currency or ""))
+    ]
+
+
+def plain(amount: Decimal) -> Decimal:
+    """The amount with two decimals, or the third where it is not zero."""
+    cents = amount.quantize(Decimal("0.01"))
+    return cents if cents == amount else amount
