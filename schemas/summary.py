@@ -147,7 +147,9 @@ class Summary(Part):
     @property
     def run_id(self) -> str:
         """Names these answers to this file: 32 hexadecimal digits, others after every run that wrote."""
-        return sha256(f"{self.input.sha256} {self.finished}".encode()).hexdigest()[:32]
+        codes = [f"{count.code} {count.row_count} {count.rows}" for count in self.codes]
+        said = "\n".join((self.input.sha256, self.finished, *codes))
+        return sha256(said.encode()).hexdigest()[:32]
 
 
 class ApiForecast(Part):

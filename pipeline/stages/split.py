@@ -54,10 +54,9 @@ def split(outcomes: pl.DataFrame, policy: Mapping[str, Verdict], decisions: pl.D
 
 
 def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
-    words = {key: verdict.value for key, verdict in policy.items()}
-    return pl.col(column).replace_strict(
-        list(words), list(words.values()), default=None, return_dtype=pl.String
-    )
+    # As plain text: of members of an enum polars would make a type that no other key fits.
+    keys, verdicts = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
+    return pl.col(column).replace_strict(keys, verdicts, default=None, return_dtype=pl.String)
 
 
 def _why(verdict: pl.Expr) -> pl.Expr:
