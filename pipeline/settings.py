@@ -339,7 +339,7 @@ _KEYS = {name for section in (Profile, Cop, VopGateway, VopStandard) for name in
 
 
 def _sentence(mistake: Mapping[str, Any]) -> str:
-    where = ".".join(str(part) for part in mistake["loc"])
+    where = ".".join(str(part) for part in mistake["loc"] if part != "[key]")
     if mistake["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(mistake["loc"][-1]), _KEYS, n=1)
         hint = f"; did you mean {near[0]}?" if near else "; remove it"

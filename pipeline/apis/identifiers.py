@@ -52,7 +52,8 @@ def masked(account: pl.Expr) -> pl.Expr:
     """
     bare = account.str.replace_all(r"[\s-]", "")
     shown = pl.when(bare.str.len_chars() >= 7).then(bare.str.slice(-4)).otherwise(pl.lit(""))
-    return pl.concat_str(bare.str.extract("^([A-Z]{2})[0-9]{2}").fill_null(""), pl.lit("****"), shown)
+    country = bare.str.extract("^([A-Z]{2})[0-9]{2}").fill_null("")
+    return pl.when(account.is_not_null()).then(pl.concat_str(country, pl.lit("****"), shown))
 
 
 def remainder_97(text: pl.Expr) -> pl.Expr:
