@@ -5,6 +5,7 @@ counted: an account number keeps its zeros, and a name that starts like a formul
 columns Decision and Reason are read back by `pipeline.formats.decisions`.
 """
 
+import io
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,11 @@ from datetime import datetime
 from decimal import Decimal
 from math import ceil
 from pathlib import Path
+from traceback import clear_frames
 
 import polars as pl
 import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
@@ -61,10 +64,19 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
             "strings_to_urls": False,
             "strings_to_numbers": False,
         }
-        with xlsxwriter.Workbook(file, options) as book:
-            finished = datetime.fromisoformat(summary.finished)
-            book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
-            _Writer(book, summary).write(shown(rows))
+        # Through memory: what the library leaves open must not be the file that is being written.
+        buffer = io.BytesIO()
+        try:
+            with xlsxwriter.Workbook(buffer, options) as book:
+                finished = datetime.fromisoformat(summary.finished)
+                book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
+                _Writer(book, summary).write(shown(rows))
+        except FileCreateError as error:
+            of_the_disk: OSError = error.args[0]
+            # The library's half-written archive ends here, and not aloud when the buffer has gone.
+            clear_frames(of_the_disk.__traceback__)
+            raise of_the_disk from None
+        file.write(buffer.getbuffer())
     return path
 
 
