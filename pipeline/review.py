@@ -17,7 +17,6 @@ from pathlib import Path
 import polars as pl
 
 from pipeline import settings
-from pipeline.apis.identifiers import masked
 from pipeline.apis.totals import added, totals, with_money
 from pipeline.approvals import decider, record_approval
 from pipeline.errors import IncompleteError, InputError, UsageError
@@ -28,6 +27,7 @@ from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.styles import style_of, write_in_style
 from pipeline.formats.whole import write_whole
 from pipeline.profiles import BUILT_IN, choose
+from pipeline.reports.groups import masked
 from pipeline.reports.terminal import ADVICE
 from pipeline.stages.fix import accepted, correct, correctable, fix
 from pipeline.stages.read import read_written
@@ -279,14 +279,13 @@ def _write_reasons(run: FinishedRun, placements: pl.DataFrame, files: ExitStack)
     rows = held.join(payments, on="row", maintain_order="left").join(
         outcomes, on="row", maintain_order="left"
     )
-    digits = pl.concat_str("sort_code", "account_number", ignore_nulls=True)
-    to_do = pl.col("check_action").replace_strict(
-        {action.value: ADVICE[action] or _OWN_ADVICE[action] for action in Action}
-    )
+    accounts = rows.select(pl.coalesce("iban", "account_number")).to_series()
+    advice = {**ADVICE, Action.PAY: "Nothing is wrong with the answer."}
+    to_do = pl.col("check_action").replace_strict({action.value: advice[action] for action in Action})
     reasons = rows.select(
         "row",
         payee="name",
-        account=masked(pl.coalesce("iban", digits)),
+        account=pl.Series([masked(account) for account in accounts], dtype=pl.String),
         amount="amount",
         currency="currency",
         outcome="check_outcome",
@@ -295,12 +294,6 @@ def _write_reasons(run: FinishedRun, placements: pl.DataFrame, files: ExitStack)
         what_to_do=to_do,
     )
     _write_for_people(reasons, run, HOLD_REASONS, files)
-
-
-_OWN_ADVICE = {
-    Action.PAY: "Nothing is wrong with the answer.",
-    Action.CORRECT_ROW: "Correct the row in the payment file, and check the file again.",
-}
 
 
 def _write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+REPORT_HTML = "report.html"
 REPORT_XLSX = "report.xlsx"
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
@@ -18,5 +19,5 @@ def files_of_review(folder: Path) -> Iterator[Path]:
 
 def files_with_returned_names(folder: Path) -> Iterator[Path]:
     """What holds names that banks returned, beside the outcome file."""
-    for pattern in (REPORT_XLSX, CORRECTIONS, f"{CORRECTED}.*"):
+    for pattern in (REPORT_HTML, REPORT_XLSX, CORRECTIONS, f"{CORRECTED}.*"):
         yield from sorted(folder.glob(pattern))

@@ -83,12 +83,15 @@ def outcomes_of():
 def finish_run():
     """A payment file and an `Outcomes` frame -> the folder that a finished run of them leaves."""
 
-    def build(file, outcomes, *, environment="production", mapping=(), encoding=None, format_name=None):
+    def build(
+        file, outcomes, *, environment="production", mapping=(), encoding=None, format_name=None, secret=None
+    ):
         folder = file.parent / f"{file.stem}.precheck"
         time = "2030-01-02T03:04:05.678Z"
         source = read(file, mapping=dict(mapping), encoding=encoding)
         identity = RunIdentity(source.sha256, "0" * 64, environment, "0")
-        with Ledger.open(folder / "ledger.db", identity, now=time, fresh=True) as ledger:
+        path = folder / "ledger.db"
+        with Ledger.open(path, identity, now=time, fresh=True, secret=secret) as ledger:
             files = write(
                 source.original,
                 outcomes,

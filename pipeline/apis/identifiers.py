@@ -45,17 +45,6 @@ def bic11(bics: pl.Series) -> pl.Series:
     return mended(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
 
 
-def masked(account: pl.Expr) -> pl.Expr:
-    """An account that people who know it recognise and others cannot use: its last four characters.
-
-    An IBAN keeps its country in front; of an account too short to hide anything, nothing is shown.
-    """
-    bare = account.str.replace_all(r"[\s-]", "")
-    shown = pl.when(bare.str.len_chars() >= 7).then(bare.str.slice(-4)).otherwise(pl.lit(""))
-    country = bare.str.extract("^([A-Z]{2})[0-9]{2}").fill_null("")
-    return pl.when(account.is_not_null()).then(pl.concat_str(country, pl.lit("****"), shown))
-
-
 def remainder_97(text: pl.Expr) -> pl.Expr:
     """The remainder modulo 97 of codes of digits and capital letters, A being 10 and Z 35.
 

@@ -12,7 +12,6 @@ from pipeline.apis.identifiers import (
     iban_faults,
     iban_structures,
     lei_faults,
-    masked,
     remainder_97,
 )
 
@@ -263,20 +262,3 @@ def test_only_a_bic_of_eight_is_completed(bic, padded):
 )
 def test_code_loses_white_space_and_case_but_is_never_turned_into_another(written, code):
     assert compact(pl.Series([written], dtype=pl.String)).item() == code
-
-
-@pytest.mark.parametrize(
-    ("account", "shown"),
-    [
-        ("00123456", "****3456"),
-        ("11-22-33 0012 3456", "****3456"),
-        ("GB10THRN30120000700700", "GB****0700"),
-        ("DE35 3704 0044 0484 2100 77", "DE****0077"),
-        ("123456", "****"),
-        ("", "****"),
-        (None, None),
-    ],
-)
-def test_a_masked_account_shows_its_country_and_last_four_characters_at_most(account, shown):
-    frame = pl.DataFrame({"account": [account]}, schema={"account": pl.String})
-    assert frame.select(masked(pl.col("account"))).item() == shown
