@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from pipeline.commands import folder as folder_commands
+from pipeline.commands import review as review_commands
 from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, UsageError, most_serious
 
 if TYPE_CHECKING:
@@ -591,6 +592,10 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     if while_stdin_is_open:
         # The folder was made for this sandbox alone, by a process that may be dead.
         shutil.rmtree(folder, ignore_errors=True)
+
+
+main.add_command(review_commands.fix)
+main.add_command(review_commands.split)
 
 
 def _end_with_stdin() -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
+from pipeline.approvals import NAME as APPROVALS_NAME
+from pipeline.approvals import approvals_of
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.frames import OUTCOMES
 from pipeline.ledger.reading import recorded
-from pipeline.manifest import APPROVALS_NAME, read_approvals, read_manifest, refresh_manifest, unrecorded
+from pipeline.manifest import read_manifest, refresh_manifest, unrecorded
 from pipeline.reports.documents import Rows, reports
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
@@ -205,7 +207,7 @@ def _identity(path: Path) -> tuple[str, int]:
 
 
 def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
-    approvals = read_approvals(folder)
+    approvals = approvals_of(folder)
     if approvals != manifest.approvals:
         differs = f"{APPROVALS_NAME} says something else than the manifest; bring both back from copies"
         return [Finding("approvals", differs, DIFFERS)]

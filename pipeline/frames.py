@@ -82,6 +82,31 @@ OUTCOMES: Schema = {
     "check_attempts": pl.UInt32(),
 }
 
+CORRECTIONS: Schema = {
+    "row": pl.UInt32(),
+    "field": pl.String(),  # null where the reason alone says what is wrong
+    "kind": pl.String(),  # the Acceptance that it takes; null where no answer says what is right
+    "header": pl.String(),  # the column to write to; null where there is not exactly one
+    "from": pl.String(),
+    "to": pl.String(),  # null where only the payee knows it
+    "why": pl.String(),
+    "obstacle": pl.String(),  # why this program cannot write it, as a sentence; null where it can
+}
+
+DECISIONS: Schema = {
+    "row": pl.UInt32(),
+    "decision": pl.String(),  # a Decision
+    "reason": pl.String(),  # null only where the decision is to hold
+}
+"""What a person decided: at most one row per payment."""
+
+PLACEMENTS: Schema = {
+    "row": pl.UInt32(),
+    "place": pl.String(),  # release or hold
+    "why": pl.String(),  # why it is held, as a sentence; null where it is not
+    "decided": pl.Boolean(),  # whether a person's decision made it so
+}
+
 
 class AnswerState(StrEnum):
     """What became of one question."""

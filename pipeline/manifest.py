@@ -10,30 +10,29 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from pipeline.apis.totals import control_totals
+from pipeline.approvals import NAME as APPROVALS_NAME
+from pipeline.approvals import approvals_of
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.formats.whole import write_whole
 from pipeline.ledger import Counts, Finish
 from pipeline.settings import Profile, Server, VopStandard
 from schemas.manifest import (
     NAME,
-    Approval,
     FileEvidence,
     LedgerEvidence,
     Manifest,
     ProfileUsed,
     ServerUsed,
-    control_totals,
 )
 from schemas.strict import parse
 from schemas.summary import Summary
 from schemas.wire import timestamp
 
-APPROVALS_NAME = "approvals.json"
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
 """Those on which the reading of a file, a request or an answer depends."""
-_APPROVALS = TypeAdapter(list[Approval])
 _CLIENT_SHOWN_LENGTH = 4
 
 
@@ -98,12 +97,14 @@ def write_manifest(
             attempt_count=recorded.counts.attempt_count,
             created_at=recorded.created_at,
         ),
-        approvals=read_approvals(folder),
+        approvals=approvals_of(folder),
     )
     _write(folder, manifest)
 
 
-def refresh_manifest(folder: Path, *, now: datetime, written: Collection[str] | None = None) -> Manifest:
+def refresh_manifest(
+    folder: Path, *, now: datetime, written: Collection[str] | None = None, removed: Collection[str] = ()
+) -> Manifest:
     """Take files that were added to a run folder, and the approvals there, into its manifest.
 
     What the run itself recorded stays as it was recorded, so that a later change of it shows.
@@ -113,6 +114,7 @@ def refresh_manifest(folder: Path, *, now: datetime, written: Collection[str] | 
         now: the time.
         written: names of the files that were just written, which are hashed anew; None means all that
             the manifest does not have yet.
+        removed: names of files that are no longer there, and need not be.
 
     Raises:
         UsageError: there is no manifest.
@@ -120,13 +122,13 @@ def refresh_manifest(folder: Path, *, now: datetime, written: Collection[str] | 
         OutputError, DiskError: the manifest cannot be written.
     """
     manifest = read_manifest(folder)
-    approvals = read_approvals(folder)
+    approvals = approvals_of(folder)
     if approvals[: len(manifest.approvals)] != manifest.approvals:
         raise InputError(
             f"{folder / APPROVALS_NAME}: an approval that was recorded has gone or was changed; "
             "bring the file back from a copy"
         )
-    known = {file.name: file for file in manifest.files}
+    known = {file.name: file for file in manifest.files if file.name not in removed}
     added = (unrecorded(folder, manifest) if written is None else set(written)) - {NAME, APPROVALS_NAME}
     assert manifest.outcome_file.name not in added, f"{folder}: only a run writes its outcome file"
     known |= {name: _evidence(folder / name) for name in sorted(added)}
@@ -151,21 +153,6 @@ def read_manifest(folder: Path) -> Manifest:
         raise UsageError(
             f"{folder}: no {NAME} in this folder; give the folder of a run that has ended"
         ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {_fault(error)}; bring it back from a copy") from error
-
-
-def read_approvals(folder: Path) -> list[Approval]:
-    """The decisions that people made about a run; empty where there are none.
-
-    Raises:
-        InputError: they cannot be read.
-    """
-    path = folder / APPROVALS_NAME
-    try:
-        return _APPROVALS.validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return []
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {_fault(error)}; bring it back from a copy") from error
 

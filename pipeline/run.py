@@ -45,6 +45,7 @@ from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, 
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import Validated, validate
 from pipeline.stages.write import write
+from schemas.folder import files_of_review
 from schemas.manifest import NAME as MANIFEST_NAME
 from schemas.outcomes import ApiName
 from schemas.strict import parse
@@ -278,7 +279,8 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
             return None
     except (OSError, ValueError, UsageError, InputError):
         return None
-    if (summary.input.columns, summary.input.encoding) != (_read_as(source), source.encoding):
+    told = summary.input
+    if (told.columns, told.encoding, told.delimiter) != (_read_as(source), source.encoding, source.delimiter):
         return None  # --map or --encoding was another one, and so were the questions
     calls = [
         call.model_copy(
@@ -317,6 +319,9 @@ def _remove_stale(folder: Path, format_name: str) -> None:
     for name, path in _outcome_files(folder).items():
         if name != format_name:
             path.unlink(missing_ok=True)
+    # So would what `precheck fix` and `precheck split` made of earlier answers.
+    for path in files_of_review(folder):
+        path.unlink(missing_ok=True)
 
 
 def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> Header:
@@ -334,8 +339,12 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             row_count=source.payments.height,
             format=source.format,
             encoding=source.encoding,
-            delimiter=source.delimiter,
             columns=_read_as(source),
+            mapping=dict(job.mapping),
+            delimiter=source.delimiter,
+            line_end=source.line_end,
+            byte_order_mark=source.byte_order_mark,
+            extra_column_count=source.extra_column_count,
         ),
         routes=route_counts(planned.validated.accepted),
         next_step=next_step,

@@ -26,15 +26,18 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
+from pipeline.apis import MATCH_CODE
 from pipeline.disks import refused
 from pipeline.errors import ConfigurationError, OutputError
-from schemas.cop import AccountType
-from schemas.outcomes import ApiName, Environment
-from schemas.vop import Bic11
+from schemas.cop import AccountType, ReasonCode
+from schemas.outcomes import ApiName, Environment, Outcome
+from schemas.review import Verdict
+from schemas.vop import Bic11, IdMatch, NameMatch
 
 FILE_NAME = "precheck.toml"
 TEST_SERVER_DAILY_CAP = 50
@@ -186,6 +189,17 @@ class VopStandard(Server):
         return ApiName.VOP_STANDARD
 
 
+_NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
+_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch}))
+
+
+def _outcome_or_code(key: str) -> str:
+    if key in _POLICY_KEYS:
+        return key
+    near = difflib.get_close_matches(key, _POLICY_KEYS, n=1)
+    raise ValueError(f"no such outcome or code; {f'did you mean {near[0]}?' if near else 'remove it'}")
+
+
 class Profile(Section):
     """One way to run: the APIs to ask, and how payments are routed to them."""
 
@@ -194,8 +208,17 @@ class Profile(Section):
     ask_by: Literal["name", "identification"] = "name"
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
+    policy: dict[Annotated[str, AfterValidator(_outcome_or_code)], Verdict] = {}
+    """What `precheck split` does with a row, by its outcome or code."""
     cop: Cop | None = None
     vop: Annotated[VopGateway | VopStandard, Field(discriminator="api")] | None = None
+
+    @field_validator("policy")
+    @classmethod
+    def _releases_only_what_was_answered(cls, policy: dict[str, Verdict]) -> dict[str, Verdict]:
+        if wrong := [key for key in _NEVER_ANSWERED if policy.get(key, Verdict.HOLD) is not Verdict.HOLD]:
+            raise ValueError(f'{wrong[0]} rows have no answer of a bank and can only be held; write "hold"')
+        return policy
 
     @model_validator(mode="after")
     def _asks_one_kind_of_server(self) -> Self:
@@ -240,8 +263,8 @@ class Profile(Section):
         secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
-        own_secrets = {"ledger_key_env": True, "ledger_key_file": True}
-        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **own_secrets})
+        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy"), True)
+        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -316,7 +339,7 @@ _KEYS = {name for section in (Profile, Cop, VopGateway, VopStandard) for name in
 
 
 def _sentence(mistake: Mapping[str, Any]) -> str:
-    where = ".".join(str(part) for part in mistake["loc"])
+    where = ".".join(str(part) for part in mistake["loc"] if part != "[key]")
     if mistake["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(mistake["loc"][-1]), _KEYS, n=1)
         hint = f"; did you mean {near[0]}?" if near else "; remove it"
@@ -357,6 +380,12 @@ default_account_type = "Personal"       # for UK rows that do not say: Personal 
 # gb_iban_to = "cop"                    # GB IBANs: "cop" by the account in them, or "vop"
 # ask_by = "name"                       # where a row has a name and an identification
 # ledger_key_env = "LEDGER_KEY"         # encrypts returned names in ledger.db; or ledger_key_file
+
+# What `precheck split` does with rows of an outcome or code: release, review (a person decides) or hold.
+# Without this table matches are released and all else is held.
+# [profiles.production.policy]
+# close_match = "review"
+# NOAP = "review"
 
 # UK Confirmation of Payee. Remove the section if you do not use it.
 [profiles.production.cop]

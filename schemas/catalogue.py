@@ -4,11 +4,13 @@ import json
 
 from pydantic import BaseModel
 
+from schemas.approvals import Approvals
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
+from schemas.review import Fix, Split
 from schemas.story import Story
 from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
@@ -20,6 +22,9 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "summary": Summary,
     "manifest": Manifest,
     "story": Story,
+    "approvals": Approvals,
+    "fix": Fix,
+    "split": Split,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

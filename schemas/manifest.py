@@ -4,11 +4,9 @@ It names the files by their hashes and says with which program, which settings a
 were made. It holds no name, no account number and no credential.
 """
 
-from decimal import Decimal
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict
 
+from schemas.approvals import Approval
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile, Money, OutcomeTotal
@@ -78,19 +76,6 @@ class LedgerEvidence(Part):
     """When the first run in this folder began."""
 
 
-class Approval(Part):
-    """A decision that a person made about rows, as `approvals.json` has it."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    by: str
-    time: str
-    what: str
-    why: str
-    rows: Any
-    """Which rows."""
-
-
 class Manifest(Part):
     """What was checked, with what, and with which result."""
 
@@ -119,15 +104,3 @@ class Manifest(Part):
     """Over all rows of the file, by currency: the control totals."""
     ledger: LedgerEvidence
     approvals: list[Approval]
-
-
-def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:
-    """The totals over all outcomes, by currency; those without a currency come last."""
-    sums: dict[str | None, tuple[int, Decimal]] = {}
-    for money in (money for total in outcomes for money in total.totals):
-        count, amount = sums.get(money.currency, (0, Decimal(0)))
-        sums[money.currency] = (count + money.row_count, amount + money.amount)
-    return [
-        Money(currency=currency, row_count=count, amount=amount)
-        for currency, (count, amount) in sorted(sums.items(), key=lambda one: (one[0] is None, one[0] or ""))
-    ]

@@ -5,6 +5,7 @@ payer's own payment id.
 """
 
 from decimal import Decimal
+from hashlib import sha256
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,10 +28,16 @@ class InputFile(Part):
     row_count: int
     format: str
     encoding: str
-    delimiter: str | None = None
-    """Between the cells of a line; None where the format has none."""
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
+    mapping: dict[str, str] = {}
+    """Field -> header, as `--map` said."""
+    delimiter: str | None = None
+    """Between the cells of a line; None where the format has none, and in summaries of version 0.1.0."""
+    line_end: str | None = None
+    byte_order_mark: bool = False
+    extra_column_count: int = 0
+    """How many columns of the outcome file, the last before its own, hold what rows had too many."""
 
 
 class Money(Part):
@@ -138,6 +145,13 @@ class Summary(Part):
     """False where rows are left for a later run."""
     next_step: str | None
     """When and how to go on, where the run is not complete."""
+
+    @property
+    def run_id(self) -> str:
+        """Names these answers to this file: 32 hexadecimal digits, others after every run that wrote."""
+        codes = [f"{count.code} {count.row_count} {count.rows}" for count in self.codes]
+        said = "\n".join((self.input.sha256, self.finished, *codes))
+        return sha256(said.encode()).hexdigest()[:32]
 
 
 class ApiForecast(Part):

@@ -3,8 +3,16 @@
 import polars as pl
 import pytest
 
-from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, Answer, AnswerState, Check
-from schemas.outcomes import ApiName
+from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
+from pipeline.ledger import Ledger, RunIdentity
+from pipeline.manifest import Recorded, Settings, write_manifest
+from pipeline.reports.documents import Rows, reports
+from pipeline.settings import Cop, Profile
+from pipeline.stages.read import read
+from pipeline.stages.report import Header, report
+from pipeline.stages.write import write
+from schemas.outcomes import ApiName, Environment
+from schemas.summary import InputFile
 
 pytest_plugins = ["desk"]
 
@@ -69,6 +77,69 @@ def outcomes_of():
             for number, outcome in enumerate(outcomes, start=1)
         ]
         return pl.DataFrame(rows, schema=OUTCOMES)
+
+    return build
+
+
+PROFILE = Profile(
+    cop=Cop(
+        server="production",
+        base_url="https://cop.example",
+        token_url="https://login.example/token",
+        client_id="ID",
+        client_secret_env="SECRET",
+        scope="s",
+    )
+)
+
+
+@pytest.fixture(scope="session")
+def finish_run():
+    """A payment file and an `Outcomes` frame -> the folder that a finished run of them leaves."""
+
+    def build(
+        file, outcomes, *, environment="production", mapping=(), encoding=None, format_name=None, secret=None
+    ):
+        folder = file.parent / f"{file.stem}.precheck"
+        time = "2030-01-02T03:04:05.678Z"
+        source = read(file, mapping=dict(mapping), encoding=encoding)
+        identity = RunIdentity(source.sha256, "0" * 64, environment, "0")
+        path = folder / "ledger.db"
+        with Ledger.open(path, identity, now=time, fresh=True, secret=secret) as ledger:
+            written = write(
+                source.original,
+                outcomes,
+                folder,
+                format_name=format_name or source.format,
+                delimiter=source.delimiter,
+            )
+            described = InputFile(
+                name=file.name,
+                sha256=source.sha256,
+                byte_count=source.byte_count,
+                row_count=source.payments.height,
+                format=source.format,
+                encoding=source.encoding,
+                columns={reading.header: reading.field for reading in source.columns if reading.field},
+                mapping=dict(mapping),
+                delimiter=source.delimiter,
+                line_end=source.line_end,
+                byte_order_mark=source.byte_order_mark,
+                extra_column_count=source.extra_column_count,
+            )
+            header = Header("0", "main", Environment(environment), time, time, described, [], "run again")
+            summary = report(header, source.payments, outcomes, pl.DataFrame(schema=WARNINGS), [])
+            (folder / "summary.json").write_text(summary.model_dump_json())
+            made = reports(folder, summary, Rows(source.payments, outcomes, source.original))
+            finish = ledger.finish(time, question_count=0, unanswered_count=0, outcome_sha256=written.sha256)
+            write_manifest(
+                folder,
+                summary,
+                Settings("main", PROFILE, "0" * 64, dict(mapping)),
+                Recorded(finish, ledger.counts, ledger.created_at),
+                [written.path, folder / "summary.json", *made],
+            )
+        return folder
 
     return build
 

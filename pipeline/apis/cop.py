@@ -28,6 +28,13 @@ from schemas.wire import Request, Response
 PATH = "/copgateway/v1.0/confirmation-payee/name-verification"
 CORRELATION_HEADER = "x-fapi-interaction-id"
 CLOSE_MATCHES = frozenset({ReasonCode.MBAM, ReasonCode.BAMM, ReasonCode.PAMM})
+ACCOUNT_TYPES_FOUND = {
+    ReasonCode.BANM: AccountType.BUSINESS,
+    ReasonCode.BAMM: AccountType.BUSINESS,
+    ReasonCode.PANM: AccountType.PERSONAL,
+    ReasonCode.PAMM: AccountType.PERSONAL,
+}
+"""What the account is, where the code says that it is of the other type than was asked for."""
 
 
 def request(check: Check, request_id: str, time: str) -> Request:

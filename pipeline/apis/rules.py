@@ -326,6 +326,8 @@ _ROUTE_RULES = [
     ),
 ]
 
+NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rule.code != "NAME_MISSING")
+"""The rules that speak of a name and of nothing else."""
 RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
     *_ACCOUNT_RULES,

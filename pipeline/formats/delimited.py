@@ -16,7 +16,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import InputError
-from pipeline.formats.layout import COLUMNS_MAX, Layout, find_layout, to_utf_8
+from pipeline.formats.layout import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_layout, to_utf_8
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
 from pipeline.formats.tally import RECORD_BYTES_MAX, Tally, refuse_long_lines, tally
 
@@ -67,7 +67,15 @@ def read(data: bytes, *, where: str, mapping: Mapping[str, str], encoding: str |
                 "open the file in the program that wrote it and export it again"
             )
     _refuse_long_rows(rows.cells, where)
-    return Table(rows.cells, rows.defects, layout.delimiter, encoding)
+    return Table(
+        rows.cells,
+        rows.defects,
+        layout.delimiter,
+        encoding,
+        line_end=layout.line_end,
+        byte_order_mark=data.startswith(BYTE_ORDER_MARKS),
+        extra_column_count=rows.cells.width - len(layout.headers),
+    )
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) -> None:

@@ -18,6 +18,7 @@ LINES_BEFORE_HEADER_MAX = 5
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 _CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
 _CHUNK_BYTES = 16 * 1024 * 1024
 
 _LOOKS_LIKE_DATA = re.compile(
@@ -38,6 +39,8 @@ class Layout(NamedTuple):
     """The byte at which the first row after the header line starts."""
     line_first: int
     """The number of the line at that byte."""
+    line_end: str
+    """At the end of the header line."""
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
@@ -129,7 +132,11 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layou
         for position, header in enumerate(best.cells, start=1)
     )
     refuse_repeats(headers, where=where)
-    return Layout(best.delimiter, headers, best.body_at, best.line_first)
+    return Layout(best.delimiter, headers, best.body_at, best.line_first, _line_end(text[: best.body_at]))
+
+
+def _line_end(header: bytes) -> str:
+    return next((end for end in ("\r\n", "\r") if header.endswith(end.encode())), "\n")
 
 
 class _Candidate(NamedTuple):

@@ -21,6 +21,12 @@ class Table(NamedTuple):
     """Between the cells of a line; None where the format has none."""
     encoding: str
     """Of the text in the file."""
+    line_end: str | None = None
+    """At the end of the header line; None where the format has none."""
+    byte_order_mark: bool = False
+    """Whether the text starts with one."""
+    extra_column_count: int = 0
+    """How many of the columns, the last ones, hold cells of rows that were too long."""
 
 
 def no_defects(row_count: int) -> pl.Series:

@@ -1,4 +1,6 @@
 """Reports: a Summary in, a document for people out."""
 
-PAGE_NAME = "report.html"
+from schemas.folder import REPORT_HTML
+
+PAGE_NAME = REPORT_HTML
 """The report as a page, in the folder of a run."""

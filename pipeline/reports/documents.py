@@ -10,11 +10,13 @@ from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from pipeline.reports import PAGE_NAME
 from pipeline.reports.page import page
+from pipeline.reports.workbook import write_workbook
+from schemas.folder import REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
 from schemas.summary import Summary
 
 ATTENTION_NAME = "attention.csv"
-REPORT_NAMES = (PAGE_NAME, ATTENTION_NAME)
+REPORT_NAMES = (PAGE_NAME, REPORT_XLSX, ATTENTION_NAME)
 """The files that `reports` writes. All of them hold names."""
 _NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 
@@ -45,8 +47,10 @@ def reports(folder: Path, summary: Summary, rows: Rows) -> list[Path]:
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
+    shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
-        _page(folder / PAGE_NAME, summary, rows),
+        _page(folder / PAGE_NAME, summary, shown),
+        write_workbook(summary, shown, folder),
         _attention(folder / ATTENTION_NAME, summary, rows),
     ]
 
@@ -54,13 +58,13 @@ def reports(folder: Path, summary: Summary, rows: Rows) -> list[Path]:
 def files_with_names(folder: Path) -> list[Path]:
     """The files that a run may have left in a folder and that hold names, also those that banks returned."""
     outcome_files = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
-    return [*outcome_files, *(folder / name for name in REPORT_NAMES)]
+    return [*outcome_files, folder / ATTENTION_NAME, *files_with_returned_names(folder)]
 
 
-def _page(path: Path, summary: Summary, rows: Rows) -> Path:
+def _page(path: Path, summary: Summary, shown: pl.DataFrame) -> Path:
     """Write the report as a page."""
     with write_whole(path) as file:
-        file.write(page(summary, rows.payments.hstack(rows.outcomes.drop("row").get_columns())).encode())
+        file.write(page(summary, shown).encode())
     return path
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats import format_of
+from pipeline.formats import Format, format_named, format_of
 from pipeline.formats.columns import ColumnReading, Columns, read_columns
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
@@ -48,6 +48,11 @@ class Source(NamedTuple):
     sha256: str
     """Of the bytes of the file, as hexadecimal digits."""
     byte_count: int
+    line_end: str | None
+    """At the end of the header line; None where the format has none."""
+    byte_order_mark: bool
+    extra_column_count: int
+    """How many columns of the original, the last ones, hold cells of rows that were too long."""
     earlier: pl.DataFrame
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
 
@@ -66,18 +71,37 @@ def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None)
         InputError: the file cannot be read as payments.
         UsageError: the encoding is not supported.
     """
-    table, identity = _read_table(path, mapping, encoding)
+    file_format = format_of(path)
+    table, identity = _parsed(_bytes(path), file_format, path.name, mapping, encoding)
+    return _source(table, identity, file_format, path.name, mapping)
+
+
+def read_written(
+    data: bytes, format_name: str, *, where: str, mapping: Mapping[str, str], encoding: str | None
+) -> Source:
+    """Read a file that is being written, before it has a name of its own; else as `read`."""
+    file_format = format_named(format_name)
+    table, identity = _parsed(data, file_format, where, mapping, encoding)
+    return _source(table, identity, file_format, where, mapping)
+
+
+def _source(
+    table: Table, identity: "_Identity", file_format: Format, where: str, mapping: Mapping[str, str]
+) -> Source:
     original = table.cells.drop(COLUMNS, strict=False)
-    columns = read_columns(original.columns, mapping, where=path.name)
+    columns = read_columns(original.columns, mapping, where=where)
     return Source(
-        payments=_payments(original, table, columns, path.name),
+        payments=_payments(original, table, columns, where),
         original=original,
         columns=columns.readings,
-        format=format_of(path).NAME,
+        format=file_format.NAME,
         delimiter=table.delimiter,
         encoding=table.encoding,
         sha256=identity.sha256,
         byte_count=identity.byte_count,
+        line_end=table.line_end,
+        byte_order_mark=table.byte_order_mark,
+        extra_column_count=table.extra_column_count,
         earlier=table.cells.select(column for column in COLUMNS if column in table.cells.columns),
     )
 
@@ -87,12 +111,12 @@ class _Identity(NamedTuple):
     byte_count: int
 
 
-def _read_table(path: Path, mapping: Mapping[str, str], encoding: str | None) -> tuple[Table, _Identity]:
-    """The one place where bytes of strangers are parsed; when it returns, the bytes are let go."""
-    file_format = format_of(path)
-    data = _bytes(path)
+def _parsed(
+    data: bytes, file_format: Format, where: str, mapping: Mapping[str, str], encoding: str | None
+) -> tuple[Table, _Identity]:
+    """The one place where bytes of strangers are parsed."""
     identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    return file_format.read(data, where=path.name, mapping=mapping, encoding=encoding), identity
+    return file_format.read(data, where=where, mapping=mapping, encoding=encoding), identity
 
 
 def _bytes(path: Path) -> bytes:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.totals import outcome_totals, plain, with_money
+from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 from schemas.summary import (
@@ -69,7 +69,7 @@ def report(
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
-    rows = with_money(payments, outcomes)
+    rows = outcomes_with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
     attention = rows.filter(pl.col("check_outcome").is_in(list(ATTENTION)))

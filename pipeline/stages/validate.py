@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from pipeline.apis import agents
+from pipeline.apis.account_types import WORDS
 from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
@@ -72,20 +73,6 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
 
 # Cleaning: what people may write differently and still mean the same.
 
-_ACCOUNT_TYPES = {
-    "personal": AccountType.PERSONAL,
-    "individual": AccountType.PERSONAL,
-    "person": AccountType.PERSONAL,
-    "private": AccountType.PERSONAL,
-    "business": AccountType.BUSINESS,
-    "company": AccountType.BUSINESS,
-    "corporate": AccountType.BUSINESS,
-    "institution": AccountType.BUSINESS,
-    "organisation": AccountType.BUSINESS,
-    "organization": AccountType.BUSINESS,
-}
-
-
 _FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer", "reference")
 _CODES = ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
 _UNTIDY = r"[^\x00-\x7f]|^\s|\s$"
@@ -123,7 +110,7 @@ def _account_types(texts: pl.Series) -> pl.Series:
     return mended(
         texts,
         where=~texts.is_in(list(AccountType)),
-        by=lambda some: some.str.to_lowercase().replace_strict(_ACCOUNT_TYPES, default=some),
+        by=lambda some: some.str.to_lowercase().replace_strict(WORDS, default=some),
     )
 
 

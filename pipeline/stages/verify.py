@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.totals import outcome_totals, with_money
+from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.errors import InputError
 from pipeline.frames import OUTCOMES, PAYMENTS
 from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
-from schemas.manifest import Manifest, control_totals
+from schemas.manifest import Manifest
 from schemas.outcomes import Outcome
 from schemas.summary import Summary
 
@@ -46,7 +46,7 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
     """
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
-    totals = outcome_totals(with_money(payments, outcomes))
+    totals = outcome_totals(outcomes_with_money(payments, outcomes))
     counts = {total.outcome: total.row_count for total in totals}
     said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
     decided = ", ".join(

@@ -1,6 +1,7 @@
 """The configuration file: what it may say, and that it never says a secret back."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -375,6 +376,27 @@ def test_where_the_ledger_key_is_may_change_between_two_runs(file_of):
 def test_limits_and_secrets_do_not_change_what_is_asked_of_whom(file_of, change):
     before = load(file_of(cop=COP), "main").fingerprint()
     assert load(file_of(cop={**COP, **change}), "main").fingerprint() == before
+
+
+def test_the_policy_is_no_part_of_what_makes_two_runs_the_same(file_of):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    with_policy = load(file_of({"policy": '{close_match = "review"}'}, cop=COP), "main")
+    assert with_policy.policy == {"close_match": "review"}
+    assert with_policy.fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ('{clos_match = "release"}', "policy.clos_match: no such outcome or code; did you mean close_match?"),
+        ('{"Ada Quillon" = "hold"}', "no such outcome or code"),
+        ('{close_match = "pay"}', "'release', 'review' or 'hold'"),
+        ('{rejected = "release"}', "can only be held"),
+    ],
+)
+def test_a_policy_that_cannot_be_meant_is_refused(file_of, policy, sentence):
+    with pytest.raises(ConfigurationError, match=re.escape(sentence)):
+        load(file_of({"policy": policy}, cop=COP), "main")
 
 
 @pytest.mark.parametrize(

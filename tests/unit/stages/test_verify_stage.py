@@ -5,11 +5,11 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.apis.totals import outcome_totals, with_money
+from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.frames import AnswerState
 from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
 from pipeline.stages.verify import Kept, ledger_agrees, rows_agree
-from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed, control_totals
+from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
 from schemas.outcomes import Environment
 from schemas.summary import InputFile
 
@@ -35,7 +35,7 @@ def outcomes(outcomes_of):
 
 @pytest.fixture
 def manifest(payments, outcomes):
-    totals = outcome_totals(with_money(payments, outcomes))
+    totals = outcome_totals(outcomes_with_money(payments, outcomes))
     return Manifest(
         tool_version="1",
         versions={},

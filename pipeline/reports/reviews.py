@@ -1,0 +1,66 @@
+"""What `precheck fix` and `precheck split` did, on a terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from pipeline.reports.terminal import SIMULATED, counted, money_text, table_of, visible
+from schemas.review import ControlTotal, Fix, Split
+
+ROWS_NAMED_MAX = 20
+
+
+def print_fix(done: Fix, console: Console) -> None:
+    """Show what is to be corrected, what was, and how to go on."""
+    if done.simulated:
+        console.print(Text(SIMULATED, style="bold reverse yellow"))
+    can = f"{done.correctable_count:,} of them by this program" if done.row_count else "nothing to do"
+    said = f"{counted(done.row_count, 'row')} to correct, {can}: {visible(done.corrections)}"
+    console.print(Text(said), soft_wrap=True)
+    if done.corrected is not None:
+        what = f"{counted(len(done.corrected_rows), 'row')} corrected ({_rows(done.corrected_rows)})"
+        console.print(Text(f"{what}: {visible(done.corrected.path)}", style="bold"), soft_wrap=True)
+    if done.refused_rows:
+        said = f"Not corrected ({_rows(done.refused_rows)}): {visible(done.corrections)} says why."
+        console.print(Text(said, style="bold red"), soft_wrap=True)
+    if done.corrected is not None:
+        console.print(Text("Nobody has checked the corrected rows yet. Next:"))
+    elif done.correctable_count:
+        console.print(Text("To correct the file, decide in the workbook, then:"))
+    if done.corrected is not None or done.correctable_count:
+        console.print(Text(f"  {visible(done.next_step)}", style="bold"), soft_wrap=True)
+
+
+def print_split(done: Split, console: Console) -> None:
+    """Show the control totals, and why rows are held."""
+    if done.simulated:
+        console.print(Text(SIMULATED, style="bold reverse yellow"))
+    totals = table_of("file", ">rows", ">amount")
+    for name, part in (("input", done.input), ("release", done.release), ("hold", done.hold)):
+        totals.add_row(name, *_total(part))
+    console.print(totals, "")
+    if done.held:
+        reasons = table_of(">rows", "why they are held")
+        for held in done.held:
+            reasons.add_row(f"{held.row_count:,}", Text(visible(held.why)))
+        console.print(reasons, "")
+    if done.unheeded_rows:
+        said = f"Decided to release, and held by the policy all the same: {_rows(done.unheeded_rows)}."
+        console.print(Text(said, style="bold red"))
+    files = [file.path for file in (done.release, done.hold) if file is not None]
+    if done.release is None:
+        console.print(Text("No row may be paid: no file to release was written.", style="bold"))
+    for path in (*files, done.reasons):
+        console.print(Text(visible(path), style="bold"), soft_wrap=True)
+
+
+def _total(part: ControlTotal | None) -> tuple[str, Text]:
+    if part is None:
+        return "0", Text()
+    return f"{part.row_count:,}", Text("\n".join(map(money_text, part.totals)))
+
+
+def _rows(rows: Sequence[int]) -> str:
+    more = "" if len(rows) <= ROWS_NAMED_MAX else f" and {len(rows) - ROWS_NAMED_MAX:,} more"
+    return f"row{'' if len(rows) == 1 else 's'} {', '.join(map(str, rows[:ROWS_NAMED_MAX]))}{more}"

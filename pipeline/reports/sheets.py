@@ -1,0 +1,128 @@
+"""What each sheet of the workbook shows: which rows, under which headers, how wide."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.totals import with_money
+from pipeline.formats.decisions import DECISION, REASON, ROW
+from schemas.outcomes import Action, Outcome
+
+
+class Column(NamedTuple):
+    """A column of a sheet."""
+
+    header: str
+    source: str | None
+    """The column of the rows; None where a person fills it in."""
+    width: int
+    """In characters."""
+    wraps: bool = False
+
+
+class Sheet(NamedTuple):
+    """A sheet of rows."""
+
+    name: str
+    title: str
+    which: pl.Expr
+    columns: Sequence[Column]
+    colour: str
+    """Of its tab."""
+
+
+_CORRECTED = (
+    Action.FIX_NAME,
+    Action.FIX_ACCOUNT_TYPE,
+    Action.FIX_NAME_AND_ACCOUNT_TYPE,
+    Action.ADD_SECONDARY_REFERENCE,
+    Action.GET_NEW_ACCOUNT_DETAILS,
+)
+_WHO = (
+    Column(ROW, "row", 7),
+    Column("Payment id", "payment_id", 14),
+    Column("Payee", "name", 28, wraps=True),
+)
+_MATCHED = Column("Name at the bank", "check_matched_name", 28, wraps=True)
+_TYPE = Column("Account type", "account_type", 13)
+_MONEY = (Column("Amount", "amount", 15), Column("Currency", "currency", 10))
+_WHY = (
+    Column("Code", "check_code", 12),
+    Column("What it means", "check_reason", 42, wraps=True),
+    Column("What to do", "action", 20, wraps=True),
+)
+_DECIDED = (Column(DECISION, None, 11), Column(REASON, None, 30, wraps=True))
+_ACCOUNT = (Column("Account", "account", 29), _TYPE)
+_REVIEW = (*_WHO, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
+_WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
+
+REVIEWS = (
+    Sheet(
+        "Fix",
+        "the answer says what is to be corrected. Decide fix, and precheck fix --decisions writes the file.",
+        pl.col("check_action").is_in(_CORRECTED),
+        _WITH_NAME,
+        "#2563EB",
+    ),
+    Sheet(
+        "No match",
+        "the name does not belong to the account. Do not pay before you know why.",
+        pl.col("check_outcome") == Outcome.NO_MATCH,
+        _REVIEW,
+        "#B91C1C",
+    ),
+    Sheet(
+        "Not possible",
+        "the bank could not check the name. That is no sign of a wrong account, and none of a right one.",
+        pl.col("check_outcome") == Outcome.NOT_POSSIBLE,
+        _REVIEW,
+        "#7E22CE",
+    ),
+    Sheet(
+        "Close match",
+        "the name is nearly the one on the account. Compare, then correct it or ask the payee.",
+        pl.col("check_outcome") == Outcome.CLOSE_MATCH,
+        _WITH_NAME,
+        "#CA8A04",
+    ),
+    Sheet(
+        "Rejected",
+        "the row breaks a rule and was not checked. Correct it in the payment file.",
+        pl.col("check_outcome") == Outcome.REJECTED,
+        _REVIEW,
+        "#64748B",
+    ),
+)
+ALL = Sheet(
+    "All",
+    "every row of the file, in its order.",
+    pl.lit(value=True),
+    (
+        *_WHO,
+        Column("Sort code", "sort_code", 11),
+        Column("Account number", "account_number", 16),
+        Column("IBAN", "iban", 29),
+        _TYPE,
+        *_MONEY,
+        Column("Secondary reference", "secondary_reference", 20),
+        Column("Reference", "reference", 20),
+        Column("Outcome", "outcome", 13),
+        *_WHY,
+        _MATCHED,
+        Column("API", "check_api", 13),
+        Column("Answered", "check_time", 25),
+        Column("Correlation id", "check_id", 38),
+        *_DECIDED,
+    ),
+    "#334155",
+)
+
+
+def shown(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with what the sheets show of them: exact amounts, the account as one text, words as words."""
+    return with_money(rows).with_columns(
+        account=pl.concat_str("sort_code", "account_number", "iban", separator=" ", ignore_nulls=True),
+        outcome=pl.col("check_outcome").str.replace_all("_", " "),
+        action=pl.col("check_action").str.replace_all("_", " "),
+    )

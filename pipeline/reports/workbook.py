@@ -1,0 +1,277 @@
+"""The workbook: what a run found, for people who decide in a spreadsheet.
+
+Text is written as text whatever it looks like, so that nothing in a payment file is run, followed or
+counted: an account number keeps its zeros, and a name that starts like a formula stays a name. The
+columns Decision and Reason are read back by `pipeline.formats.decisions`.
+"""
+
+import io
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from math import ceil
+from pathlib import Path
+from traceback import clear_frames
+
+import polars as pl
+import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
+from xlsxwriter.format import Format
+from xlsxwriter.worksheet import Worksheet
+
+from pipeline.apis.totals import plain
+from pipeline.formats.decisions import DECISION, ROW, RUN_ID
+from pipeline.formats.whole import write_whole
+from pipeline.reports.sheets import ALL, REVIEWS, Column, Sheet, shown
+from pipeline.reports.terminal import SIMULATED, visible
+from schemas.folder import REPORT_XLSX
+from schemas.review import Decision
+from schemas.summary import Summary
+
+ALL_ROWS_MAX = 50_000
+"""With more rows than that the sheet All says where they are: a spreadsheet would only be slow with them."""
+REVIEW_ROWS_MAX = 10_000
+"""Of each other sheet; those with the largest amounts, as nobody reads more."""
+DIGITS_MAX = 15
+"""A spreadsheet's numbers hold so many digits exactly; a longer amount stays text."""
+
+_HEADER_LINE = 2
+_FROZEN_COLUMNS = 3
+_LINE_POINTS = 15
+_NUMBERS = (ROW, "Amount", "Rows")
+
+
+def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
+    """Write `report.xlsx`, which appears whole or not at all.
+
+    Args:
+        summary: of the run.
+        rows: `Payments` joined with `Outcomes` on `row`, in row order.
+        folder: where to write; must exist.
+
+    Raises:
+        OutputError, DiskError: as `write_whole`.
+    """
+    assert rows.height == summary.input.row_count
+    path = folder / REPORT_XLSX
+    with write_whole(path) as file, _scratch(folder) as scratch:
+        options = {
+            "constant_memory": True,
+            "tmpdir": str(scratch),
+            "strings_to_formulas": False,
+            "strings_to_urls": False,
+            "strings_to_numbers": False,
+        }
+        # Through memory: what the library leaves open must not be the file that is being written.
+        buffer = io.BytesIO()
+        try:
+            with xlsxwriter.Workbook(buffer, options) as book:
+                finished = datetime.fromisoformat(summary.finished)
+                book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
+                _Writer(book, summary).write(shown(rows))
+        except FileCreateError as error:
+            of_the_disk: OSError = error.args[0]
+            # The library's half-written archive ends here, and not aloud when the buffer has gone.
+            clear_frames(of_the_disk.__traceback__)
+            raise of_the_disk from None
+        file.write(buffer.getbuffer())
+    return path
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """A place for the library's temporary files, which hold names: in the run's own folder, not in /tmp."""
+    scratch = folder / f".{REPORT_XLSX}.parts"
+    shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed here
+    scratch.mkdir(mode=0o700)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Writer:
+    """One workbook being written: its styles, and the sheets in their order."""
+
+    def __init__(self, book: xlsxwriter.Workbook, summary: Summary) -> None:
+        self._book = book
+        self._summary = summary
+
+        def style(**changes: str | int) -> Format:
+            return book.add_format({"font_name": "Calibri", "font_size": 11, "valign": "top", **changes})
+
+        line: dict[str, str | int] = {"bottom": 1, "bottom_color": "#E2E8F0"}
+        self._text = style(**line, num_format="@", align="left", indent=1)
+        self._wrapped = style(**line, num_format="@", align="left", indent=1, text_wrap=True)
+        self._amounts = {places: style(**line, num_format=f"#,##0.{'0' * places}") for places in (2, 3)}
+        self._long_amount = style(**line, num_format="@", align="right")
+        self._count = style(**line, num_format="#,##0")
+        self._title = style(bold=True, font_size=13, valign="vcenter")
+        self._warning = style(bold=True, font_color="#FFFFFF", bg_color="#B45309", valign="vcenter", indent=1)
+        header: dict[str, str | int] = {
+            "bold": True,
+            "font_color": "#FFFFFF",
+            "bg_color": "#1F3A4D",
+            "valign": "vcenter",
+        }
+        self._header = style(**header, align="left", indent=1)
+        self._number_header = style(**header, align="right")
+        self._label = style(font_color="#52616B", align="left", indent=1)
+        self._fact = style(num_format="@")
+        self._input = style(
+            num_format="@", bg_color="#FFF8E1", text_wrap=True, border=1, border_color="#E5D9B6"
+        )
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Write every sheet."""
+        self._write_summary()
+        for sheet in REVIEWS:
+            chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
+            largest = chosen.head(REVIEW_ROWS_MAX)
+            which = "" if largest.height == chosen.height else f", here the largest {largest.height:,}"
+            self._write_rows(sheet, largest, f"{sheet.name} ({chosen.height:,}{which}): {sheet.title}")
+        if rows.height <= ALL_ROWS_MAX:
+            self._write_rows(ALL, rows, f"{ALL.name} ({rows.height:,}): {ALL.title}")
+        else:
+            where = f"{rows.height:,} rows are more than a sheet should hold; they are in the outcome file."
+            self._write_rows(ALL, rows.clear(), f"{ALL.name}: {where}")
+
+    def _write_rows(self, sheet: Sheet, rows: pl.DataFrame, title: str) -> None:
+        page = self._page(sheet.name, title, [column.width for column in sheet.columns])
+        page.set_tab_color(sheet.colour)
+        self._write_headers(page, _HEADER_LINE, [column.header for column in sheet.columns])
+        page.freeze_panes(_HEADER_LINE + 1, _FROZEN_COLUMNS)
+        page.repeat_rows(_HEADER_LINE)
+        last = _HEADER_LINE + max(rows.height, 1)
+        page.autofilter(_HEADER_LINE, 0, last, len(sheet.columns) - 1)
+        decision = next(at for at, column in enumerate(sheet.columns) if column.header == DECISION)
+        if not rows.is_empty():
+            page.data_validation(_HEADER_LINE + 1, decision, last, decision, _CHOICE)
+        filled = [(at, column) for at, column in enumerate(sheet.columns) if column.source is not None]
+        blank = [at for at, column in enumerate(sheet.columns) if column.source is None]
+        cells_of_rows = rows.select(str(column.source) for _, column in filled).iter_rows()
+        for line, cells in enumerate(cells_of_rows, start=_HEADER_LINE + 1):
+            # The height is said, as not every program finds it out by itself.
+            page.set_row(line, _LINE_POINTS * _line_count(filled, cells))
+            for (at, column), cell in zip(filled, cells, strict=True):
+                self._write_cell(page, line, at, column, cell)
+            for at in blank:
+                page.write_blank(line, at, None, self._input)
+
+    def _write_cell(self, page: Worksheet, line: int, at: int, column: Column, cell: object) -> None:
+        match cell:
+            case None:
+                page.write_blank(line, at, None, self._text)
+            case Decimal():
+                self._write_amount(page, line, at, cell)
+            case int():
+                page.write_number(line, at, cell, self._count)
+            case str():
+                page.write_string(line, at, visible(cell), self._wrapped if column.wraps else self._text)
+            case _:
+                raise AssertionError("a cell of a kind that the workbook does not have")
+
+    def _write_amount(self, page: Worksheet, line: int, at: int, amount: Decimal) -> None:
+        """The amount as a number made from its decimal text, or as text where a number cannot hold it."""
+        shortest = plain(amount)
+        if len(shortest.as_tuple().digits) > DIGITS_MAX:
+            page.write_string(line, at, f"{shortest:,} (as text: too long for a number)", self._long_amount)
+            return
+        places = 2 if shortest == shortest.quantize(Decimal("0.01")) else 3
+        # The library writes a Decimal digit by digit: no float comes near it.
+        page.write_number(line, at, shortest, self._amounts[places])
+
+    def _write_headers(self, page: Worksheet, line: int, headers: Sequence[str]) -> None:
+        page.set_row(line, 20)
+        for at, header in enumerate(headers):
+            page.write_string(line, at, header, self._number_header if header in _NUMBERS else self._header)
+
+    def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
+        """A new sheet with its title, and with what must be said of simulated answers."""
+        page = self._book.add_worksheet(name)
+        for at, width in enumerate(widths):
+            page.set_column(at, at, width)
+        page.set_landscape()
+        page.set_paper(9)  # A4
+        page.fit_to_pages(1, 0)
+        page.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        page.set_footer("&L&F · &A&RPage &P of &N")
+        page.set_row(0, 24)
+        page.write_string(0, 0, title, self._title)
+        if self._summary.simulated:
+            page.set_row(1, 20)
+            page.write_string(1, 0, SIMULATED, self._warning)
+            for at in range(1, len(widths)):
+                page.write_blank(1, at, None, self._warning)
+        return page
+
+    def _write_summary(self) -> None:
+        summary = self._summary
+        title = f"Payee check of {visible(summary.input.name)}"
+        page = self._page("Summary", title, [27, 11, 21, 12, 14, 66])
+        page.hide_gridlines(2)
+        facts = [
+            ("Payments", f"{summary.input.row_count:,}"),
+            ("Environment", summary.environment.value),
+            ("Profile", visible(summary.profile)),
+            ("Finished", summary.finished),
+            ("SHA-256 of the file", summary.input.sha256),
+            (RUN_ID, summary.run_id),
+            ("Written by", f"payee-precheck {summary.tool_version}"),
+        ]
+        if summary.next_step:
+            facts.append(("Not complete", visible(summary.next_step)))
+        for line, (label, fact) in enumerate(facts, start=_HEADER_LINE + 1):
+            page.write_string(line, 0, label, self._label)
+            page.write_string(line, 1, fact, self._fact)
+        line = self._write_outcomes(page, _HEADER_LINE + len(facts) + 2)
+        self._write_codes(page, line + 2)
+
+    def _write_outcomes(self, page: Worksheet, line: int) -> int:
+        """A line for each outcome and currency; the number of the last line."""
+        self._write_headers(page, line, ["Outcome", "Rows", "Amount", "Currency"])
+        for total in self._summary.outcomes:
+            if total.row_count == 0:
+                continue
+            line += 1
+            page.write_string(line, 0, total.outcome.value.replace("_", " "), self._text)
+            page.write_number(line, 1, total.row_count, self._count)
+            for number, money in enumerate(total.totals):
+                if number:
+                    line += 1
+                    page.write_blank(line, 0, None, self._text)
+                    page.write_blank(line, 1, None, self._text)
+                self._write_amount(page, line, 2, money.amount)
+                page.write_string(line, 3, visible(money.currency or "(none)"), self._text)
+        return line
+
+    def _write_codes(self, page: Worksheet, line: int) -> None:
+        headers = ["Code", "Rows", "What to do", "", "Outcome", "What it means"]
+        self._write_headers(page, line, headers)
+        for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
+            meaning = visible(code.reason)
+            page.set_row(line_of_code, _LINE_POINTS * ceil(len(meaning) / 70))
+            page.write_string(line_of_code, 0, visible(code.code), self._text)
+            page.write_number(line_of_code, 1, code.row_count, self._count)
+            page.write_string(line_of_code, 2, code.action.value.replace("_", " "), self._text)
+            page.write_blank(line_of_code, 3, None, self._text)
+            page.write_string(line_of_code, 4, code.outcome.value.replace("_", " "), self._text)
+            page.write_string(line_of_code, 5, meaning, self._wrapped)
+
+
+_CHOICE = {
+    "validate": "list",
+    "source": [word.value for word in Decision],
+    "error_title": "Decision",
+    "error_message": f"Choose one of {', '.join(Decision)}.",
+}
+
+
+def _line_count(columns: Sequence[tuple[int, Column]], cells: Sequence[object]) -> int:
+    """How many lines the longest wrapped cell takes; words seldom fill a line to its end."""
+    return max(
+        ceil(len(cell) * 1.1 / column.width) if column.wraps and isinstance(cell, str) and cell else 1
+        for (_, column), cell in zip(columns, cells, strict=True)
+    )

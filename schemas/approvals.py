@@ -1,0 +1,21 @@
+"""What people decided about a run: `approvals.json`, a list that only grows."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+
+class Approval(BaseModel):
+    """One decision of one person about some rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Annotated[str, Field(description="Who decided.")]
+    time: Annotated[str, Field(description="When, UTC, ISO 8601 with Z.")]
+    what: Annotated[str, Field(description="What was decided, and for which file.")]
+    why: Annotated[str, Field(description="The reason that was given.")]
+    rows: Annotated[list[int], Field(description="The rows that it is about.")]
+
+
+class Approvals(RootModel[list[Approval]]):
+    """Every decision, in the order in which they were made."""

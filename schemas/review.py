@@ -1,0 +1,99 @@
+"""What `precheck fix` and `precheck split` did, as a document; and the words in which rows are decided.
+
+Neither document holds a name or an account number.
+"""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.summary import Money
+
+
+class Verdict(StrEnum):
+    """What a policy says of an outcome or a code."""
+
+    RELEASE = "release"
+    REVIEW = "review"
+    HOLD = "hold"
+
+
+class Decision(StrEnum):
+    """What a person says of a row, in the workbook."""
+
+    RELEASE = "release"
+    FIX = "fix"
+    HOLD = "hold"
+
+
+class Acceptance(StrEnum):
+    """Which corrections are taken over, all of a kind at once."""
+
+    CLOSE_MATCH = "close_match"  # the bank's name instead of the one in the file
+    ACCOUNT_TYPE = "account_type"  # the other account type
+
+
+class Part(BaseModel):
+    """A part of these documents."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ControlTotal(Part):
+    """Rows and money of a set of payments."""
+
+    row_count: int
+    totals: list[Money]
+    """By currency; rows without a readable amount are in `row_count` only."""
+
+
+class PaymentFile(ControlTotal):
+    """A payment file that was written, as it was found when it was read again."""
+
+    path: str
+    sha256: str
+
+
+class Fix(Part):
+    """What `precheck fix` found and wrote."""
+
+    simulated: bool
+    corrections: str
+    """The path of corrections.csv."""
+    row_count: int
+    """Rows that need a correction."""
+    correctable_count: int
+    """Of these, rows whose every correction is known and has a column to go to."""
+    corrected: PaymentFile | None
+    """None where no correction was accepted."""
+    corrected_rows: list[int]
+    refused_rows: list[int]
+    """Rows that were to be corrected and cannot be, for a reason that corrections.csv gives."""
+    next_step: str
+    """The command that goes on."""
+
+
+class HoldReason(Part):
+    """Held rows that have one reason."""
+
+    why: str
+    row_count: int
+
+
+class Split(Part):
+    """What `precheck split` wrote."""
+
+    simulated: bool
+    policy: dict[str, Verdict]
+    """Outcome or code -> verdict, as it was applied; a code goes before its outcome."""
+    input: ControlTotal
+    release: PaymentFile | None
+    """None where no row may be paid."""
+    hold: PaymentFile | None
+    """None where no row is held."""
+    reasons: str
+    """The path of hold_reasons.csv."""
+    held: list[HoldReason]
+    """Most rows first."""
+    unheeded_rows: list[int]
+    """Rows that a person decided to release, and that the policy does not leave to a person."""

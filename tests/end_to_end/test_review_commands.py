@@ -1,0 +1,205 @@
+"""From a mixed file with problems to a released file, with the real command."""
+
+import csv
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+MIXED = Path(__file__).parents[2] / "sample_data" / "payments_mixed.csv"
+FOLDER = "payments_mixed.precheck"
+ACCEPT = ("--accept", "close_match,account_type", "--reason", "agreed", "--by", "Mara Ellery")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of one run of the mixed file, for all tests; each has a copy."""
+    folder = tmp_path_factory.mktemp("run")
+    command = [Path(sys.executable).with_name("precheck"), "run", MIXED, "--quiet"]
+    home = {"PATH": os.environ["PATH"], "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+    subprocess.run(command, cwd=folder, env=home, check=True, capture_output=True, timeout=60)
+    return folder / FOLDER
+
+
+@pytest.fixture
+def checked(desk, finished):
+    """A desk with the folder of a run of the mixed file."""
+    shutil.copytree(finished, desk.folder / FOLDER)
+    return desk
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
+
+
+def money_of(rows):
+    sums = Counter()
+    for row in rows:
+        sums[row["currency"]] += Decimal(row["amount"])
+    return sums
+
+
+def test_a_mixed_file_becomes_a_corrected_file_a_released_file_and_a_hold_list(checked):
+    folder = checked.folder / FOLDER
+    done = checked("fix", FOLDER, *ACCEPT, "--allow-simulated", "--json")
+    assert done.status == 0
+    fixed = json.loads(done.out)
+    before, after = rows_of(MIXED), rows_of(folder / "corrected.simulated.csv")
+    changed = [number for number, pair in enumerate(zip(before, after, strict=True), 1) if pair[0] != pair[1]]
+    assert changed == fixed["corrected_rows"] == [2, 5, 7, 8, 10, 12, 13, 16]
+
+    # The command that was printed checks the corrected file: what was corrected matches now.
+    words = shlex.split(fixed["next_step"])
+    assert fixed["next_step"] in done.err
+    assert checked(*words[1:], "--quiet").status == 0
+    again = words[-1]
+    outcomes = checked.outcomes(again)
+    assert {outcomes[number - 1]["check_outcome"] for number in changed} == {"match"}
+
+    done = checked("split", again, "--allow-simulated", "--json")
+    assert done.status == 0
+    split = json.loads(done.out)
+    release = rows_of(checked.folder / again / "release.simulated.csv")
+    hold = rows_of(checked.folder / again / "hold.simulated.csv")
+    paid = [row["payment_id"] for row in release]
+    assert paid == [row["payment_id"] for row in outcomes if row["check_outcome"] == "match"]
+    assert sorted([*release, *hold], key=lambda row: row["payment_id"]) == after
+    assert money_of(release) + money_of(hold) == money_of(before)
+    assert split["input"]["row_count"] == len(release) + len(hold) == 24
+
+    reasons = rows_of(checked.folder / again / "hold_reasons.csv")
+    assert [row["row"] for row in reasons] == [
+        row["payment_id"].removeprefix("PAY-").lstrip("0") for row in hold
+    ]
+    assert all(row["why_held"] and row["what_to_do"] for row in reasons)
+    assert not [
+        row for row in reasons for original in before if original["iban"] and original["iban"] in row.values()
+    ]
+
+
+def test_decisions_written_into_the_workbook_release_a_row_and_are_on_record(checked, sandbox):
+    folder = checked.folder / FOLDER
+    profile = "\n".join(
+        f"{key} = {json.dumps(value)}" for key, value in sandbox.section("sandbox", "cop").items()
+    )
+    config = checked.folder / "mine.toml"
+    config.write_text(
+        f'[profiles.sandbox.policy]\nclose_match = "review"\n[profiles.sandbox.cop]\n{profile}\n'
+    )
+    book = openpyxl.load_workbook(folder / "report.xlsx")
+    sheet = book["Close match"]
+    headers = [cell.value for cell in sheet[3]]
+    for line in sheet.iter_rows(min_row=4):
+        if line[0].value == 10:
+            line[headers.index("Decision")].value = "release"
+            line[headers.index("Reason")].value = "paid every month"
+    book.save(checked.folder / "decided.xlsx")
+    done = checked(
+        "split",
+        FOLDER,
+        "--config",
+        config,
+        "--decisions",
+        "decided.xlsx",
+        "--by",
+        "Mara",
+        "--allow-simulated",
+    )
+    assert done.status == 0, done.err
+    released = [row["payment_id"] for row in rows_of(folder / "release.simulated.csv")]
+    assert "PAY-0010" in released
+    assert "PAY-0002" not in released
+    [approval] = json.loads((folder / "approvals.json").read_text())
+    assert (approval["by"], approval["why"], approval["rows"]) == ("Mara", "paid every month", [10])
+
+
+def test_simulated_answers_release_nothing_unless_told(checked):
+    for words in (("split", FOLDER), ("fix", FOLDER, *ACCEPT)):
+        refused = checked(*words)
+        assert refused.status == 2
+        assert "--allow-simulated" in refused.sentences[0]
+    assert not list((checked.folder / FOLDER).glob("*simulated*"))
+
+
+def test_answers_that_are_not_simulated_are_released_under_the_plain_names(desk, sandbox):
+    assert desk("sandbox", "--write-payments", "pay.csv", "--rows", 30).status == 0
+    sections = {api: sandbox.section("production", api, server="production") for api in ("cop", "vop")}
+    config = desk.configuration(real=sections)
+    assert desk("run", "pay.csv", "--config", config, "--profile", "real", "--quiet").status == 0
+    assert desk("split", "pay.precheck", "--config", config).status == 0
+    folder = desk.folder / "pay.precheck"
+    assert (folder / "release.csv").exists()
+    assert len(rows_of(folder / "release.csv")) + len(rows_of(folder / "hold.csv")) == 30
+
+
+def test_a_file_that_is_not_decided_is_not_split(desk):
+    assert desk("run", MIXED, "--limit", 3, "--quiet").status == 75
+    refused = desk("split", FOLDER, "--allow-simulated")
+    assert refused.status == 75
+    assert not list((desk.folder / FOLDER).glob("release*"))
+    assert desk("split", FOLDER, "--allow-simulated", "--hold-undecided").status == 0
+
+    # The rest of the answers makes the split untrue, and it goes.
+    assert desk("run", MIXED, "--quiet").status == 0
+    assert not list((desk.folder / FOLDER).glob("release*"))
+    assert not (desk.folder / FOLDER / "hold_reasons.csv").exists()
+
+
+def test_a_folder_that_was_changed_since_is_refused_and_can_be_mended(checked):
+    path = checked.folder / FOLDER / "outcomes.csv"
+    path.write_text(path.read_text().replace("no_match", "match"))
+    refused = checked("split", FOLDER, "--allow-simulated")
+    assert refused.status == 65
+    path.unlink()
+    assert checked("run", MIXED, "--quiet").status == 0
+    assert checked("split", FOLDER, "--allow-simulated").status == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--accept", "everything", "--reason", "x"),
+        ("--accept", "close_match"),
+        ("--accept", "close_match", "--reason", " "),
+        ("--reason", "x"),
+        ("--accept", "close_match", "--reason", "x", "--decisions", "x.xlsx"),
+        ("--decisions", "missing.xlsx"),
+    ],
+)
+def test_words_that_do_not_fit_are_told_apart(checked, words):
+    refused = checked("fix", FOLDER, *words)
+    assert refused.status == 2
+    assert "Traceback" not in refused.err
+
+
+def test_no_name_and_no_account_is_printed(checked):
+    fixed = checked("fix", FOLDER, *ACCEPT, "--allow-simulated", "--json")
+    split = checked("split", FOLDER, "--allow-simulated", "--json")
+    said = fixed.out + fixed.err + split.out + split.err
+    for row in rows_of(MIXED):
+        for field in ("name", "account_number", "iban"):
+            assert not row[field] or row[field] not in said
+
+
+def test_purging_names_with_their_files_takes_the_workbook_and_the_corrections(checked):
+    assert checked("fix", FOLDER, *ACCEPT, "--allow-simulated").status == 0
+    assert checked("purge", FOLDER, "--outcomes").status == 0
+    names = {path.name for path in (checked.folder / FOLDER).iterdir()}
+    assert not names & {"report.xlsx", "corrections.csv", "corrected.simulated.csv", "outcomes.csv"}
+
+
+def test_a_report_in_a_folder_of_somebody_else_is_not_replaced(desk):
+    folder = desk.folder / FOLDER
+    folder.mkdir()
+    (folder / "report.xlsx").write_text("mine")
+    assert desk("run", MIXED, "--quiet").status == 73
+    assert (folder / "report.xlsx").read_text() == "mine"

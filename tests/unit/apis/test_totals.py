@@ -1,0 +1,32 @@
+"""Control totals."""
+
+from decimal import Decimal
+
+import pytest
+
+from pipeline.apis.totals import added, totals, with_money
+
+
+@pytest.fixture
+def totals_of(payments_of):
+    def build(*rows):
+        found = totals(with_money(payments_of(*({"amount": a, "currency": c} for a, c in rows))))
+        return [(total.currency, total.row_count, total.amount) for total in found]
+
+    return build
+
+
+def test_money_is_added_by_currency_and_rows_without_an_amount_are_in_no_total(totals_of):
+    rows = [("0.10", "GBP"), ("0.20", "gbp "), ("1.005", "EUR"), ("x", "EUR"), (None, "EUR"), ("5", None)]
+    assert totals_of(*rows) == [
+        ("GBP", 2, Decimal("0.30")),
+        (None, 1, Decimal("5.00")),
+    ]
+
+
+def test_totals_of_parts_add_up_to_those_of_the_whole(payments_of):
+    rows = [{"amount": f"{n}.07", "currency": ("GBP", "EUR", None)[n % 3]} for n in range(20)]
+    whole = totals(with_money(payments_of(*rows)))
+    parts = [totals(with_money(payments_of(*rows[start:stop]))) for start, stop in ((0, 7), (7, 20))]
+    assert added(parts) == whole
+    assert added([*parts, []]) == whole

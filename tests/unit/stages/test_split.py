@@ -1,0 +1,53 @@
+"""Who goes where: a policy and people's decisions over outcomes."""
+
+import polars as pl
+import pytest
+
+from pipeline.frames import DECISIONS
+from pipeline.stages.split import split
+from schemas.outcomes import Outcome
+from schemas.review import Decision, Verdict
+
+
+@pytest.fixture
+def place_of(outcomes_of):
+    """One payment -> where it goes, and whether a person made it so."""
+
+    def place(outcome, code="X", *, policy=None, decision=None):
+        decisions = [(1, decision.value, "because")] if decision else []
+        frame = pl.DataFrame(decisions, schema=DECISIONS, orient="row")
+        [found] = split(outcomes_of({"outcome": outcome, "code": code}), policy or {}, frame).rows(named=True)
+        return found["place"], found["decided"]
+
+    return place
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("verdict", [None, *Verdict])
+@pytest.mark.parametrize("decision", [None, *Decision])
+def test_only_an_answered_row_is_released_and_no_decision_to_hold_is_overruled(
+    place_of, outcome, verdict, decision
+):
+    policy = {} if verdict is None else {outcome: verdict}
+    in_force = verdict or (Verdict.RELEASE if outcome is Outcome.MATCH else Verdict.HOLD)
+    answered = outcome not in {Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED}
+    by_policy = in_force is Verdict.RELEASE and decision in {None, Decision.RELEASE}
+    by_person = in_force is Verdict.REVIEW and decision is Decision.RELEASE
+    place, _ = place_of(outcome, policy=policy, decision=decision)
+    assert place == ("release" if answered and (by_policy or by_person) else "hold")
+
+
+def test_a_code_goes_before_its_outcome(place_of):
+    policy = {"close_match": Verdict.RELEASE, "BAMM": Verdict.HOLD}
+    assert place_of("close_match", "MBAM", policy=policy)[0] == "release"
+    assert place_of("close_match", "BAMM", policy=policy)[0] == "hold"
+
+
+def test_a_decision_that_changes_nothing_is_not_counted_as_one(place_of):
+    assert place_of("match", "MTCH", decision=Decision.RELEASE) == ("release", False)
+    assert place_of("no_match", "ANNM", decision=Decision.RELEASE) == ("hold", False)
+    assert place_of("match", "MTCH", decision=Decision.HOLD) == ("hold", True)
+
+
+def test_a_servers_own_code_cannot_stand_for_an_answer(place_of):
+    assert place_of("unanswered", "MTCH", policy={"MTCH": Verdict.RELEASE})[0] == "hold"

@@ -1,0 +1,491 @@
+"""From the folder of a run to a corrected file, and to files to release and to hold."""
+
+import csv
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import openpyxl
+import polars as pl
+import pytest
+from pydantic import SecretStr
+
+from pipeline.errors import (
+    ConfigurationError,
+    IncompleteError,
+    InputError,
+    LockedError,
+    OutputError,
+    UsageError,
+)
+from pipeline.ledger import Ledger, RunIdentity
+from pipeline.review import FixJob, SplitJob, fix_folder, split_folder
+from schemas.review import Acceptance
+
+BOTH = (Acceptance.CLOSE_MATCH, Acceptance.ACCOUNT_TYPE)
+CLOSE = {"outcome": "close_match", "code": "MBAM", "action": "fix_name", "matched_name": "Ada Quillon"}
+BANM = {"outcome": "no_match", "code": "BANM", "action": "fix_account_type"}
+BAMM = {**CLOSE, "code": "BAMM", "action": "fix_name_and_account_type"}
+ANNM = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee"}
+REJECTED = {"outcome": "rejected", "code": "NAME_MISSING", "action": "correct_row", "reason": "name: none."}
+UNANSWERED = {"outcome": "unanswered", "code": "NETWORK", "action": "retry_later"}
+HEADER = "payment_id,name,account_type,sort_code,account_number,amount,currency"
+LINES = (
+    "1,Ada Quilon,Personal,112233,00000001,10.00,GBP",
+    "2,Bram Oakes,Personal,112233,00000002,20.05,GBP",
+    "3,Cora Lint,Personal,112233,00000003,0.10,GBP",
+)
+COP = """
+[profiles.main.cop]
+server = "production"
+base_url = "https://cop.example"
+token_url = "https://login.example/token"
+client_id = "ID"
+client_secret_env = "SECRET"
+scope = "s"
+"""
+
+
+@pytest.fixture
+def folder_of(tmp_path, finish_run, outcomes_of):
+    """Outcomes, and the bytes of a file -> the folder of its run."""
+
+    def build(*outcomes, data=None, name="pay.csv", **options):
+        file = tmp_path / name
+        file.write_bytes(data or "\n".join((HEADER, *LINES[: len(outcomes)], "")).encode())
+        return finish_run(file, outcomes_of(*outcomes), **options)
+
+    return build
+
+
+@pytest.fixture
+def config_of(tmp_path):
+    def build(**policy):
+        path = tmp_path / "precheck.toml"
+        table = "".join(f'{key} = "{verdict}"\n' for key, verdict in policy.items())
+        path.write_text(f"[profiles.main.policy]\n{table}{COP}")
+        return path
+
+    return build
+
+
+@pytest.fixture
+def split_of(config_of):
+    """Split under a policy, given as keyword arguments beside those of the job."""
+
+    def run(folder, *, policy=None, **job):
+        return split_folder(SplitJob(folder, config=config_of(**(policy or {})), **job))
+
+    return run
+
+
+def fixed(folder, **job):
+    return fix_folder(FixJob(folder, **{"accept": BOTH, "reason": "agreed", "by": "Mara", **job}))
+
+
+def decided(folder, decisions, name="decided.xlsx", sheet="All"):
+    """A copy of the folder's workbook with decisions: row -> (decision, reason)."""
+    book = openpyxl.load_workbook(folder / "report.xlsx")
+    cells = book[sheet]
+    headers = [cell.value for cell in cells[3]]
+    for row in cells.iter_rows(min_row=4):
+        if row[0].value in decisions:
+            decision, reason = decisions[row[0].value]
+            row[headers.index("Decision")].value = decision
+            row[headers.index("Reason")].value = reason
+    path = folder.parent / name
+    book.save(path)
+    return path
+
+
+def rows_of(path, delimiter=",", encoding="utf-8"):
+    with Path(path).open(newline="", encoding=encoding) as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def approvals(folder):
+    return json.loads((folder / "approvals.json").read_text())
+
+
+# fix
+
+
+def test_corrections_say_row_field_from_to_and_why(folder_of):
+    folder = folder_of(BAMM, BANM, REJECTED)
+    done = fixed(folder, accept=(), reason=None)
+    assert [
+        (line["row"], line["field"], line["from"], line["to"])
+        for line in rows_of(done.corrections, encoding="utf-8-sig")
+    ] == [
+        ("1", "name", "Ada Quilon", "Ada Quillon"),
+        ("1", "account_type", "Personal", "Business"),
+        ("2", "account_type", "Personal", "Business"),
+        ("3", "name", "Cora Lint", ""),
+    ]
+    assert (done.corrected, done.row_count, done.correctable_count) == (None, 3, 2)
+    assert not (folder / "approvals.json").exists()
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_harmless_in_the_corrections(folder_of):
+    folder = folder_of({**CLOSE, "matched_name": "=HYPERLINK(1)"})
+    done = fixed(folder, accept=())
+    assert rows_of(done.corrections, encoding="utf-8-sig")[0]["to"] == "'=HYPERLINK(1)"
+
+
+def test_accepted_corrections_change_their_cells_and_no_other_byte(folder_of):
+    folder = folder_of(CLOSE, BANM, ANNM)
+    done = fixed(folder)
+    expected = [
+        HEADER,
+        LINES[0].replace("Ada Quilon", "Ada Quillon"),
+        LINES[1].replace("Personal", "Business"),
+        LINES[2],
+    ]
+    assert Path(done.corrected.path).read_text() == "\n".join((*expected, ""))
+    assert done.corrected_rows == [1, 2]
+
+
+def test_only_the_accepted_kind_is_corrected(folder_of):
+    folder = folder_of(CLOSE, BANM)
+    assert fixed(folder, accept=(Acceptance.ACCOUNT_TYPE,)).corrected_rows == [2]
+
+
+def test_a_row_that_needs_two_corrections_is_not_corrected_by_half(folder_of):
+    folder = folder_of(BAMM, CLOSE)
+    assert fixed(folder, accept=(Acceptance.CLOSE_MATCH,)).corrected_rows == [2]
+
+
+def test_the_account_type_is_written_in_the_word_that_the_file_uses(folder_of):
+    data = "\n".join(
+        (HEADER, LINES[0].replace("Personal", "person"), LINES[1].replace("Personal", "institution"))
+    )
+    folder = folder_of(BANM, {}, data=data.encode())
+    done = fixed(folder)
+    assert rows_of(done.corrected.path)[0]["account_type"] == "institution"
+
+
+def test_a_name_in_two_columns_is_left_for_a_person(folder_of):
+    data = b"First Name,Last Name,sort_code,account_number\nAda,Quilon,112233,00000001\n"
+    folder = folder_of(CLOSE, data=data)
+    done = fixed(folder)
+    assert (done.corrected, done.refused_rows) == (None, [1])
+    assert "several columns" in rows_of(done.corrections, encoding="utf-8-sig")[0]["why"]
+
+
+def test_an_account_type_without_a_column_is_left_for_a_person(folder_of):
+    folder = folder_of(BANM, data=b"name,sort_code,account_number\nAda Quilon,112233,00000001\n")
+    done = fixed(folder)
+    assert (done.corrected, done.refused_rows) == (None, [1])
+
+
+@pytest.mark.parametrize("name", ["=1+1", "Ada\u202eQuillon", "Ada\nQuillon", "x" * 141])
+def test_a_returned_name_that_breaks_a_local_rule_is_not_written_into_a_payment_file(folder_of, name):
+    folder = folder_of({**CLOSE, "matched_name": name})
+    done = fixed(folder)
+    assert (done.corrected, done.refused_rows) == (None, [1])
+
+
+def test_decisions_of_the_workbook_correct_their_rows_and_are_on_record_with_their_reasons(folder_of):
+    folder = folder_of(CLOSE, CLOSE, BANM)
+    workbook = decided(folder, {1: ("fix", "seen on the invoice"), 3: ("Fix", "it is a firm")}, sheet="Fix")
+    done = fixed(folder, accept=(), decisions=workbook)
+    assert done.corrected_rows == [1, 3]
+    assert [(a["by"], a["why"], a["rows"]) for a in approvals(folder)] == [
+        ("Mara", "seen on the invoice", [1]),
+        ("Mara", "it is a firm", [3]),
+    ]
+    assert done.corrected.sha256 in approvals(folder)[0]["what"]
+
+
+def test_approvals_only_grow(folder_of):
+    folder = folder_of(CLOSE)
+    fixed(folder)
+    fixed(folder, reason="once more")
+    assert [approval["why"] for approval in approvals(folder)] == ["agreed", "once more"]
+
+
+def test_damaged_approvals_are_not_added_to_and_no_file_is_written(folder_of):
+    folder = folder_of(CLOSE)
+    (folder / "approvals.json").write_text("[{}]")
+    with pytest.raises(InputError, match=r"approvals\.json"):
+        fixed(folder)
+    assert (folder / "approvals.json").read_text() == "[{}]"
+    assert not list(folder.glob("corrected*"))
+
+
+def test_the_next_command_says_how_the_corrected_file_is_read(folder_of):
+    data = "Wer;Konto Nr;sort_code\nAdä Quilon;00000001;112233\n".encode("cp1252")
+    mapping = {"name": "Wer", "account_number": "Konto Nr"}
+    folder = folder_of(CLOSE, data=data, mapping=mapping, encoding="cp1252")
+    words = fixed(folder).next_step
+    assert "--map name=Wer --map 'account_number=Konto Nr' --encoding cp1252" in words
+    assert "--profile main" in words
+    assert words.endswith("pay.corrected.precheck")
+
+
+# The style of the input
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [(None, b""), (None, b"\xef\xbb\xbf"), ("cp1252", b""), ("utf-16", b"\xff\xfe")],
+)
+def test_the_corrected_file_has_the_style_of_the_input(folder_of, delimiter, line_end, encoding, mark):
+    text = line_end.join(("name\tsort_code\taccount_number", "Adä Quilon\t112233\t00000001", ""))
+    text = text.replace("\t", delimiter)
+    codec = "utf-16-le" if encoding == "utf-16" else encoding or "utf-8"
+    folder = folder_of(CLOSE, data=mark + text.encode(codec), encoding=encoding)
+    done = fixed(folder)
+    expected = text.replace("Adä Quilon", "Ada Quillon")
+    assert Path(done.corrected.path).read_bytes() == mark + expected.encode(codec)
+
+
+def test_a_name_that_the_encoding_does_not_have_is_no_question_mark(folder_of):
+    data = b"name,sort_code,account_number\nAda,112233,00000001\n"
+    folder = folder_of({**CLOSE, "matched_name": "Łucja"}, data=data, encoding="cp1252")
+    with pytest.raises(OutputError, match="cp1252 does not have"):
+        fixed(folder)
+    assert not list(folder.glob("corrected*"))
+
+
+def test_a_parquet_file_keeps_its_types(tmp_path, finish_run, outcomes_of):
+    table = pl.DataFrame(
+        {
+            "name": ["Ada Quilon", "Bram Oakes"],
+            "sort_code": ["112233", "112233"],
+            "account_number": ["00000001", "00000002"],
+            "amount": [Decimal("10.50"), Decimal("0.01")],
+            "currency": pl.Series(["GBP", "GBP"], dtype=pl.Categorical),
+            "batch": [7, 8],
+        }
+    )
+    file = tmp_path / "pay.parquet"
+    table.write_parquet(file)
+    folder = finish_run(file, outcomes_of(CLOSE, {}))
+    corrected = pl.read_parquet(fixed(folder).corrected.path)
+    assert corrected.schema == table.schema
+    assert corrected.drop("name").equals(table.drop("name"))
+    assert corrected["name"].to_list() == ["Ada Quillon", "Bram Oakes"]
+
+
+def test_types_that_the_outcome_file_forgot_are_not_guessed(tmp_path, finish_run, outcomes_of):
+    file = tmp_path / "pay.parquet"
+    pl.DataFrame({"name": ["Ada"], "iban": ["x"], "batch": [7]}).write_parquet(file)
+    folder = finish_run(file, outcomes_of(CLOSE), format_name="csv")
+    with pytest.raises(InputError, match="--format parquet"):
+        fixed(folder)
+
+
+def test_a_folder_of_a_version_that_did_not_say_the_delimiter_is_refused(folder_of):
+    folder = folder_of(CLOSE)
+    summary = json.loads((folder / "summary.json").read_text())
+    del summary["input"]["delimiter"]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(InputError, match="older version"):
+        fixed(folder)
+
+
+# split
+
+
+def test_matches_are_released_and_all_else_is_held(folder_of, split_of):
+    folder = folder_of({}, CLOSE, ANNM)
+    done = split_of(folder)
+    assert Path(done.release.path).read_text() == "\n".join((HEADER, LINES[0], ""))
+    assert Path(done.hold.path).read_text() == "\n".join((HEADER, *LINES[1:], ""))
+    assert [
+        (held["row"], held["account"], held["code"]) for held in rows_of(done.reasons, encoding="utf-8-sig")
+    ] == [
+        ("2", "**0002", "MBAM"),
+        ("3", "**0003", "ANNM"),
+    ]
+    assert (done.input.row_count, done.release.row_count, done.hold.row_count) == (3, 1, 2)
+    assert [total.amount for total in done.input.totals] == [Decimal("30.15")]
+
+
+def test_each_held_row_says_why_and_what_to_do(folder_of, split_of):
+    done = split_of(folder_of(ANNM, REJECTED, BANM))
+    held = rows_of(done.reasons, encoding="utf-8-sig")
+    assert all(row["why_held"] and row["what_to_do"] for row in held)
+
+
+def test_no_file_is_released_where_no_row_may_be_paid(folder_of, split_of):
+    folder = folder_of({}, ANNM)
+    split_of(folder)
+    assert (folder / "release.csv").exists()
+    done = split_of(folder, policy={"match": "hold"})
+    assert done.release is None
+    assert not (folder / "release.csv").exists()
+
+
+def test_a_code_goes_before_its_outcome(folder_of, split_of):
+    done = split_of(folder_of(CLOSE, BAMM), policy={"close_match": "release", "BAMM": "hold"})
+    assert [row["payment_id"] for row in rows_of(done.release.path)] == ["1"]
+
+
+def test_a_row_for_review_is_held_until_a_person_releases_it_with_a_reason(folder_of, split_of):
+    folder = folder_of(CLOSE, CLOSE, ANNM)
+    decisions = decided(folder, {2: ("release", "known supplier"), 3: ("release", "I insist")})
+    done = split_of(folder, policy={"close_match": "review"}, decisions=decisions, by="Mara")
+    assert [row["payment_id"] for row in rows_of(done.release.path)] == ["2"]
+    assert done.unheeded_rows == [3]
+    [approval] = approvals(folder)
+    assert (approval["by"], approval["why"], approval["rows"]) == ("Mara", "known supplier", [2])
+    assert done.release.sha256 in approval["what"]
+
+
+def test_a_person_can_hold_what_the_policy_releases(folder_of, split_of):
+    folder = folder_of({}, {}, {})
+    decisions = decided(folder, {1: ("hold", None), 2: ("fix", "typing error")})
+    done = split_of(folder, decisions=decisions)
+    assert [row["payment_id"] for row in rows_of(done.release.path)] == ["3"]
+    assert [approval["rows"] for approval in approvals(folder)] == [[1], [2]]
+
+
+def test_undecided_rows_stop_the_split_unless_they_are_to_be_held(folder_of, split_of):
+    folder = folder_of({}, UNANSWERED)
+    with pytest.raises(IncompleteError, match="--hold-undecided"):
+        split_of(folder)
+    assert not list(folder.glob("release*"))
+    assert split_of(folder, hold_undecided=True).hold.row_count == 1
+
+
+def test_no_decision_releases_a_row_that_no_bank_answered_for(folder_of, split_of):
+    folder = folder_of({}, UNANSWERED, REJECTED)
+    decisions = decided(folder, {2: ("release", "urgent"), 3: ("release", "urgent")})
+    done = split_of(folder, decisions=decisions, hold_undecided=True)
+    assert (done.hold.row_count, done.unheeded_rows) == (2, [2, 3])
+
+
+@pytest.mark.parametrize("outcome", ["rejected", "deferred", "unanswered"])
+@pytest.mark.parametrize("verdict", ["release", "review"])
+def test_no_policy_releases_what_no_bank_answered_for(folder_of, split_of, outcome, verdict):
+    with pytest.raises(ConfigurationError, match=f"{outcome} rows have no answer"):
+        split_of(folder_of({}), policy={outcome: verdict})
+
+
+def test_a_policy_for_an_outcome_that_does_not_exist_is_an_error(folder_of, split_of):
+    with pytest.raises(ConfigurationError, match="did you mean close_match"):
+        split_of(folder_of({}), policy={"closematch": "release"})
+
+
+def test_without_its_profile_nothing_is_released(folder_of, tmp_path):
+    folder = folder_of({})
+    with pytest.raises(ConfigurationError):
+        split_folder(SplitJob(folder, config=tmp_path / "none.toml"))
+
+
+def test_simulated_answers_release_nothing_unless_told_and_then_the_names_say_so(folder_of, split_of):
+    folder = folder_of({}, ANNM, environment="sandbox")
+    with pytest.raises(UsageError, match="--allow-simulated"):
+        split_of(folder)
+    assert not list(folder.glob("release*"))
+    done = split_of(folder, allow_simulated=True)
+    assert done.release.path.endswith("release.simulated.csv")
+    with pytest.raises(UsageError, match="--allow-simulated"):
+        fixed(folder_of(CLOSE, environment="sandbox"))
+
+
+def test_cells_that_a_row_had_too_many_are_held_and_never_released(folder_of, split_of):
+    data = f"{HEADER}\n{LINES[0]}\n{LINES[1]},spare\n".encode()
+    done = split_of(folder_of({}, {**REJECTED, "code": "ROW_TOO_LONG"}, data=data))
+    assert Path(done.release.path).read_text() == f"{HEADER}\n{LINES[0]}\n"
+    assert rows_of(done.hold.path)[0]["extra_1"] == "spare"
+
+
+# What is refused
+
+
+def test_a_changed_outcome_file_is_refused(folder_of, split_of):
+    folder = folder_of(ANNM, {})
+    path = folder / "outcomes.csv"
+    path.write_text(path.read_text().replace("no_match", "match").replace("ANNM", "MTCH"))
+    with pytest.raises(InputError, match=r"outcomes\.csv: not as the run wrote it"):
+        split_of(folder)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("environment", "test"), ("outcomes", []), ("input", None)],
+)
+def test_a_summary_that_does_not_fit_the_ledger_is_refused(folder_of, split_of, part, value):
+    folder = folder_of({}, environment="sandbox")
+    summary = json.loads((folder / "summary.json").read_text())
+    summary[part] = {**summary["input"], "sha256": "0" * 64} if part == "input" else value
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(InputError, match=r"summary\.json: not as the run wrote it"):
+        split_of(folder, allow_simulated=True)
+
+
+def test_a_folder_in_which_a_run_is_working_is_refused(folder_of, split_of):
+    folder = folder_of({})
+    now = "2030-01-02T03:04:05.678Z"
+    run = RunIdentity(
+        json.loads((folder / "summary.json").read_text())["input"]["sha256"], "0" * 64, "production", "0"
+    )
+    with Ledger.open(folder / "ledger.db", run, now=now), pytest.raises(LockedError):
+        split_of(folder)
+
+
+def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
+    with pytest.raises(UsageError, match="no ledger"):
+        split_of(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+# Decisions that cannot be meant
+
+
+def test_the_workbook_of_another_run_is_refused(folder_of, split_of):
+    workbook = decided(folder_of({}, ANNM, name="other.csv"), {})
+    with pytest.raises(InputError, match="not the workbook of these answers"):
+        split_of(folder_of({}, CLOSE), decisions=workbook)
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason", "sentence"),
+    [
+        ("release", None, "row 1: a decision without a reason"),
+        ("  ", "because", "row 1: a reason without a decision"),
+        ("pay it", "because", "row 1: not a decision"),
+        ("=1+1", "because", "row 1: "),
+    ],
+)
+def test_a_decision_that_cannot_be_meant_is_refused_with_its_row(
+    folder_of, split_of, decision, reason, sentence
+):
+    folder = folder_of(CLOSE)
+    with pytest.raises(InputError, match=sentence):
+        split_of(folder, decisions=decided(folder, {1: (decision, reason)}))
+
+
+def test_two_sheets_that_decide_a_row_differently_are_refused(folder_of, split_of):
+    folder = folder_of(CLOSE)
+    book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
+    headers = [cell.value for cell in book["Close match"][3]]
+    book["Close match"].cell(4, headers.index("Decision") + 1).value = "hold"
+    book.save(folder.parent / "both.xlsx")
+    with pytest.raises(InputError, match="row 1 is decided differently"):
+        split_of(folder, decisions=folder.parent / "both.xlsx")
+
+
+def test_a_row_number_that_the_file_does_not_have_is_refused(folder_of, split_of):
+    folder = folder_of(CLOSE)
+    book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
+    book["All"].cell(4, 1).value = 99
+    book.save(folder.parent / "row.xlsx")
+    with pytest.raises(InputError, match="no row number of the file"):
+        split_of(folder, decisions=folder.parent / "row.xlsx")
+
+
+def test_what_is_no_workbook_is_refused(folder_of, split_of, tmp_path):
+    (tmp_path / "decided.xlsx").write_bytes(b"PK\x03\x04 and nothing more")
+    with pytest.raises(InputError, match="the workbook is damaged"):
+        split_of(folder_of({}), decisions=tmp_path / "decided.xlsx")
+
+
+def test_a_folder_whose_names_are_under_a_key_is_split_without_the_key(folder_of, split_of):
+    folder = folder_of({}, secret=SecretStr("a key that the split is never given"))
+    assert split_of(folder).release.row_count == 1
