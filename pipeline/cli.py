@@ -111,6 +111,9 @@ input_options: list[Callable[..., Any]] = [
         help="Read the column HEADER as FIELD, such as --map name=Beneficiary. May be repeated.",
     ),
     click.option("--encoding", metavar="NAME", help="Of a CSV file that is not UTF-8, such as cp1252."),
+    click.option(
+        "--sheet", metavar="NAME", help="Of a workbook; default: the only visible sheet that has data."
+    ),
 ]
 order_option = click.option(
     "--order",
@@ -160,7 +163,7 @@ def main() -> None:
     "--format",
     "format_name",
     type=click.Choice(["csv", "parquet"]),
-    help="Of the outcome file; default: FILE's.",
+    help="Of the outcome file; default: FILE's, and csv for a workbook.",
 )
 @click.option(
     "--fail-on",
@@ -189,6 +192,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     config: Path | None,
     mapping: tuple[str, ...],
     encoding: str | None,
+    sheet: str | None,
     out: Path | None,
     format_name: str | None,
     fail_on: tuple[str, ...],
@@ -221,6 +225,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             config=config,
             mapping=_mapping(mapping),
             encoding=encoding,
+            sheet=sheet,
             format=format_name,
             order="amount" if order == "amount" else "file",
             limit=limit,
@@ -257,6 +262,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
     config: Path | None,
     mapping: tuple[str, ...],
     encoding: str | None,
+    sheet: str | None,
     order: str,
 ) -> None:
     """Say what checking FILE would take, and send nothing."""
@@ -271,6 +277,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         config=config,
         mapping=_mapping(mapping),
         encoding=encoding,
+        sheet=sheet,
         order="amount" if order == "amount" else "file",
     )
     print_forecast(forecast_file(job), _console())
@@ -279,12 +286,12 @@ def plan(  # noqa: PLR0913 (one argument per option)
 @main.command()
 @click.argument("file", type=FILE)
 @_with(input_options)
-def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None) -> None:
+def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet: str | None) -> None:
     """Show how each header of FILE is read."""
     from pipeline.reports.listings import print_columns
     from pipeline.stages.read import read
 
-    source = read(file, mapping=_mapping(mapping), encoding=encoding)
+    source = read(file, mapping=_mapping(mapping), encoding=encoding, sheet=sheet)
     print_columns([(reading.header, reading.field, reading.how) for reading in source.columns], _console())
 
 

@@ -70,8 +70,10 @@ class Job:
     mapping: Mapping[str, str] = field(default_factory=dict)
     """Canonical field -> header, where the headers do not say it themselves."""
     encoding: str | None = None
+    sheet: str | None = None
+    """Of a workbook; None: the only one that has data."""
     format: str | None = None
-    """Of the outcome file; None: that of the input."""
+    """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False
@@ -113,7 +115,7 @@ def run(job: Job, watch: Watch) -> Result:
             Answers that came before are kept, and are not asked for again.
     """
     started = _now()
-    source = read(job.file, mapping=job.mapping, encoding=job.encoding)
+    source = _read(job)
     chosen = choose(job.profile, job.config)
     identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
     _refuse_what_is_not_ours(job.out, fresh=job.fresh)
@@ -139,7 +141,7 @@ def run(job: Job, watch: Watch) -> Result:
             [api_of(server) for server in profile.servers],
             profile.environment,
         )
-        format_name = job.format or source.format
+        format_name = job.format or source.outcome_format
         files = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
         header = _header(job, planned, started, _next_step(checks, asked))
         calls = _calls(checks, world.tally)
@@ -158,13 +160,17 @@ def run(job: Job, watch: Watch) -> Result:
 
 def forecast_file(job: Job) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing."""
-    source = read(job.file, mapping=job.mapping, encoding=job.encoding)
+    source = _read(job)
     chosen = choose(job.profile, job.config)
     with opened(chosen) as profile:
         planned = _planned(job, source, chosen, profile)
     limits = {server.name: Limits(server.rate_per_s, server.cap) for server in profile.servers}
     findings = (planned.validated.rejects, planned.validated.warnings)
     return forecast(job.file.name, profile.environment, findings, planned.plan, limits)
+
+
+def _read(job: Job) -> Source:
+    return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
@@ -253,7 +259,7 @@ async def _show(tally: Tally, watch: Watch) -> None:
 
 def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there."""
-    outcome_file = job.out / f"outcomes{format_named(job.format or source.format).SUFFIX}"
+    outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
@@ -263,8 +269,9 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
             return None
     except (OSError, ValueError):
         return None
-    if (summary.input.columns, summary.input.encoding) != (_read_as(source), source.encoding):
-        return None  # --map or --encoding was another one, and so were the questions
+    read_before = (summary.input.columns, summary.input.encoding, summary.input.sheet)
+    if read_before != (_read_as(source), source.encoding, job.sheet):
+        return None  # --map, --encoding or --sheet was another one, and so were the questions
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
         for call in summary.calls
@@ -314,6 +321,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             row_count=source.payments.height,
             format=source.format,
             encoding=source.encoding,
+            sheet=job.sheet,
             columns=_read_as(source),
         ),
         routes=route_counts(planned.validated.accepted),

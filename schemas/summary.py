@@ -27,6 +27,8 @@ class InputFile(Part):
     row_count: int
     format: str
     encoding: str
+    sheet: str | None = None
+    """Of a workbook, as it was named; None: the only one that had data."""
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import InputError
-from pipeline.formats import format_of
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import excel, format_of, outcome_format
 from pipeline.formats.columns import ColumnReading, Columns, read_columns
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
@@ -41,7 +41,9 @@ class Source(NamedTuple):
     columns: tuple[ColumnReading, ...]
     """How each header was read, in file order."""
     format: str
-    """The name of the format: csv or parquet."""
+    """The name of the format: csv, parquet or excel."""
+    outcome_format: str
+    """In which the outcomes are written unless it is said: the same, where that can be written."""
     delimiter: str | None
     """Between the cells of a line; None where the format has none."""
     encoding: str
@@ -50,7 +52,9 @@ class Source(NamedTuple):
     byte_count: int
 
 
-def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None) -> Source:
+def read(
+    path: Path, *, mapping: Mapping[str, str], encoding: str | None = None, sheet: str | None = None
+) -> Source:
     """Read a payment file.
 
     A row that is too long, too short or blank is data: it is in the payments, with its defect.
@@ -59,12 +63,13 @@ def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None)
         path: The file; the suffix of its name says the format.
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
+        sheet: The sheet of a workbook; None means the only one that has data.
 
     Raises:
         InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported.
+        UsageError: the encoding is not supported, or a file that is no workbook has no sheets.
     """
-    table, identity = _read_table(path, mapping, encoding)
+    table, identity = _read_table(path, mapping, encoding, sheet)
     original = table.cells.drop(COLUMNS, strict=False)
     columns = read_columns(original.columns, mapping, where=path.name)
     return Source(
@@ -72,6 +77,7 @@ def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None)
         original=original,
         columns=columns.readings,
         format=format_of(path).NAME,
+        outcome_format=outcome_format(path).NAME,
         delimiter=table.delimiter,
         encoding=table.encoding,
         sha256=identity.sha256,
@@ -84,12 +90,17 @@ class _Identity(NamedTuple):
     byte_count: int
 
 
-def _read_table(path: Path, mapping: Mapping[str, str], encoding: str | None) -> tuple[Table, _Identity]:
+def _read_table(
+    path: Path, mapping: Mapping[str, str], encoding: str | None, sheet: str | None
+) -> tuple[Table, _Identity]:
     """The one place where bytes of strangers are parsed; when it returns, the bytes are let go."""
     file_format = format_of(path)
+    if sheet is not None and file_format.NAME != excel.NAME:
+        raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
     data = _bytes(path)
     identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    return file_format.read(data, where=path.name, mapping=mapping, encoding=encoding), identity
+    table = file_format.read(data, where=path.name, mapping=mapping, encoding=encoding, sheet=sheet)
+    return table, identity
 
 
 def _bytes(path: Path) -> bytes:
