@@ -9,12 +9,12 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
@@ -55,7 +55,7 @@ class Group(click.Group):
             sys.exit(error.exit_code)
         except KeyboardInterrupt as interrupt:
             [number] = interrupt.args or [signal.SIGINT]
-            click.echo(f"precheck: {_stopped_by(number)}", err=True)
+            _say(_stopped_by(number))
             sys.exit(128 + number)
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell.
@@ -185,7 +185,33 @@ def main() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="On standard error, text for a person or a JSON document a line.",
+)
+@click.option(
+    "--metrics",
+    type=FILE,
+    metavar="FILE",
+    help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
+)
+@click.option(
+    "--ping",
+    "ping_url",
+    envvar="PRECHECK_PING",
+    metavar="URL",
+    help="Call URL/start, and URL/STATUS with the exit status; without it, what PRECHECK_PING says.",
+)
+@click.option(
+    "--ping-ca", type=FILE, metavar="FILE", help="The only certificate authority to trust for --ping."
+)
+@click.pass_context
 def run(  # noqa: PLR0913 (one argument per option)
+    ctx: click.Context,
     *,
     files: tuple[Path, ...],
     profile: str | None,
@@ -202,54 +228,69 @@ def run(  # noqa: PLR0913 (one argument per option)
     many_names_reason: str | None,
     as_json: bool,
     quiet: bool,
+    log_form: Literal["text", "json"],
+    metrics: Path | None,
+    ping_url: str | None,
+    ping_ca: Path | None,
 ) -> None:
     """Check every payment of FILE and write it back with the outcomes.
 
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
+    from pipeline.logs import ProgressEvents, log_summary, log_to_stderr
+    from pipeline.monitoring import Watchers, watched
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import print_summary
     from pipeline.run import Job, exit_code, folders
     from pipeline.run import run as run_job
 
     _on_signal(_interrupt)
-    _log_to_stderr(quiet=quiet)
+    log_to_stderr(log_form, quiet=quiet)
+    ctx.find_root().obj = log_form
     console = _console()
     codes = []
-    for file, folder in folders(files, out).items():
-        job = Job(
-            file=file,
-            out=folder,
-            profile=profile,
-            config=config,
-            mapping=_mapping(mapping),
-            encoding=encoding,
-            sheet=sheet,
-            format=format_name,
-            order="amount" if order == "amount" else "file",
-            limit=limit,
-            fresh=fresh,
-            many_names_reason=many_names_reason,
-        )
-        try:
-            with progress(console, quiet=quiet) as watch:
-                result = run_job(job, watch)
-        except InputError as error:
-            # The other files can still be checked.
-            _say(str(error))
-            codes.append(error.exit_code)
-            continue
-        codes.append(exit_code(result.summary, fail_on))
-        if as_json:
-            click.echo(result.summary.model_dump_json())
-        if not quiet:
-            print_summary(result.summary, folder, console, already_finished=result.already_finished)
-        if quiet and result.summary.simulated:
-            _say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
-        if quiet and result.summary.next_step:
-            _say(result.summary.next_step)
-    sys.exit(max(codes))
+    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+        for file, folder in folders(files, out).items():
+            job = Job(
+                file=file,
+                out=folder,
+                profile=profile,
+                config=config,
+                mapping=_mapping(mapping),
+                encoding=encoding,
+                sheet=sheet,
+                format=format_name,
+                order="amount" if order == "amount" else "file",
+                limit=limit,
+                fresh=fresh,
+                many_names_reason=many_names_reason,
+            )
+            events = nullcontext(ProgressEvents())
+            try:
+                with progress(console, quiet=quiet) if log_form == "text" else events as watch:
+                    result = run_job(job, watch)
+            except InputError as error:
+                # The other files can still be checked.
+                _say(str(error))
+                codes.append(error.exit_code)
+                continue
+            codes.append(exit_code(result.summary, fail_on))
+            told.summaries.append(result.summary)
+            if as_json:
+                click.echo(result.summary.model_dump_json())
+            if log_form == "json":
+                log_summary(result.summary, folder, already_finished=result.already_finished)
+            elif not quiet:
+                print_summary(result.summary, folder, console, already_finished=result.already_finished)
+            if quiet and result.summary.simulated:
+                _say(
+                    f"{file.name}: SIMULATED: a sandbox answered; "
+                    "no answer says anything about a real account"
+                )
+            if quiet and result.summary.next_step:
+                _say(result.summary.next_step)
+        sys.exit(max(codes))
 
 
 @main.command()
@@ -351,10 +392,11 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
 def doctor(*, profile: str | None, config: Path | None) -> None:
     """Try the configuration, the certificates, TLS, and the token or whether we are known; check no payee."""
     from pipeline.doctor import diagnose
+    from pipeline.logs import log_to_stderr
     from pipeline.reports.listings import print_findings
 
     _on_signal(_interrupt)
-    _log_to_stderr(quiet=True)
+    log_to_stderr("text", quiet=True)
     findings = diagnose(profile, config)
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], _console())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
@@ -615,30 +657,15 @@ def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _say(sentence: str) -> None:
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().obj == "json":
+        import structlog
+
+        structlog.get_logger().error(sentence)
+        return
     from pipeline.reports.terminal import visible
 
     click.echo(f"precheck: {visible(sentence)}", err=True)
-
-
-def _log_line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event as one line for a person: `2030-01-02T03:04:05Z what (key: value)`."""
-    at, what = event.pop("at"), event.pop("event")
-    details = ", ".join(f"{key}: {value}" for key, value in event.items())
-    return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
-
-
-def _log_to_stderr(*, quiet: bool) -> None:
-    """Log lines are events of the run: never names, accounts or secrets."""
-    import stamina
-    import structlog
-
-    stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
-    structlog.configure(
-        processors=[structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"), _log_line],
-        wrapper_class=structlog.make_filtering_bound_logger("error" if quiet else "warning"),
-        # Looked up at each line: a progress bar may stand in for standard error.
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
-    )
 
 
 def _console() -> "Console":

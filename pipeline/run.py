@@ -272,8 +272,9 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
     read_before = (summary.input.columns, summary.input.encoding, summary.input.sheet)
     if read_before != (_read_as(source), source.encoding, job.sheet):
         return None  # --map, --encoding or --sheet was another one, and so were the questions
+    nothing = {"request_count": 0, "repeat_count": 0}
     calls = [
-        call.model_copy(update={"answered_before_count": call.question_count, "request_count": 0})
+        call.model_copy(update={"answered_before_count": call.question_count, **nothing})
         for call in summary.calls
     ]
     return summary.model_copy(update={"calls": calls})
@@ -363,6 +364,7 @@ def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
             question_count=question_count,
             answered_before_count=tally.answered_before.get(ApiName(api), 0),
             request_count=tally.requests.get(ApiName(api), 0),
+            repeat_count=tally.repeats.get(ApiName(api), 0),
         )
         for api, question_count in counts.iter_rows()
     ]

@@ -73,6 +73,8 @@ class ApiCalls(Part):
     """Questions whose answer an earlier run of the same folder had."""
     request_count: int
     """Requests sent by this run, retries included."""
+    repeat_count: int = 0
+    """Of these, those that asked a question again, as an earlier run may have asked it."""
 
 
 class RouteCount(Part):

@@ -60,6 +60,8 @@ class Tally:
     """Set whenever nothing is in flight after a stop."""
     answered_before: dict[ApiName, int] = field(default_factory=dict)
     requests: dict[ApiName, int] = field(default_factory=dict)
+    repeats: dict[ApiName, int] = field(default_factory=dict)
+    """Of these, those that asked a question again, as an earlier run may have asked it."""
 
 
 @dataclass(frozen=True, slots=True)
