@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 
 UNPACKED_BYTES_MAX = 512 * 1024**2
 RATIO_MAX = 200
-"""Of unpacked to packed; a sheet of a hundred thousand payments has 11, one of equal rows 40."""
+"""Of unpacked to packed; a sheet of a hundred thousand rows had 11."""
 PARTS_MAX = 2_000
 
 _SMALL_BYTES = 1024**2
