@@ -9,12 +9,12 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
@@ -24,6 +24,8 @@ from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, UsageErr
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from schemas.summary import Summary
 
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
@@ -57,7 +59,7 @@ class Group(click.Group):
             sys.exit(error.exit_code)
         except KeyboardInterrupt as interrupt:
             [number] = interrupt.args or [signal.SIGINT]
-            click.echo(f"precheck: {_stopped_by(number)}", err=True)
+            _say(_stopped_by(number))
             sys.exit(128 + number)
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell.
@@ -113,6 +115,9 @@ input_options: list[Callable[..., Any]] = [
         help="Read the column HEADER as FIELD, such as --map name=Beneficiary. May be repeated.",
     ),
     click.option("--encoding", metavar="NAME", help="Of a CSV file that is not UTF-8, such as cp1252."),
+    click.option(
+        "--sheet", metavar="NAME", help="Of a workbook; default: the only visible sheet that has data."
+    ),
 ]
 order_option = click.option(
     "--order",
@@ -162,7 +167,7 @@ def main() -> None:
     "--format",
     "format_name",
     type=click.Choice(["csv", "parquet"]),
-    help="Of the outcome file; default: FILE's.",
+    help="Of the outcome file; default: FILE's, and csv for a workbook.",
 )
 @click.option(
     "--fail-on",
@@ -199,13 +204,40 @@ def main() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="On standard error, text for a person or a JSON document a line.",
+)
+@click.option(
+    "--metrics",
+    type=FILE,
+    metavar="FILE",
+    help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
+)
+@click.option(
+    "--ping",
+    "ping_url",
+    envvar="PRECHECK_PING",
+    metavar="URL",
+    help="Call URL/start, and URL/STATUS with the exit status; without it, what PRECHECK_PING says.",
+)
+@click.option(
+    "--ping-ca", type=FILE, metavar="FILE", help="The only certificate authority to trust for --ping."
+)
+@click.pass_context
 def run(  # noqa: PLR0913 (one argument per option)
+    ctx: click.Context,
     *,
     files: tuple[Path, ...],
     profile: str | None,
     config: Path | None,
     mapping: tuple[str, ...],
     encoding: str | None,
+    sheet: str | None,
     out: Path | None,
     format_name: str | None,
     fail_on: tuple[str, ...],
@@ -217,6 +249,10 @@ def run(  # noqa: PLR0913 (one argument per option)
     reuse_max_age: timedelta,
     as_json: bool,
     quiet: bool,
+    log_form: Literal["text", "json"],
+    metrics: Path | None,
+    ping_url: str | None,
+    ping_ca: Path | None,
 ) -> None:
     """Check every payment of FILE and write it back with the outcomes.
 
@@ -224,6 +260,8 @@ def run(  # noqa: PLR0913 (one argument per option)
     again.
     """
     from pipeline.earlier import Permitted
+    from pipeline.logs import ProgressEvents, log_summary, log_to_stderr
+    from pipeline.monitoring import Watchers, watched
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import print_summary
@@ -231,45 +269,58 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.run import run as run_job
 
     _on_signal(_interrupt)
-    _log_to_stderr(quiet=quiet)
+    log_to_stderr(log_form, quiet=quiet)
+    ctx.find_root().obj = log_form
     console = _console()
     places = folders(files, out)
     ends = {file: FileEnd(file.name, None, None) for file in places}
-    if len(files) > 1 and not quiet:
+    if len(files) > 1 and not quiet and log_form == "text":
         # Also where an error ends the command: what the files before it came to is told.
-        click.get_current_context().call_on_close(lambda: print_files(list(ends.values()), console))
-    for file, folder in places.items():
-        job = Job(
-            file=file,
-            out=folder,
-            profile=profile,
-            config=config,
-            mapping=_mapping(mapping),
-            encoding=encoding,
-            format=format_name,
-            order="amount" if order == "amount" else "file",
-            limit=limit,
-            fresh=fresh,
-            many_names_reason=many_names_reason,
-            reusable=Permitted(reuse_from, reuse_max_age),
-        )
-        try:
-            with progress(console, quiet=quiet) as watch:
-                result = run_job(job, watch)
-        except CONCERN_ONE_FILE as error:
-            _say(str(error))
-            ends[file] = FileEnd(file.name, error.exit_code, None)
-            continue
-        ends[file] = FileEnd(file.name, exit_code(result.summary, fail_on), result.summary)
-        if as_json:
-            click.echo(result.summary.model_dump_json())
-        if not quiet:
-            print_summary(result.summary, folder, console, already_finished=result.already_finished)
-        if quiet and result.summary.simulated:
-            _say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
-        if quiet and result.summary.next_step:
-            _say(result.summary.next_step)
-    sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+        ctx.call_on_close(lambda: print_files(list(ends.values()), console))
+    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+        for file, folder in places.items():
+            job = Job(
+                file=file,
+                out=folder,
+                profile=profile,
+                config=config,
+                mapping=_mapping(mapping),
+                encoding=encoding,
+                sheet=sheet,
+                format=format_name,
+                order="amount" if order == "amount" else "file",
+                limit=limit,
+                fresh=fresh,
+                many_names_reason=many_names_reason,
+                reusable=Permitted(reuse_from, reuse_max_age),
+            )
+            events = nullcontext(ProgressEvents())
+            try:
+                with progress(console, quiet=quiet) if log_form == "text" else events as watch:
+                    result = run_job(job, watch)
+            except CONCERN_ONE_FILE as error:
+                _say(str(error))
+                ends[file] = FileEnd(file.name, error.exit_code, None)
+                continue
+            ends[file] = FileEnd(file.name, exit_code(result.summary, fail_on), result.summary)
+            told.summaries.append(result.summary)
+            if as_json:
+                click.echo(result.summary.model_dump_json())
+            if log_form == "json":
+                log_summary(result.summary, folder, already_finished=result.already_finished)
+            elif not quiet:
+                print_summary(result.summary, folder, console, already_finished=result.already_finished)
+            else:
+                _say_in_quiet(file, result.summary)
+        sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+
+
+def _say_in_quiet(file: Path, summary: "Summary") -> None:
+    """What nobody may miss, however quiet the command is to be."""
+    if summary.simulated:
+        _say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+    if summary.next_step:
+        _say(summary.next_step)
 
 
 @main.command()
@@ -282,6 +333,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
     config: Path | None,
     mapping: tuple[str, ...],
     encoding: str | None,
+    sheet: str | None,
     order: str,
 ) -> None:
     """Say what checking FILE would take, and send nothing."""
@@ -296,6 +348,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         config=config,
         mapping=_mapping(mapping),
         encoding=encoding,
+        sheet=sheet,
         order="amount" if order == "amount" else "file",
     )
     print_forecast(forecast_file(job), _console())
@@ -304,14 +357,14 @@ def plan(  # noqa: PLR0913 (one argument per option)
 @main.command()
 @click.argument("file", type=FILE)
 @_with(input_options)
-def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None) -> None:
+def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet: str | None) -> None:
     """Show how each header of FILE is read."""
     from pipeline.formats.columns import ColumnsError
     from pipeline.reports.listings import print_columns
     from pipeline.stages.read import read
 
     try:
-        readings = read(file, mapping=_mapping(mapping), encoding=encoding).columns
+        readings = read(file, mapping=_mapping(mapping), encoding=encoding, sheet=sheet).columns
     except ColumnsError as error:
         if error.readings:
             print_columns(error.readings, _console())
@@ -378,10 +431,11 @@ for _command in (folder_commands.report, folder_commands.show, folder_commands.v
 def doctor(*, profile: str | None, config: Path | None) -> None:
     """Try the configuration, the certificates, TLS, and the token or whether we are known; check no payee."""
     from pipeline.doctor import diagnose
+    from pipeline.logs import log_to_stderr
     from pipeline.reports.listings import print_findings
 
     _on_signal(_interrupt)
-    _log_to_stderr(quiet=True)
+    log_to_stderr("text", quiet=True)
     findings = diagnose(profile, config)
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], _console())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
@@ -646,30 +700,15 @@ def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _say(sentence: str) -> None:
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().obj == "json":
+        import structlog
+
+        structlog.get_logger().error(sentence)
+        return
     from pipeline.reports.terminal import visible
 
     click.echo(f"precheck: {visible(sentence)}", err=True)
-
-
-def _log_line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event as one line for a person: `2030-01-02T03:04:05Z what (key: value)`."""
-    at, what = event.pop("at"), event.pop("event")
-    details = ", ".join(f"{key}: {value}" for key, value in event.items())
-    return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
-
-
-def _log_to_stderr(*, quiet: bool) -> None:
-    """Log lines are events of the run: never names, accounts or secrets."""
-    import stamina
-    import structlog
-
-    stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
-    structlog.configure(
-        processors=[structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"), _log_line],
-        wrapper_class=structlog.make_filtering_bound_logger("error" if quiet else "warning"),
-        # Looked up at each line: a progress bar may stand in for standard error.
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
-    )
 
 
 def _console() -> "Console":

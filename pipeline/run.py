@@ -73,8 +73,10 @@ class Job:
     mapping: Mapping[str, str] = field(default_factory=dict)
     """Canonical field -> header, where the headers do not say it themselves."""
     encoding: str | None = None
+    sheet: str | None = None
+    """Of a workbook; None: the only one that has data."""
     format: str | None = None
-    """Of the outcome file; None: that of the input."""
+    """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False
@@ -118,7 +120,7 @@ def run(job: Job, watch: Watch) -> Result:
             Answers that came before are kept, and are not asked for again.
     """
     started = _now()
-    source = read(job.file, mapping=job.mapping, encoding=job.encoding)
+    source = _read(job)
     chosen = choose(job.profile, job.config)
     identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
     refuse_own_folder(job.reusable.folders, job.out)
@@ -147,7 +149,7 @@ def run(job: Job, watch: Watch) -> Result:
             apis.values(),
             profile.environment,
         )
-        format_name = job.format or source.format
+        format_name = job.format or source.outcome_format
         written = write(
             source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter
         )
@@ -171,13 +173,17 @@ def run(job: Job, watch: Watch) -> Result:
 
 def forecast_file(job: Job) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing."""
-    source = read(job.file, mapping=job.mapping, encoding=job.encoding)
+    source = _read(job)
     chosen = choose(job.profile, job.config)
     with opened(chosen) as profile:
         planned = _planned(job, source, chosen, profile)
     limits = {server.name: Limits(server.rate_per_s, server.cap) for server in profile.servers}
     findings = (planned.validated.rejects, planned.validated.warnings)
     return forecast(job.file.name, profile.environment, findings, planned.plan, limits)
+
+
+def _read(job: Job) -> Source:
+    return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
@@ -267,7 +273,7 @@ async def _show(tally: Tally, watch: Watch) -> None:
 
 def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there."""
-    outcome_file = job.out / f"outcomes{format_named(job.format or source.format).SUFFIX}"
+    outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
@@ -280,15 +286,12 @@ def _finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None
     except (OSError, ValueError, UsageError, InputError):
         return None
     told = summary.input
-    if (told.columns, told.encoding, told.delimiter) != (_read_as(source), source.encoding, source.delimiter):
-        return None  # --map or --encoding was another one, and so were the questions
+    read_before = (told.columns, told.encoding, told.delimiter, told.sheet)
+    if read_before != (_read_as(source), source.encoding, source.delimiter, job.sheet):
+        return None  # --map, --encoding or --sheet was another one, and so were the questions
+    nothing = {"request_count": 0, "repeat_count": 0}
     calls = [
-        call.model_copy(
-            update={
-                "answered_before_count": call.question_count - call.reused_count,
-                "request_count": 0,
-            }
-        )
+        call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})
         for call in summary.calls
     ]
     return summary.model_copy(update={"calls": calls})
@@ -339,6 +342,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             row_count=source.payments.height,
             format=source.format,
             encoding=source.encoding,
+            sheet=job.sheet,
             columns=_read_as(source),
             mapping=dict(job.mapping),
             delimiter=source.delimiter,
@@ -386,6 +390,7 @@ def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
             answered_before_count=tally.answered_before.get(ApiName(api), 0),
             reused_count=tally.reused.get(ApiName(api), 0),
             request_count=tally.requests.get(ApiName(api), 0),
+            repeat_count=tally.repeats.get(ApiName(api), 0),
         )
         for api, question_count in counts.iter_rows()
     ]

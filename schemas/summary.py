@@ -28,6 +28,8 @@ class InputFile(Part):
     row_count: int
     format: str
     encoding: str
+    sheet: str | None = None
+    """Of a workbook, as it was named; None: the only one that had data."""
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}
@@ -82,6 +84,8 @@ class ApiCalls(Part):
     """Questions whose answer an earlier run of another folder had, by --reuse-from."""
     request_count: int
     """Requests sent by this run, retries included."""
+    repeat_count: int = 0
+    """Of these, those that asked a question again, as an earlier run may have asked it."""
 
 
 class RouteCount(Part):

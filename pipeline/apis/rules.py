@@ -33,7 +33,11 @@ _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 _INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
 """What is drawn as nothing, turns the direction of reading, or breaks a line in some programs only."""
 _FORMULA = r"^[=+\-@＝＋－＠]"  # noqa: RUF001 (the full-width forms are the point)
+_DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
+"""What a spreadsheet makes of 01-02-03, once the hyphens are gone."""
 _REPLACEMENT = "\ufffd"
+_ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
+_ERROR_SENTENCE = "the error of a spreadsheet formula instead of a value; correct the formula"
 
 
 def _has(field: str) -> pl.Expr:
@@ -46,11 +50,16 @@ def _present(field: str, condition: pl.Expr) -> pl.Expr:
 
 
 def _shape(field: str, pattern: str) -> pl.Expr:
-    return _present(field, ~pl.col(field).str.contains(pattern))
+    """A rule about how a value must look; a spreadsheet's error breaks a rule of its own (CELL_ERROR)."""
+    return _present(field, ~pl.col(field).str.contains(f"{pattern}|{_ERROR}"))
 
 
 def _iban(fault: str) -> pl.Expr:
-    return (pl.col("iban_fault") == fault).fill_null(value=False)
+    return (pl.col("iban_fault") == fault).fill_null(value=False) & ~_is_error("iban")
+
+
+def _is_error(field: str) -> pl.Expr:
+    return pl.col(field).str.contains(_ERROR).fill_null(value=False)
 
 
 def _text_rules(field: str, *, column: str | None = None) -> list[Rule]:
@@ -75,6 +84,7 @@ def _text_rules(field: str, *, column: str | None = None) -> list[Rule]:
             _present(column, pl.col(column).str.contains(_REPLACEMENT, literal=True)),
             "holds the replacement character of a wrong encoding; export the file again as UTF-8",
         ),
+        Rule(field, "CELL_ERROR", _present(column, _is_error(column)), _ERROR_SENTENCE),
     ]
 
 
@@ -92,9 +102,22 @@ _DEFECT_RULES = [
         pl.col("defect").eq_missing("ROW_TOO_SHORT"),
         "the row has fewer cells than the header; fill in the missing delimiters",
     ),
+    Rule(
+        "row",
+        "ROW_MERGED",
+        pl.col("defect").eq_missing("ROW_MERGED"),
+        "the row has merged cells, whose value stands in the first of them alone; unmerge them and fill each",
+    ),
 ]
 DEFECTS = tuple(rule.code for rule in _DEFECT_RULES)
 """What a reader can find wrong with a row as a whole."""
+_ERROR_RULES = [
+    Rule(field, "CELL_ERROR", _present(field, _is_error(field)), _ERROR_SENTENCE)
+    for field in (
+        *("sort_code", "account_number", "iban", "account_type", "bic"),
+        *("lei", "organisation_bic", "organisation_id_scheme", "amount", "currency"),
+    )
+]
 _ACCOUNT_RULES = [
     Rule(
         "account_number",
@@ -125,14 +148,17 @@ _ACCOUNT_RULES = [
         "SORT_CODE_DAMAGED",
         _present(
             "sort_code",
-            pl.col("sort_code").str.contains(r"^[0-9]{1,5}$") | pl.col("sort_code").str.contains(SCIENTIFIC),
+            pl.col("sort_code").str.contains(r"^[0-9]{1,5}$")
+            | pl.col("sort_code").str.contains(SCIENTIFIC)
+            | pl.col("sort_code").str.contains(_DATE),
         ),
-        "no longer 6 digits: Excel has removed leading zeros or rounded it; take it from its source as text",
+        "no longer 6 digits: Excel has removed leading zeros, rounded it or made it a date; "
+        "take it from its source as text",
     ),
     Rule(
         "sort_code",
         "SORT_CODE_FORMAT",
-        _shape("sort_code", rf"^[0-9]{{1,6}}$|{SCIENTIFIC}"),
+        _shape("sort_code", rf"^[0-9]{{1,6}}$|{SCIENTIFIC}|{_DATE}"),
         "not 6 digits; hyphens and spaces may stand between them, nothing else",
     ),
     Rule(
@@ -228,7 +254,7 @@ _PAYEE_RULES = [
     Rule(
         "lei",
         "LEI_CHECK_DIGITS",
-        _present("lei_fault", pl.lit(value=True)),
+        _present("lei_fault", ~_is_error("lei")),
         "not a LEI: 20 characters with check digits that fit; look for a mistyped character",
     ),
     Rule(
@@ -265,7 +291,10 @@ _PAYEE_RULES = [
     Rule(
         "organisation_id_scheme",
         "IDENTIFICATION_SCHEME",
-        _present("organisation_id_scheme", ~pl.col("organisation_id_scheme").is_in(list(SchemeCode))),
+        _present(
+            "organisation_id_scheme",
+            ~pl.col("organisation_id_scheme").is_in(list(SchemeCode)) & ~_is_error("organisation_id_scheme"),
+        ),
         f"not one of {', '.join(SchemeCode)}",
     ),
 ]
@@ -330,6 +359,7 @@ NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rul
 """The rules that speak of a name and of nothing else."""
 RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
+    *_ERROR_RULES,
     *_ACCOUNT_RULES,
     *_PAYEE_RULES,
     *_MONEY_RULES,

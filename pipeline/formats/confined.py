@@ -12,6 +12,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 
 import polars as pl
@@ -27,7 +28,12 @@ MEMORY_PER_BYTE = 32
 """Of the file, on top of that: columns may be compressed, and are held twice on their way."""
 CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
+SENTENCE_BYTES_MAX = 1_000
+"""Of what a child says of a file; the child may be in the hands of the file."""
+NO_OPTIONS: Mapping[str, str | None] = {}
 
+_REFUSED = 3
+"""The exit status of a child that says a sentence on standard output."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -39,21 +45,24 @@ _FRUGAL = {
 _CHILD = (*children.INTERPRETER, "-c", "from pipeline.formats.confined import main; main()")
 
 
-def parse_confined(module: str, data: bytes, *, where: str, what: str) -> pl.DataFrame:
+def parse_confined(
+    module: str, data: bytes, *, where: str, what: str, options: Mapping[str, str | None] = NO_OPTIONS
+) -> pl.DataFrame:
     """Parse a file in a child process.
 
     Args:
-        module: The full name of a module with `parse(data: bytes) -> pl.DataFrame`, which may raise
-            what it likes.
+        module: The full name of a module with `parse(data: bytes, **options) -> pl.DataFrame`. The sentence
+            of an InputError of it is told, with `where` before it; whatever else it raises is damage.
         data: The bytes of the file.
         where: The file, for messages.
         what: What the file should be, for messages: "the Parquet file".
+        options: What `parse` is to be told.
 
     Raises:
         InputError: it cannot be parsed, or not within the limits.
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
-    request = json.dumps({"module": module, "memory_max_bytes": limit_bytes})
+    request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
     # Its messages quote cells, so nobody reads them.
     child = subprocess.run(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
@@ -66,6 +75,8 @@ def parse_confined(module: str, data: bytes, *, where: str, what: str) -> pl.Dat
     if child.returncode == 0:
         with suppress(PolarsError, PanicException, OSError):
             return pl.read_ipc_stream(io.BytesIO(child.stdout))
+    if child.returncode == _REFUSED:
+        raise InputError(f"{where}: {child.stdout[:SENTENCE_BYTES_MAX].decode(errors='replace')}")
     if child.returncode == InputError.exit_code:
         raise InputError(f"{where}: {what} is damaged; copy or export it again")
     raise InputError(
@@ -84,11 +95,15 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     parser = importlib.import_module(request["module"])
     try:
-        cells: pl.DataFrame = parser.parse(sys.stdin.buffer.read())
+        cells: pl.DataFrame = parser.parse(sys.stdin.buffer.read(), **request["options"])
         # Whole or not at all: what comes back is believed when the exit status is 0.
         cells.write_ipc_stream(sys.stdout.buffer)
         sys.stdout.flush()
     except MemoryError:
         sys.exit(1)
+    except InputError as refusal:
+        sys.stdout.buffer.write(str(refusal).encode())
+        sys.stdout.flush()
+        sys.exit(_REFUSED)
     except (Exception, PanicException):  # noqa: BLE001 (of a stranger's file nothing is known, and the parent is told)
         sys.exit(InputError.exit_code)

@@ -30,7 +30,14 @@ _ROWS_READ_AT_ONCE = 100_000
 _ROWS_WRITTEN_AT_ONCE = 25_000
 
 
-def read(data: bytes, *, where: str, mapping: Mapping[str, str], encoding: str | None) -> Table:
+def read(
+    data: bytes,
+    *,
+    where: str,
+    mapping: Mapping[str, str],
+    encoding: str | None,
+    sheet: str | None = None,  # noqa: ARG001 - only a workbook has sheets
+) -> Table:
     """Read a delimited text.
 
     Args:
@@ -38,6 +45,7 @@ def read(data: bytes, *, where: str, mapping: Mapping[str, str], encoding: str |
         where: The file, for messages.
         mapping: From `--map FIELD=HEADER`: these headers help to find the header line.
         encoding: The name of the encoding; None means UTF-8, with or without a byte order mark.
+        sheet: Not needed.
 
     Raises:
         UsageError: the encoding is not supported.

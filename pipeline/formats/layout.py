@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
@@ -126,12 +126,8 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layou
         (_candidate(head, delimiter, mapping) for delimiter in DELIMITERS),
         key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.cells)),
     )
-    _require_header(best, where)
-    headers = tuple(
-        header if header.strip() else f"column_{position}"
-        for position, header in enumerate(best.cells, start=1)
-    )
-    refuse_repeats(headers, where=where)
+    _require_text(best.cells, where)
+    headers = header_line(best.cells, sufficient=best.sufficient, where=where, at=f"{where} line 1")
     return Layout(best.delimiter, headers, best.body_at, best.line_first, _line_end(text[: best.body_at]))
 
 
@@ -174,19 +170,37 @@ def _records(head: str, delimiter: str) -> Iterator[tuple[tuple[str, ...], int, 
         return
 
 
-def _require_header(candidate: _Candidate, where: str) -> None:
-    cells = candidate.cells
+def header_line(cells: Sequence[str], *, sufficient: bool, where: str, at: str) -> tuple[str, ...]:
+    """The headers, a blank one named by its position.
+
+    Args:
+        cells: Of the line that should be the header line.
+        sufficient: Whether an account and a payee are known among them.
+        where: The file, for messages.
+        at: The line, for messages.
+
+    Raises:
+        InputError: there are none or too many, they look like a payment, or one stands twice.
+    """
+    if len(cells) > COLUMNS_MAX:
+        raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
+    if not sufficient and any(_LOOKS_LIKE_DATA.fullmatch(cell.strip()) for cell in cells):
+        raise InputError(
+            f"{at}: this looks like a payment, not like headers; "
+            "add a first line that names the columns, such as name,sort_code,account_number,amount"
+        )
+    if not cells:
+        raise InputError(f"{where}: no header line found; add a first line that names the columns")
+    headers = tuple(
+        header if header.strip() else f"column_{position}" for position, header in enumerate(cells, start=1)
+    )
+    refuse_repeats(headers, where=where)
+    return headers
+
+
+def _require_text(cells: Sequence[str], where: str) -> None:
     if any("\0" in cell for cell in cells):
         raise InputError(
             f"{where} line 1: NUL bytes in the header line; "
             "give a CSV or Parquet file, or --encoding utf-16 if it is text"
         )
-    if len(cells) > COLUMNS_MAX:
-        raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
-    if not candidate.sufficient and any(_LOOKS_LIKE_DATA.fullmatch(cell.strip()) for cell in cells):
-        raise InputError(
-            f"{where} line 1: this looks like a payment, not like headers; "
-            "add a first line that names the columns, such as name,sort_code,account_number,amount"
-        )
-    if not cells:
-        raise InputError(f"{where}: no header line found; add a first line that names the columns")

@@ -26,7 +26,14 @@ _MAGIC = b"PAR1"
 _MAGIC_ENCRYPTED = b"PARE"
 
 
-def read(data: bytes, *, where: str, mapping: Mapping[str, str], encoding: str | None) -> Table:  # noqa: ARG001 - a Parquet file says itself which its columns are, and is UTF-8
+def read(
+    data: bytes,
+    *,
+    where: str,
+    mapping: Mapping[str, str],  # noqa: ARG001 - a Parquet file says itself which its columns are
+    encoding: str | None,  # noqa: ARG001 - and is UTF-8
+    sheet: str | None = None,  # noqa: ARG001 - and has no sheets
+) -> Table:
     """Read a Parquet file; its columns keep their types.
 
     Args:
@@ -34,6 +41,7 @@ def read(data: bytes, *, where: str, mapping: Mapping[str, str], encoding: str |
         where: The file, for messages.
         mapping: Not needed: the columns have names.
         encoding: Not needed: text in Parquet is UTF-8.
+        sheet: Not needed.
 
     Raises:
         InputError: the file is not Parquet, is damaged or encrypted, or has no rows.

@@ -7,14 +7,15 @@ import polars as pl
 ROW_TOO_LONG = "ROW_TOO_LONG"
 ROW_TOO_SHORT = "ROW_TOO_SHORT"
 ROW_BLANK = "ROW_BLANK"
+ROW_MERGED = "ROW_MERGED"
 
 
 class Table(NamedTuple):
     """The cells of a file as they stand in it."""
 
     cells: pl.DataFrame
-    """The columns of the file, in order. From CSV all are text and an empty cell is null; from
-    Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
+    """The columns of the file, in order. From CSV and Excel all are text and an empty cell is null;
+    from Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
     defects: pl.Series
     """What is wrong with each row as a whole, as text; null where nothing is. Same height."""
     delimiter: str | None

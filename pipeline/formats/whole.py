@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, readable by their owner only."""
+"""Files that appear whole or not at all, readable by their owner only unless it is said."""
 
 import io
 import os
@@ -11,12 +11,13 @@ from pipeline.disks import refused
 from pipeline.errors import OutputError
 
 _MODE = 0o600
+_MODE_FOR_ALL = 0o644
 _PART = ".part"
 _ELSEWHERE = "say another folder with --out"
 
 
 @contextmanager
-def write_whole(path: Path) -> Iterator[io.BufferedRandom]:
+def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
     """Write a file under another name, and give it its own name once all of it is on the disk.
 
     The file is open for writing and reading, so that what was written can be checked before it is
@@ -24,6 +25,7 @@ def write_whole(path: Path) -> Iterator[io.BufferedRandom]:
 
     Args:
         path: The final name; its folder must exist.
+        readable_by_all: For a file with nothing of payments in it, which others are to pick up.
 
     Raises:
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.
@@ -36,6 +38,8 @@ def write_whole(path: Path) -> Iterator[io.BufferedRandom]:
         try:
             with _new_file(part) as file:
                 yield file
+                if readable_by_all:
+                    os.fchmod(file.fileno(), _MODE_FOR_ALL)  # whatever the umask of this process
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import InputError
-from pipeline.formats import Format, format_named, format_of
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import Format, excel, format_named, format_of, outcome_format
 from pipeline.formats.columns import ColumnReading, Columns, read_columns
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
@@ -41,7 +41,9 @@ class Source(NamedTuple):
     columns: tuple[ColumnReading, ...]
     """How each header was read, in file order."""
     format: str
-    """The name of the format: csv or parquet."""
+    """The name of the format: csv, parquet or excel."""
+    outcome_format: str
+    """In which the outcomes are written unless it is said: the same, where that can be written."""
     delimiter: str | None
     """Between the cells of a line; None where the format has none."""
     encoding: str
@@ -57,7 +59,9 @@ class Source(NamedTuple):
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
 
 
-def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None) -> Source:
+def read(
+    path: Path, *, mapping: Mapping[str, str], encoding: str | None = None, sheet: str | None = None
+) -> Source:
     """Read a payment file.
 
     A row that is too long, too short or blank is data: it is in the payments, with its defect.
@@ -66,13 +70,16 @@ def read(path: Path, *, mapping: Mapping[str, str], encoding: str | None = None)
         path: The file; the suffix of its name says the format.
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
+        sheet: The sheet of a workbook; None means the only one that has data.
 
     Raises:
         InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported.
+        UsageError: the encoding is not supported, or a file that is no workbook has no sheets.
     """
     file_format = format_of(path)
-    table, identity = _parsed(_bytes(path), file_format, path.name, mapping, encoding)
+    if sheet is not None and file_format.NAME != excel.NAME:
+        raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
+    table, identity = _parsed(_bytes(path), file_format, path.name, _Said(mapping, encoding, sheet))
     return _source(table, identity, file_format, path.name, mapping)
 
 
@@ -81,7 +88,7 @@ def read_written(
 ) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     file_format = format_named(format_name)
-    table, identity = _parsed(data, file_format, where, mapping, encoding)
+    table, identity = _parsed(data, file_format, where, _Said(mapping, encoding))
     return _source(table, identity, file_format, where, mapping)
 
 
@@ -95,6 +102,7 @@ def _source(
         original=original,
         columns=columns.readings,
         format=file_format.NAME,
+        outcome_format=outcome_format(file_format).NAME,
         delimiter=table.delimiter,
         encoding=table.encoding,
         sha256=identity.sha256,
@@ -111,12 +119,18 @@ class _Identity(NamedTuple):
     byte_count: int
 
 
-def _parsed(
-    data: bytes, file_format: Format, where: str, mapping: Mapping[str, str], encoding: str | None
-) -> tuple[Table, _Identity]:
+class _Said(NamedTuple):
+    """What the user said about how to read a file."""
+
+    mapping: Mapping[str, str]
+    encoding: str | None
+    sheet: str | None = None
+
+
+def _parsed(data: bytes, file_format: Format, where: str, said: _Said) -> tuple[Table, _Identity]:
     """The one place where bytes of strangers are parsed."""
     identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    return file_format.read(data, where=where, mapping=mapping, encoding=encoding), identity
+    return file_format.read(data, where=where, **said._asdict()), identity
 
 
 def _bytes(path: Path) -> bytes:

@@ -225,6 +225,22 @@ class TokenEndpoint:
         return ProtocolError(f"{self._where}: {what}; check token_url, or ask the provider")
 
 
+async def get(url: str, word: str, *, context: ssl.SSLContext, deadline_s: float) -> int:
+    """Call `URL/word` once, and give the status of the answer, which has nothing else to say.
+
+    Raises:
+        ConfigurationError: the address is not https, or has a user, a query or a fragment.
+        NetworkFailure: there is no answer.
+        TlsError: the server is not trusted.
+    """
+    request = httpx.Request("GET", f"{_https(url, 'ping')}/{word}", headers=_HEADERS)
+    pool = _Pool(context, 1)
+    try:
+        return (await pool.exchange(request, deadline_s)).status
+    finally:
+        await pool.close()
+
+
 class _Connector(aiohttp.TCPConnector):
     """aiohttp's pool, which hands out a connection only when a request may leave on it at once."""
 

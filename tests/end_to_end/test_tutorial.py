@@ -137,7 +137,7 @@ def test_nightly_script_lets_a_file_of_matches_pass_and_none_with_another_decide
     for outcome in ("match", "close_match", "no_match", "not_possible", "rejected"):
         other = next(row for row in rows if row["check_outcome"] == outcome)
         desk.payments([*matches[:3], other], f"{outcome}.csv", header, extrasaction="ignore")
-        printed, status = terminal(f"./{nightly.name} {outcome}.csv", **configured)
+        printed, status = terminal(f"./{nightly.name} {outcome}.csv 2>>precheck.log", **configured)
         if outcome == "match":
             assert (status, printed) == (0, "match.csv: every row is a match\n")
         else:
@@ -166,6 +166,8 @@ def test_nightly_script_goes_on_with_the_same_file_in_the_same_folder(
 
 
 def test_nightly_script_passes_on_why_a_file_cannot_be_used(terminal, nightly, desk, sandbox):
-    printed, status = terminal(f"./{nightly.name} gone.csv", PRECHECK_CONFIG=str(sandbox.config))
+    printed, status = terminal(
+        f"./{nightly.name} gone.csv 2>>precheck.log", PRECHECK_CONFIG=str(sandbox.config)
+    )
     assert (status, "stopped with 65" in printed) == (65, True)
     assert "gone.csv: cannot be read" in (desk.folder / "precheck.log").read_text("utf-8")

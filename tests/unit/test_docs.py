@@ -42,7 +42,7 @@ def copy(tmp_path):
     root = tmp_path / "copy"
     shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "sample_data", root / "sample_data")
-    for page in (*ROOT.glob("*.md"), ROOT / "LICENSE"):
+    for page in (*ROOT.glob("*.md"), ROOT / "LICENSE", ROOT / "Dockerfile"):
         shutil.copy(page, root)
     return root
 

@@ -82,6 +82,7 @@ class Asking:
         if channel.api.introduction is None:
             self._introduced.set()
         run.world.tally.requests[channel.api.name] = 0
+        run.world.tally.repeats[channel.api.name] = 0
         run.world.tally.answered_before[channel.api.name] = 0
         run.world.tally.reused[channel.api.name] = 0
 
@@ -206,6 +207,7 @@ class Asking:
         ledger, check = self._run.ledger, task.check
         task.tries += 1
         task.sent_count += 1
+        self._world.tally.repeats[self._channel.api.name] += task.sent_count > 1
         request_id = self._world.new_id()
         answer = None
         with self._in_flight():

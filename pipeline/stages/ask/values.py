@@ -65,6 +65,8 @@ class Tally:
     reused: dict[ApiName, int] = field(default_factory=dict)
     """Answers of an earlier run of another folder."""
     requests: dict[ApiName, int] = field(default_factory=dict)
+    repeats: dict[ApiName, int] = field(default_factory=dict)
+    """Of these, those that asked a question again, as an earlier run may have asked it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,30 @@ BROKEN = [
     ("row", "ROW_BLANK", {"defect": "ROW_BLANK"}, BOTH),
     ("row", "ROW_TOO_LONG", {**UK, "defect": "ROW_TOO_LONG"}, BOTH),
     ("row", "ROW_TOO_SHORT", {**UK, "defect": "ROW_TOO_SHORT"}, BOTH),
+    ("row", "ROW_MERGED", {**UK, "defect": "ROW_MERGED"}, BOTH),
+    *(
+        (field, "CELL_ERROR", {**UK, field: error}, BOTH)
+        for field, error in {
+            "sort_code": "#N/A",
+            "account_number": "#REF!",
+            "name": "#NAME?",
+            "account_type": "#n/a",
+            "secondary_reference": "#DIV/0!",
+            "amount": "#VALUE!",
+            "currency": "#NULL!",
+        }.items()
+    ),
+    *(
+        (field, "CELL_ERROR", {**IBAN, "organisation_id": "7", field: "#N/A"}, BOTH)
+        for field in ("iban", "bic", "lei", "organisation_bic", "organisation_id", "organisation_id_issuer")
+    ),
+    (
+        "organisation_id_scheme",
+        "CELL_ERROR",
+        {**IBAN, "organisation_id": "7", "organisation_id_scheme": "#N/A"},
+        BOTH,
+    ),
+    ("reference", "CELL_ERROR", {**IBAN, "reference": "#N/A"}, STANDARD),
     ("account_number", "ACCOUNT_MISSING", {"name": "Ada Quillon"}, BOTH),
     ("iban", "ACCOUNT_AMBIGUOUS", {**UK, **IBAN}, BOTH),
     ("sort_code", "SORT_CODE_MISSING", {**UK, "sort_code": None}, BOTH),
@@ -121,5 +145,5 @@ def test_sentences_can_be_read_after_a_field_and_joined():
 
 
 def test_defects_of_the_reader_are_the_first_rules():
-    assert DEFECTS == ("ROW_BLANK", "ROW_TOO_LONG", "ROW_TOO_SHORT")
-    assert tuple(rule.code for rule in RULES[:3]) == DEFECTS
+    assert DEFECTS == ("ROW_BLANK", "ROW_TOO_LONG", "ROW_TOO_SHORT", "ROW_MERGED")
+    assert tuple(rule.code for rule in RULES[: len(DEFECTS)]) == DEFECTS

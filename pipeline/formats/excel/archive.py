@@ -1,0 +1,85 @@
+"""The ZIP around a workbook: how much is in it, and its parts.
+
+Two parsers of one ZIP can see two different files: sizes may be understated, names doubled, bytes hidden
+behind the end. So the parts are copied once into a ZIP of our own, counted while they are unpacked, and
+every parser gets the copy.
+"""
+
+import io
+import struct
+import zipfile
+
+from pipeline.errors import InputError
+
+UNPACKED_BYTES_MAX = 512 * 1024**2
+RATIO_MAX = 200
+"""Of unpacked to packed; a sheet of a hundred thousand rows had 11."""
+PARTS_MAX = 2_000
+
+_SMALL_BYTES = 1024**2
+"""Up to which nothing is a bomb, whatever its ratio."""
+_CHUNK_BYTES = 64 * 1024
+_ENCRYPTED = 0x1
+_NEEDED = ("[Content_Types].xml", "_rels/", "xl/")
+_NOT_NEEDED = ("xl/media/", "xl/drawings/", "xl/embeddings/", "xl/vbaProject.bin", "xl/pivotCache/")
+
+
+def refuse_bombs(data: bytes, *, where: str) -> None:
+    """Refuse what claims to unpack to more than a payment file does. Nothing is unpacked yet.
+
+    Raises:
+        InputError: it does; or it is no ZIP, or one with a password.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError):
+        raise InputError(f"{where}: the workbook is damaged; copy or export it again") from None
+    if len(parts) > PARTS_MAX:
+        raise InputError(f"{where}: {len(parts):,} parts, at most {PARTS_MAX:,} are read; save it as CSV")
+    unpacked_bytes = sum(part.file_size for part in parts)
+    if unpacked_bytes > max(_SMALL_BYTES, min(UNPACKED_BYTES_MAX, RATIO_MAX * len(data))):
+        raise InputError(
+            f"{where}: unpacks from {len(data):,} to {unpacked_bytes:,} bytes, which no payment file does "
+            f"(at most {UNPACKED_BYTES_MAX:,} bytes and {RATIO_MAX} times its size); "
+            "save the sheet alone, or as CSV"
+        )
+    if any(part.flag_bits & _ENCRYPTED for part in parts):
+        raise InputError(f"{where}: protected by a password; save it without one")
+
+
+def copied(data: bytes) -> bytes:
+    """The parts that tell of cells, as a ZIP of our own, whose sizes are what they are.
+
+    Raises:
+        ValueError, BadZipFile, zlib.error: a part is damaged, stands twice, or is not as long as
+            the archive says.
+    """
+    copy = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, _empty_archive(copy) as target:
+        parts = [part for part in archive.infolist() if _is_needed(part.filename)]
+        if len({part.filename.casefold() for part in parts}) < len(parts):
+            raise ValueError("a part stands twice in the archive")
+        for part in parts:
+            _copy_part(archive, part, target)
+    return copy.getvalue()
+
+
+def _empty_archive(file: io.BytesIO) -> zipfile.ZipFile:
+    # Packed again, lightly: half a gigabyte need not lie in memory to be read once.
+    return zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+
+
+def _is_needed(name: str) -> bool:
+    return name.startswith(_NEEDED) and not name.startswith(_NOT_NEEDED)
+
+
+def _copy_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, target: zipfile.ZipFile) -> None:
+    """Copy a part. zipfile stops at the size that the archive claims, and compares the checksum."""
+    copied_bytes = 0
+    with archive.open(part) as source, target.open(part.filename, "w") as into:
+        while chunk := source.read(_CHUNK_BYTES):
+            copied_bytes += len(chunk)
+            into.write(chunk)
+    if copied_bytes != part.file_size:
+        raise ValueError("a part is shorter than the archive says")

@@ -1,0 +1,181 @@
+"""One sheet as a grid of text, in the child: two readers must agree on every cell that is not text.
+
+fastexcel (calamine) reads the values; `cells` counts them from the XML. What the first gives as text is
+taken from it; a number is taken from the XML, digit by digit, if the first sees the same number.
+"""
+
+import io
+import math
+import re
+import zipfile
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.excel.archive import copied
+from pipeline.formats.excel.cells import Cell, Cells
+from pipeline.formats.excel.sheets import chosen
+from pipeline.formats.layout import COLUMNS_MAX
+from pipeline.formats.table import ROW_MERGED, no_defects
+
+DEFECT = "defect"
+"""The column with the defects of whole rows; the others are named by their position, from 1."""
+
+_EMPTY_CELLS_MAX = 1_000_000
+_EMPTY_PER_FILLED_MAX = 20
+"""A sheet with a cell in its first and its last corner would take gigabytes."""
+
+DIGITS_MAX = 15
+"""Significant digits that spreadsheets keep of a number and show; the rest is noise of binary fractions."""
+_WHOLE_MAX = 10.0**DIGITS_MAX
+_DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
+
+
+def parse(data: bytes, *, sheet: str | None) -> pl.DataFrame:
+    """Parse one sheet of a workbook.
+
+    Returns:
+        The used range of the sheet as text, from its first row that has anything to its last; empty cells
+        are null. Beside it, `DEFECT`.
+
+    Raises:
+        InputError: a sentence for the user, without the name of the file.
+        Exception, PanicException: as the libraries do; on a damaged file that may be anything.
+    """
+    workbook = copied(data)
+    with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
+        meant, cells = chosen(archive, sheet)
+    if cells.are_none:
+        raise InputError("the sheet is empty; name the one with the payments with --sheet NAME")
+    _refuse_sparse(cells)
+    values = _values(workbook, meant.name)
+    _require_agreement(values, cells)
+    values = _overlaid(values, cells)
+    values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
+    values = values.with_columns(_merged(cells, values.height).alias(DEFECT))
+    return _without_blank_end(values)
+
+
+def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
+    """The sheet as fastexcel reads it: every cell as text, errors as null."""
+    import fastexcel  # only the child needs it
+
+    read = fastexcel.read_excel(workbook).load_sheet(sheet, header_row=None, dtypes="string")
+    values: pl.DataFrame = read.to_polars()
+    values.columns = [str(number) for number in range(1, values.width + 1)]
+    return values
+
+
+def _refuse_sparse(cells: Cells) -> None:
+    width, height = cells.column_last - cells.column_first + 1, cells.row_last - cells.row_first + 1
+    if width > COLUMNS_MAX:
+        raise InputError(f"{width:,} columns, at most {COLUMNS_MAX:,} can be read; remove some")
+    if width * height > _EMPTY_CELLS_MAX + _EMPTY_PER_FILLED_MAX * cells.filled_count:
+        raise InputError(
+            f"{cells.filled_count:,} cells spread over {height:,} rows and {width:,} columns; "
+            "copy the payments into an empty sheet"
+        )
+
+
+def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
+    """Both readers see the same range, and as many values in each column.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if (values.width, values.height) != (
+        cells.column_last - cells.column_first + 1,
+        cells.row_last - cells.row_first + 1,
+    ):
+        raise ValueError("two ways to count the rows and columns do not agree")
+    counts = cells.texts.copy()
+    counts.update(cell.column for cell in (*cells.numbers, *cells.booleans))
+    for at, count in enumerate(values.null_count().row(0)):
+        if values.height - count != counts[cells.column_first + at]:
+            raise ValueError("two ways to count the cells do not agree")
+
+
+def _overlaid(values: pl.DataFrame, cells: Cells) -> pl.DataFrame:
+    """The values with numbers, truth values and errors as a person sees them."""
+    seen: dict[int, dict[int, str]] = {}
+    for cell in cells.errors:
+        seen.setdefault(cell.column, {})[cell.row] = cell.written
+    for cell in cells.booleans:
+        seen.setdefault(cell.column, {})[cell.row] = "TRUE" if cell.written == "1" else "FALSE"
+    for column, numbers in _by_column(cells.numbers).items():
+        read = values.to_series(column - cells.column_first).to_list()
+        rows = seen.setdefault(column, {})
+        rows.update((cell.row, _shown(cell, read[cell.row - cells.row_first])) for cell in numbers)
+    columns = [
+        _replaced(values.to_series(column - cells.column_first), rows, cells.row_first)
+        for column, rows in seen.items()
+    ]
+    return values.with_columns(columns)
+
+
+def _by_column(cells: Iterable[Cell]) -> dict[int, list[Cell]]:
+    columns: dict[int, list[Cell]] = {}
+    for cell in cells:
+        columns.setdefault(cell.column, []).append(cell)
+    return columns
+
+
+def _replaced(column: pl.Series, rows: Mapping[int, str], row_first: int) -> pl.Series:
+    return column.scatter([row - row_first for row in rows], list(rows.values()))
+
+
+def _shown(cell: Cell, read: str | None) -> str:
+    """A number or a date as text, if both readers see the same one.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if read is not None and (date := _DATE.fullmatch(read)) is not None:
+        # ISO 8601; midnight is how a date without a time is kept.
+        return date["date"] if date["time"] == "00:00:00" else f"{date['date']}T{date['time']}"
+    number = float(cell.written)
+    # The library's text has nine decimals, and no more.
+    if read is None or not math.isclose(number, float(read), rel_tol=1e-12, abs_tol=1e-9):
+        raise ValueError("two ways to read a number do not agree")
+    return number_text(number)
+
+
+def number_text(number: float) -> str:
+    """A number as exact decimal text: the digits that a spreadsheet shows, and no others.
+
+    Beyond fifteen digits the rest is lost; such a number is written as a spreadsheet shows it, so that it
+    cannot be taken for an identifier.
+
+    >>> number_text(0.1 + 0.2), number_text(1500.0), number_text(12345.0), number_text(8.93e19)
+    ('0.3', '1500', '12345', '8.93E+19')
+
+    Raises:
+        ValueError: it is no number.
+    """
+    if not math.isfinite(number):
+        raise ValueError("a number without end")
+    digits = f"{number:.{DIGITS_MAX}g}"
+    if abs(number) >= _WHOLE_MAX:
+        mantissa, _, exponent = f"{number:.{DIGITS_MAX - 1}E}".partition("E")
+        whole, _, fraction = mantissa.partition(".")
+        return f"{whole}.{fraction.rstrip('0') or '0'}E{exponent}"
+    return format(Decimal(digits), "f").removeprefix("-") if number == 0 else format(Decimal(digits), "f")
+
+
+def _merged(cells: Cells, height: int) -> pl.Series:
+    """The defect of rows with merged cells, whose value is in the first of them alone."""
+    rows = {
+        row
+        for first, last in cells.merged_rows
+        for row in range(max(first, cells.row_first), min(last, cells.row_last) + 1)
+    }
+    return no_defects(height).scatter([row - cells.row_first for row in sorted(rows)], ROW_MERGED)
+
+
+def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:
+    """Without the rows at the end in which formulas or blanks show nothing."""
+    has_text = pl.any_horizontal(pl.exclude(DEFECT).str.strip_chars() != "").fill_null(value=False)
+    filled = values.select(has_text).to_series().arg_true()
+    return values.head(0 if filled.is_empty() else int(filled[-1]) + 1)

@@ -1,0 +1,96 @@
+"""The sheets of a workbook, and which of them is meant. Source: ECMA-376-1, 18.2 (workbook)."""
+
+import posixpath
+import zipfile
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.formats.excel.cells import Cells, count_cells, parse
+
+_WORKBOOK = "xl/workbook.xml"
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+_NAMES_QUOTED_MAX = 20
+_NAME_QUOTED_LENGTH_MAX = 31
+"""As long as spreadsheet programs let them be."""
+
+
+class Sheet(NamedTuple):
+    """One sheet."""
+
+    name: str
+    is_visible: bool
+    part: str
+    """Its XML in the archive."""
+
+
+def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
+    """The sheets that have cells, in order; charts are sheets without.
+
+    Raises:
+        KeyError, ValueError, ExpatError: it is no workbook.
+    """
+    parts: dict[str, str] = {}
+    found: list[tuple[str, str, str]] = []
+
+    def relation(name: str, attributes: Mapping[str, str]) -> None:
+        if name.endswith(" Relationship") and attributes["Type"].endswith("/worksheet"):
+            # Relative to the folder of the workbook, or from the root with a slash first.
+            parts[attributes["Id"]] = posixpath.normpath(
+                posixpath.join("/xl", attributes["Target"])
+            ).removeprefix("/")
+
+    def sheet(name: str, attributes: Mapping[str, str]) -> None:
+        if name == "sheet":
+            [key] = [value for key, value in attributes.items() if key.endswith("/relationships id")]
+            found.append((attributes["name"], attributes.get("state", "visible"), key))
+
+    with archive.open(_RELATIONS) as file:
+        parse(file, start=relation)
+    with archive.open(_WORKBOOK) as file:
+        parse(file, start=sheet)
+    return [Sheet(name, state == "visible", parts[key]) for name, state, key in found if key in parts]
+
+
+def chosen(archive: zipfile.ZipFile, name: str | None) -> tuple[Sheet, Cells]:
+    """The sheet that is meant, and what is in it.
+
+    Args:
+        archive: The workbook.
+        name: Of the sheet, which may be a hidden one; None: the only visible one that has data.
+
+    Raises:
+        InputError: there is no such sheet, or several could be meant.
+    """
+    sheets = sheets_of(archive)
+    if name is not None:
+        named = next((sheet for sheet in sheets if sheet.name == name), None)
+        if named is None:
+            raise InputError(f"no sheet of the name that --sheet gives; it has {_listed(sheets)}")
+        return named, _counted(archive, named)
+    counted = [(sheet, _counted(archive, sheet)) for sheet in sheets if sheet.is_visible]
+    with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
+    match with_data:
+        case [only]:
+            return only
+        case []:
+            raise InputError(
+                f"no visible sheet with data; it has {_listed(sheets)}: name a hidden one with --sheet NAME"
+            )
+        case _:
+            names = _listed([sheet for sheet, _ in with_data])
+            raise InputError(f"several sheets with data ({names}); say which one with --sheet NAME")
+
+
+def _counted(archive: zipfile.ZipFile, sheet: Sheet) -> Cells:
+    with archive.open(sheet.part) as file:
+        return count_cells(file)
+
+
+def _listed(sheets: list[Sheet]) -> str:
+    shown = ", ".join(
+        f'"{sheet.name[:_NAME_QUOTED_LENGTH_MAX]}"{"" if sheet.is_visible else " (hidden)"}'
+        for sheet in sheets[:_NAMES_QUOTED_MAX]
+    )
+    more = f" and {len(sheets) - _NAMES_QUOTED_MAX} more" if len(sheets) > _NAMES_QUOTED_MAX else ""
+    return (shown or "no sheets") + more

@@ -1,0 +1,76 @@
+"""What is said on standard error, as lines for a person or as JSON for a machine.
+
+Log lines are events of the run: never names, accounts or secrets. With JSON, everything that is said on
+standard error once the command line is understood is one document a line.
+"""
+
+import sys
+import time
+from collections.abc import Callable, MutableMapping
+from pathlib import Path
+from typing import Any, Literal
+
+import stamina
+import structlog
+from structlog.typing import Processor
+
+from schemas.summary import Summary
+
+Form = Literal["text", "json"]
+
+PROGRESS_INTERVAL_S = 10.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+def log_to_stderr(form: Form, *, quiet: bool) -> None:
+    """Have log lines written; as text only what a person must know, as JSON also how a run went."""
+    stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
+    at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
+    in_json: list[Processor] = [at, structlog.processors.add_log_level, structlog.processors.JSONRenderer()]
+    usual = "info" if form == "json" else "warning"
+    structlog.configure(
+        processors=in_json if form == "json" else [at, _line],
+        wrapper_class=structlog.make_filtering_bound_logger("error" if quiet else usual),
+        # Looked up at each line: a progress bar may stand in for standard error.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
+
+
+def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """One event as one line for a person: `2030-01-02T03:04:05Z what (key: value)`."""
+    at, what = event.pop("at"), event.pop("event")
+    details = ", ".join(f"{key}: {value}" for key, value in event.items())
+    return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
+
+
+class ProgressEvents:
+    """How far a run is, as an event every ten seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said = clock()
+
+    def update(self, done_count: int, check_count: int) -> None:
+        """Say how far the run is, if it was not said just now."""
+        now = self._clock()
+        if check_count and now - self._said >= PROGRESS_INTERVAL_S:
+            self._said = now
+            log.info("progress", done_count=done_count, check_count=check_count)
+
+
+def log_summary(summary: Summary, folder: Path, *, already_finished: bool) -> None:
+    """Say how one file went, without a row of it."""
+    log.info(
+        "file finished",
+        file=summary.input.name,
+        folder=str(folder),
+        environment=summary.environment.value,
+        simulated=summary.simulated,
+        already_finished=already_finished,
+        row_counts={total.outcome.value: total.row_count for total in summary.outcomes},
+        request_counts={call.api.value: call.request_count for call in summary.calls},
+        warning_count=summary.warning_count,
+        complete=summary.complete,
+        next_step=summary.next_step,
+    )

@@ -1,0 +1,122 @@
+"""The figures of a run in the Prometheus text format, for a textfile collector.
+
+One file tells of the last run of a job, whole: it is a snapshot, so everything in it is a gauge. There are
+no names of payees and no accounts in it, and it may be read by everybody: a collector is another user.
+Source: Prometheus documentation, "Exposition formats", text-based format 0.0.4.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from pipeline.formats.whole import write_whole
+from schemas.outcomes import ApiName, Outcome
+from schemas.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFigures:
+    """How much of one daily cap is used."""
+
+    scope: str
+    """The server and the client."""
+    used_count: int
+    cap: int
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """What is known of a command when it ends, however it ends."""
+
+    version: str
+    started: datetime
+    finished: datetime
+    exit_status: int
+    summaries: Sequence[Summary] = ()
+    """Of the files that came to an outcome file."""
+    quotas: Sequence[QuotaFigures] = field(default=())
+
+
+_Samples = Iterable[tuple[Mapping[str, str], float]]
+
+
+def write_metrics(path: Path, figures: RunFigures) -> None:
+    """Write the file whole, in place of that of the run before, for everybody to read.
+
+    Raises:
+        OutputError, DiskError: it cannot be written.
+    """
+    with write_whole(path, readable_by_all=True) as file:
+        file.write(metrics_text(figures).encode())
+
+
+def metrics_text(figures: RunFigures) -> str:
+    """The figures as text."""
+    return "".join(_family(name, meaning, samples) for name, meaning, samples in _families(figures))
+
+
+def _families(figures: RunFigures) -> Iterator[tuple[str, str, _Samples]]:
+    duration_s = (figures.finished - figures.started).total_seconds()
+    yield "exit_status", "Exit status of the command.", _one(figures.exit_status)
+    yield "build_info", "Version of the tool.", [({"version": figures.version}, 1)]
+    yield "start_timestamp_seconds", "When the command began.", _one(figures.started.timestamp())
+    yield "finish_timestamp_seconds", "When the command ended.", _one(figures.finished.timestamp())
+    yield "run_duration_seconds", "How long the command took.", _one(duration_s)
+    yield "files", "Payment files that came to an outcome file.", _one(len(figures.summaries))
+    if figures.summaries:
+        yield from _of_summaries(figures.summaries)
+    scopes = [({"scope": quota.scope}, quota) for quota in figures.quotas]
+    if scopes:
+        yield (
+            "quota_used_requests",
+            "Requests of the day's cap that are used.",
+            [(labels, quota.used_count) for labels, quota in scopes],
+        )
+        yield (
+            "quota_cap_requests",
+            "Requests a day at most.",
+            [(labels, quota.cap) for labels, quota in scopes],
+        )
+
+
+def _of_summaries(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, _Samples]]:
+    rows: Counter[Outcome] = Counter()
+    for summary in summaries:
+        rows.update({total.outcome: total.row_count for total in summary.outcomes})
+    yield "rows", "Payments by outcome.", [({"outcome": outcome.value}, rows[outcome]) for outcome in Outcome]
+    is_complete = all(summary.complete for summary in summaries)
+    yield "complete", "1 where every row is decided.", _one(is_complete)
+    is_simulated = any(summary.simulated for summary in summaries)
+    yield "simulated", "1 where a sandbox answered.", _one(is_simulated)
+    for name, meaning, of_call in (
+        ("questions", "Distinct questions.", "question_count"),
+        ("answered_before", "Questions answered by an earlier run.", "answered_before_count"),
+        ("requests", "Requests sent, repeats included.", "request_count"),
+        ("repeats", "Requests that asked a question again.", "repeat_count"),
+    ):
+        counts: Counter[ApiName] = Counter()
+        for summary in summaries:
+            counts.update({call.api: getattr(call, of_call) for call in summary.calls})
+        yield name, meaning, [({"api": api.value}, count) for api, count in sorted(counts.items())]
+
+
+def _one(number: float) -> _Samples:
+    return [({}, number)]
+
+
+def _family(name: str, meaning: str, samples: _Samples) -> str:
+    lines = [f"# HELP precheck_{name} {meaning}", f"# TYPE precheck_{name} gauge"]
+    for labels, number in samples:
+        shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        lines.append(f"precheck_{name}{'{' + shown + '}' if shown else ''} {_number(number)}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(number: float) -> str:
+    return f"{number:d}" if isinstance(number, int) else f"{number:.3f}"

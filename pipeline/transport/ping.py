@@ -1,0 +1,34 @@
+"""Tell a watcher of nightly jobs that a run has begun, and how it ended. Nothing of the file is told.
+
+The way of Healthchecks and services like it: GET URL/start, and GET URL/STATUS with the exit status, where
+0 is well. Who gets no ping in time raises the alarm, so a ping that fails is told and changes nothing.
+"""
+
+import ssl
+from urllib.parse import urlsplit
+
+from pipeline.errors import IncompleteError
+from pipeline.transport.client import NetworkFailure, get
+
+PING_DEADLINE_S = 5.0
+
+
+async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
+    """Send one ping.
+
+    Args:
+        url: https, the address of the job at the watcher, which is a secret as a rule.
+        word: `start`, or the exit status.
+        context: From `tls.client_context`.
+
+    Raises:
+        ConfigurationError: the address is not https, or has a user, a query or a fragment; as TlsError,
+            its server is not trusted.
+        IncompleteError: it was not taken; the message has no more of the address than the host.
+    """
+    try:
+        status = await get(url, word, context=context, deadline_s=PING_DEADLINE_S)
+    except NetworkFailure as failure:
+        raise IncompleteError(f"{urlsplit(url).hostname}: no answer ({failure.kind})") from None
+    if not 200 <= status < 300:
+        raise IncompleteError(f"{urlsplit(url).hostname}: HTTP {status}; check the address of the ping")

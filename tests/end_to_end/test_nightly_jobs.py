@@ -1,0 +1,167 @@
+"""What a scheduler and those who watch it get: JSON on standard error, a metrics file, pings."""
+
+import json
+import os
+
+import pytest
+from aiohttp import web
+from prometheus_client.parser import text_string_to_metric_families
+
+MATCH = {
+    "payment_id": "P1",
+    "name": "Avery Thornwood",
+    "account_type": "Personal",
+    "sort_code": "001122",
+    "account_number": "00012345",
+    "amount": "10.00",
+    "currency": "GBP",
+}
+ROWS = [MATCH, MATCH | {"name": "Rowan Blackmere"}, MATCH | {"sort_code": "1122"}]
+SECRET_PATH = "b7e1c0de-secret-job"
+
+
+@pytest.fixture
+def watcher(misbehaving):
+    """`with watcher(status) as (url, paths)`: a service that takes pings, and which it got."""
+
+    class Watcher:
+        def __init__(self, status=200):
+            self.paths = []
+            self._server = misbehaving(self._answer)
+            self._status = status
+
+        async def _answer(self, request):
+            self.paths.append((request.method, request.path, await request.read()))
+            return web.Response(status=self._status)
+
+        def __enter__(self):
+            self.url = self._server.__enter__()
+            return self
+
+        def __exit__(self, *what):
+            self._server.__exit__(*what)
+
+    return Watcher
+
+
+def metrics(path):
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(path.read_text())
+        for sample in family.samples
+    }
+
+
+def test_json_is_all_that_is_said_and_has_no_name_and_no_account(desk, sandbox):
+    file = desk.payments(ROWS)
+
+    finished = desk("run", file, "--log", "json", *sandbox.using("sandbox"))
+
+    events = [json.loads(line) for line in finished.err.splitlines()]
+    [last] = [event for event in events if event["event"] == "file finished"]
+    assert last["row_counts"]["match"] == 1
+    assert last["row_counts"]["rejected"] == 1
+    assert last["simulated"] is True
+    assert all({"at", "level", "event"} <= event.keys() for event in events)
+    assert finished.out == ""
+    for secret in ("Thornwood", "Blackmere", "00012345", "001122"):
+        assert secret not in finished.err
+
+
+@pytest.mark.parametrize("words", [("gone.csv",), ("payments.csv", "--profile", "nobody")])
+def test_an_error_is_a_json_document_too(desk, words):
+    desk.payments(ROWS)
+    finished = desk("run", *words, "--log", "json")
+    [event] = [json.loads(line) for line in finished.err.splitlines()]
+    assert finished.status in {65, 78}
+    assert event["level"] == "error"
+
+
+def test_text_stays_what_is_said_without_the_option(desk, sandbox):
+    file = desk.payments(ROWS)
+    said = [
+        desk("run", file, "--quiet", "--out", folder, *words, *sandbox.using("sandbox")).err
+        for folder, words in (("a", ()), ("b", ("--log", "text")))
+    ]
+    assert said[0] == said[1]
+    assert said[0].startswith("precheck: payments.csv: SIMULATED")
+
+
+def test_metrics_say_how_a_run_ended_and_may_be_read_by_everybody(desk, sandbox):
+    file = desk.payments(ROWS)
+
+    finished = desk(
+        "run", file, "--metrics", "precheck.prom", "--fail-on", "no_match", *sandbox.using("sandbox")
+    )
+
+    path = desk.folder / "precheck.prom"
+    found = metrics(path)
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert found["precheck_exit_status",] == finished.status == 1
+    assert found["precheck_rows", "no_match"] == 1
+    assert found["precheck_requests", "cop"] == 2
+    assert found["precheck_repeats", "cop"] == 0
+    assert found["precheck_complete",] == found["precheck_simulated",] == 1
+    assert "Thornwood" not in path.read_text()
+
+
+def test_a_run_that_fails_leaves_metrics_too(desk):
+    finished = desk("run", "gone.csv", "--metrics", "precheck.prom")
+    found = metrics(desk.folder / "precheck.prom")
+    assert found["precheck_exit_status",] == finished.status == 65
+    assert ("precheck_rows", "match") not in found
+
+
+@pytest.mark.parametrize("path", ["nowhere/precheck.prom", "payments.csv/precheck.prom", "."])
+def test_metrics_that_cannot_be_written_change_nothing_but_a_warning(desk, sandbox, path):
+    file = desk.payments(ROWS)
+    finished = desk("run", file, "--metrics", path, *sandbox.using("sandbox"))
+    assert finished.status == 0
+    assert "the metrics file cannot be written" in finished.err
+    assert "Traceback" not in finished.err
+
+
+def test_a_watcher_hears_of_the_start_and_of_the_status_and_of_nothing_else(desk, sandbox, watcher):
+    file = desk.payments(ROWS)
+    with watcher() as heard:
+        words = ("--ping", f"{heard.url}/{SECRET_PATH}", "--ping-ca", sandbox.folder / "ca.pem")
+        well = desk("run", file, *words, *sandbox.using("sandbox"))
+        badly = desk("run", "gone.csv", *words)
+
+    assert (well.status, badly.status) == (0, 65)
+    assert heard.paths == [("GET", f"/{SECRET_PATH}/{word}", b"") for word in ("start", "0", "start", "65")]
+
+
+def test_the_address_of_the_ping_may_come_from_the_environment(desk, sandbox, watcher):
+    with watcher() as heard:
+        ca = sandbox.folder / "ca.pem"
+        desk("run", "gone.csv", "--ping-ca", ca, PRECHECK_PING=f"{heard.url}/{SECRET_PATH}")
+    assert [path for _, path, _ in heard.paths] == [f"/{SECRET_PATH}/start", f"/{SECRET_PATH}/65"]
+
+
+def test_a_ping_that_is_not_taken_is_a_warning_without_the_secret_address(desk, sandbox, watcher):
+    file = desk.payments(ROWS)
+    ca = ("--ping-ca", sandbox.folder / "ca.pem")
+    with watcher(status=500) as heard:
+        refused = desk("run", file, "--ping", f"{heard.url}/{SECRET_PATH}", *ca, *sandbox.using("sandbox"))
+    untrusted = desk("run", file, "--ping", f"{sandbox.url}/{SECRET_PATH}", *sandbox.using("sandbox"))
+    silent = desk("run", file, "--ping", f"https://127.0.0.1:1/{SECRET_PATH}", *ca, *sandbox.using("sandbox"))
+    plain = desk("run", file, "--ping", f"http://127.0.0.1:1/{SECRET_PATH}", *sandbox.using("sandbox"))
+
+    for finished in (refused, untrusted, silent, plain):
+        assert finished.status == 0
+        assert finished.err.count("the ping was not taken") == 2
+        assert SECRET_PATH not in finished.err
+    assert "HTTP 500" in refused.err
+    assert "must start with https" in plain.err
+
+
+def test_pings_and_metrics_go_without_a_users_proxy(desk, sandbox, watcher):
+    with watcher() as heard:
+        proxies = dict.fromkeys(("HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:1")
+        desk(
+            *("run", "gone.csv", "--ping", f"{heard.url}/x", "--ping-ca", sandbox.folder / "ca.pem"),
+            **proxies,
+        )
+    assert len(heard.paths) == 2
+    assert os.environ.get("PRECHECK_PING") is None

@@ -1,0 +1,129 @@
+"""Excel in: the same payments from a workbook and from a CSV are the same outcomes."""
+
+import openpyxl
+import pytest
+import xlsxwriter
+
+from schemas.summary import Summary
+
+ROWS = [
+    ("payment_id", "name", "account_type", "sort_code", "account_number", "amount", "currency"),
+    ("P1", "Avery Thornwood", "Personal", "001122", "00012345", 10.1, "GBP"),
+    ("P2", "Rowan Blackmere", "Personal", "001122", "00012345", 25.5, "GBP"),
+    ("P3", "Avery Thornwood", "Personal", "001122", "99999999", 7, "GBP"),
+]
+
+
+@pytest.fixture
+def workbook(desk):
+    """Write a workbook: sheet -> rows."""
+
+    def write(name="payments.xlsx", **sheets):
+        path = desk.folder / name
+        with xlsxwriter.Workbook(path) as book:
+            for title, rows in sheets.items():
+                sheet = book.add_worksheet(title)
+                for number, row in enumerate(rows):
+                    sheet.write_row(number, 0, row)
+        return path
+
+    return write
+
+
+def test_a_workbook_has_the_outcomes_of_the_same_payments_in_csv(desk, sandbox, workbook):
+    workbook(Payroll=ROWS)
+    desk.payments([dict(zip(ROWS[0], map(str, row), strict=True)) for row in ROWS[1:]], "same.csv", ROWS[0])
+
+    finished = desk("run", "payments.xlsx", *sandbox.using("sandbox"))
+    desk("run", "same.csv", *sandbox.using("sandbox"))
+
+    assert finished.status == 0
+    assert desk.stable_outcomes() == desk.stable_outcomes("same.precheck")
+    assert {row["check_outcome"] for row in desk.outcomes()} > {"match"}
+    said = Summary.model_validate_json((desk.folder / "payments.precheck" / "summary.json").read_bytes())
+    assert (said.input.format, said.input.row_count, said.input.sheet) == ("excel", 3, None)
+
+
+def test_a_workbook_written_by_another_program_is_read(desk, sandbox):
+    book = openpyxl.Workbook()
+    for row in ROWS:
+        book.active.append(row)
+    book.save(desk.folder / "payments.xlsx")
+
+    assert desk("run", "payments.xlsx", *sandbox.using("sandbox")).status == 0
+    assert [row["account_number"] for row in desk.outcomes()] == ["00012345", "00012345", "99999999"]
+
+
+def test_outcomes_of_a_workbook_can_be_parquet(desk, sandbox, workbook):
+    workbook(Payroll=ROWS)
+
+    desk("run", "payments.xlsx", "--format", "parquet", *sandbox.using("sandbox"))
+
+    assert (desk.folder / "payments.precheck" / "outcomes.parquet").exists()
+    assert not (desk.folder / "payments.precheck" / "outcomes.csv").exists()
+
+
+def test_what_excel_damaged_is_named_and_nobody_is_asked_about_it(desk, sandbox, workbook):
+    row = ("P1", "Avery Thornwood", "Personal", "001122", "00012345", 1, "GBP")
+    damaged = {
+        (3, 1122): "SORT_CODE_DAMAGED",
+        (4, 12345): "ACCOUNT_NUMBER_DAMAGED",
+        (3, "#N/A"): "CELL_ERROR",
+        (3, "2003-02-01"): "SORT_CODE_DAMAGED",
+        (1, "#REF!"): "CELL_ERROR",
+    }
+    rows = [(*row[:at], cell, *row[at + 1 :]) for at, cell in damaged]
+    workbook(Payroll=[ROWS[0], *rows])
+    before = sandbox.call_count
+
+    finished = desk("run", "payments.xlsx", *sandbox.using("sandbox"))
+
+    assert [row["check_code"] for row in desk.outcomes()] == list(damaged.values())
+    assert sandbox.call_count == before
+    assert finished.status == 0
+
+
+def test_an_iban_that_excel_rounded_is_named(desk, sandbox, workbook):
+    workbook(Payroll=[("name", "iban"), ("Avery Thornwood", 8.93704004405320e19)])
+
+    desk("run", "payments.xlsx", *sandbox.using("sandbox"))
+
+    assert [(row["iban"], row["check_code"]) for row in desk.outcomes()] == [
+        ("8.9370400440532E+19", "IBAN_DAMAGED")
+    ]
+
+
+def test_another_sheet_of_a_finished_workbook_is_checked_and_not_called_finished(desk, sandbox, workbook):
+    workbook(May=ROWS, June=ROWS[:3])
+    assert desk("run", "payments.xlsx", *sandbox.using("sandbox")).status == 65
+
+    may = desk("run", "payments.xlsx", "--sheet", "May", *sandbox.using("sandbox"))
+    june = desk("run", "payments.xlsx", "--sheet", "June", *sandbox.using("sandbox"))
+    again = desk("run", "payments.xlsx", "--sheet", "June", *sandbox.using("sandbox"))
+
+    assert (may.status, june.status, again.status) == (0, 0, 0)
+    assert len(desk.outcomes()) == 2
+    assert "Finished already" in again.err
+    assert "Finished already" not in june.err
+
+
+def test_plan_and_columns_read_the_sheet_that_is_named(desk, sandbox, workbook):
+    file = workbook(May=ROWS, Notes=[("to", "do")])
+
+    columns = desk("columns", file, "--sheet", "May")
+    planned = desk("plan", file, "--sheet", "May", *sandbox.using("sandbox"))
+
+    assert (columns.status, planned.status) == (0, 0)
+    assert "account_number" in columns.err
+    assert "3 payments, 3 to be checked" in planned.err
+
+
+def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
+    file = desk.payments([dict(zip(ROWS[0], map(str, ROWS[1]), strict=True))])
+
+    finished = desk("columns", file, "--sheet", "May")
+
+    assert finished.status == 2
+    assert finished.sentences == [
+        "precheck: payments.csv: --sheet is for workbooks, and this file has no sheets; leave it out"
+    ]

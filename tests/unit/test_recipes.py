@@ -1,0 +1,119 @@
+"""The recipes of docs/operations.md: their words are the command's, and systemd takes their units."""
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from pipeline.cli import main as command
+from pipeline.errors import PrecheckError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+FENCED = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [(found["language"], found["text"]) for found in FENCED.finditer(PAGE.read_text("utf-8"))]
+SERVICE, TIMER = (text for language, text in BLOCKS if language == "ini")
+[DAG] = (text for language, text in BLOCKS if language == "python")
+[SCRIPT] = (text for _, text in BLOCKS if text.startswith("#!/bin/sh"))
+
+
+def known(words):
+    """Parse the words of `precheck run`, and run nothing."""
+    return command.commands["run"].make_context("run", list(words)).params
+
+
+def exit_statuses():
+    """Every status that an error of the program ends with."""
+    kinds, found = [PrecheckError], set()
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        found.add(getattr(kind, "exit_code", None))
+    return found - {None}
+
+
+def script_words(*options):
+    """What the script has the command do, with these options after the file."""
+    [line] = re.findall(r"^precheck run .*$", SCRIPT.replace("\\\n", " "), re.MULTILINE)
+    words = shlex.split(line)[2:]
+    assert words.pop() == "$@"
+    return [*words, *options]
+
+
+def test_the_command_of_the_script_names_every_outcome_that_a_person_must_see():
+    said = known(script_words())
+    assert set(said["fail_on"]) == {"no_match", "close_match", "not_possible", "rejected"}
+
+
+def test_the_script_passes_its_options_on_and_ends_with_the_status_of_the_command(tmp_path):
+    (tmp_path / "nightly.sh").write_text(SCRIPT)
+    fake = tmp_path / "bin" / "precheck"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\necho "$@" >words\nexit 75\n')
+    fake.chmod(0o700)
+    (tmp_path / "payroll.csv").write_text("name\n")
+    done = subprocess.run(
+        ["/bin/sh", tmp_path / "nightly.sh", "payroll.csv", "--log", "json"],
+        env={"PATH": f"{fake.parent}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (75, "payroll.csv: not finished; the same call goes on\n")
+    assert (tmp_path / "words").read_text().endswith("--log json\n")
+
+
+def test_the_options_of_the_service_are_understood():
+    [line] = re.findall(r"^ExecStart=(.*)$", SERVICE, re.MULTILINE)
+    program, file, *options = shlex.split(line)
+    assert (program, file) == ("/srv/payments/nightly.sh", "payroll.csv")
+    assert known(script_words(*options))["log_form"] == "json"
+
+
+def test_the_service_does_not_repeat_what_no_repetition_mends():
+    [prevented] = re.findall(r"^RestartPreventExitStatus=(.*)$", SERVICE, re.MULTILINE)
+    assert {int(status) for status in prevented.split()} == exit_statuses() - {75}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
+def test_systemd_takes_the_units(tmp_path):
+    program = tmp_path / "precheck"
+    program.symlink_to(sys.executable)
+    units = {"payee-precheck.service": SERVICE, "payee-precheck.timer": TIMER}
+    for name, text in units.items():
+        (tmp_path / name).write_text(text.replace("/srv/payments/nightly.sh", str(program)))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *(str(tmp_path / name) for name in units)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_command_of_the_airflow_task_is_understood():
+    [words] = (
+        ast.literal_eval(line.value)
+        for line in ast.parse(DAG).body
+        if isinstance(line, ast.Assign) and line.targets[0].id == "COMMAND"
+    )
+    assert words[0] == "/srv/payments/nightly.sh"
+    assert known(script_words(*words[2:]))["log_form"] == "json"
+
+
+def test_the_command_of_the_container_is_understood():
+    [block] = (text for language, text in BLOCKS if language == "sh" and "docker run" in text)
+    words = shlex.split(block.replace("\\\n", " "))
+    at = len(words) - 1 - words[::-1].index("payee-precheck")
+    assert words[at + 1] == "run"
+    assert known(words[at + 2 :])["files"] == (Path("payroll-2026-11-20.csv"),)
+
+
+def test_a_word_that_the_command_lost_would_be_noticed():
+    with pytest.raises(click.UsageError):
+        known(["payroll.csv", "--no-such-option"])
