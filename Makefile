@@ -61,8 +61,8 @@ faults-long: .venv/installed  ## the nightly form of the fault table
 mutants: .venv/installed  ## change the code in small ways, and see that a test fails for each
 	$(BIN)/python tests/mutants/run.py
 
-bench: .venv/installed  ## measure throughput on this machine
-	$(BIN)/python -m pytest tests/bench tests/unit/transport -m bench -s
+bench: .venv/installed  ## measure what docs/performance.md promises, beside what others would write
+	$(BIN)/python tests/bench/run.py
 
 sandbox: .venv/installed  ## serve the three APIs with simulated answers until stopped
 	$(BIN)/precheck sandbox
