@@ -62,7 +62,7 @@ mutants: .venv/installed  ## change the code in small ways, and see that a test 
 	$(BIN)/python tests/mutants/run.py
 
 bench: .venv/installed  ## measure what docs/performance.md promises, beside what others would write
-	$(BIN)/python tests/bench/run.py
+	$(BIN)/python tests/bench/run.py $(ARGS)
 
 sandbox: .venv/installed  ## serve the three APIs with simulated answers until stopped
 	$(BIN)/precheck sandbox
