@@ -69,6 +69,6 @@ def test_payer_is_told_what_the_page_on_outcomes_says(part, api, basis):
 
 
 def test_codes_of_the_other_account_type_tell_which_one_it_is():
-    """API reference, CoP reason codes: a business account behind BANM and BAMM, a personal one behind the others."""
+    """API reference, CoP reason codes: a business account for BANM and BAMM, else a personal one."""
     said = {code.value: account_type.value for code, account_type in cop.ACCOUNT_TYPES_FOUND.items()}
     assert said == {"BANM": "Business", "BAMM": "Business", "PANM": "Personal", "PAMM": "Personal"}
