@@ -1,51 +1,21 @@
 """Trials: a sandbox with faults and a run against it, both real processes, and what they left behind."""
 
-import csv
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
-import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from desk import served
+from measured import Measured, MeasuredDesk
 
 from pipeline.sandbox import iban
 
-COMMAND = (sys.executable, "-m", "pipeline.cli")
-TRIAL_MAX_S = 120
 AT_ONCE_MAX = 4  # trials; they mostly wait
-HEADER = ("payment_id", "name", "account_type", "sort_code", "account_number", "iban", "amount", "currency")
-PROFILE = "trial"
 NO_ANSWER = {"unanswered", "deferred", "rejected"}
 PROBE_WAIT_S = 0.1
 """Short, so that a server which fails for a moment is tried again within the test: five times in 3 s."""
-PATHS = ("ca_file", "client_secret_file", "client_certificate", "client_key", "client_key_password_file")
-
-
-@dataclass(frozen=True)
-class Sandbox:
-    folder: Path
-    url: str
-    call_log: Path
-
-    def section(self, api, *, role="production", **changes):
-        """A section of the ready configuration with absolute paths, changed; None removes a key."""
-        profile = f"{role}-standard" if api == "standard" else role
-        found = tomllib.loads((self.folder / "precheck.toml").read_text())["profiles"][profile]
-        section = found["vop" if api == "standard" else api]
-        absolute = {key: str(self.folder / section[key]) for key in PATHS if key in section}
-        return {key: value for key, value in {**section, **absolute, **changes}.items() if value is not None}
-
-    def calls(self):
-        return [json.loads(line) for line in self.call_log.read_text().splitlines()]
 
 
 @dataclass(frozen=True)
@@ -63,25 +33,25 @@ class Trial:
     environment: dict = field(default_factory=dict)
     role: str = "production"
 
+    def sections(self, sandbox):
+        """The profile that the command uses: API -> section."""
+        changes = {"probe_wait_s": PROBE_WAIT_S, **self.changes}
+        if self.apis == ("standard",):
+            return {"vop": sandbox.section(f"{self.role}-standard", "vop", **changes)}
+        return {api: sandbox.section(self.role, api, **changes) for api in self.apis}
+
 
 @dataclass(frozen=True)
-class Seen:
+class Seen(Measured):
     """What came of a trial."""
 
-    status: int
-    out: str
-    err: str
     rows: list
     """The outcome file; empty where there is none."""
     calls: list
     took_s: float
-    peak_bytes: int
-    folder: Path
-
-    @property
-    def sentences(self):
-        said = [line for line in self.err.splitlines() if line.startswith("precheck: ")]
-        return [line for line in said if "SIMULATED" not in line]
+    desk: MeasuredDesk
+    using: tuple
+    """The words that made the command use the profile of the trial."""
 
     @property
     def questions(self):
@@ -120,97 +90,16 @@ class Seen:
         return not self.wrong(truth) and is_whole and "Traceback" not in self.err
 
 
-@contextmanager
-def served(folder, *words):
-    """A sandbox in a process of its own, while the block lasts."""
-    folder.mkdir(parents=True)
-    log = folder / "calls.jsonl"
-    command = [*COMMAND, "sandbox", "--folder", folder / "sandbox", "--call-log", log, *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            url = process.stdout.readline().strip()
-            assert url.startswith("https://"), process.stderr.read()
-            yield Sandbox(folder / "sandbox", url, log)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(TRIAL_MAX_S)
-
-
-def write_payments(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, HEADER, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def write_configuration(path, sections):
-    lines = []
-    for api, section in sections.items():
-        lines.append(f"[profiles.{PROFILE}.{'vop' if api == 'standard' else api}]")
-        # A JSON string or number is one in TOML too.
-        lines += [f"{key} = {json.dumps(value)}" for key, value in section.items()]
-    path.write_text("\n".join(lines) + "\n")
-
-
-def end(process):
-    """Wait for a command; the largest memory that it held, in bytes."""
-    peak_kib, status = 0, Path(f"/proc/{process.pid}/status")
-    deadline = time.monotonic() + TRIAL_MAX_S
-    while process.poll() is None:
-        assert time.monotonic() < deadline, "the command did not end"
-        try:
-            found = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
-        except OSError:
-            found = []
-        peak_kib = max([peak_kib, *(int(line.split()[1]) for line in found)])
-        threading.Event().wait(0.02)
-    return peak_kib * 1024
-
-
-def execute(folder, words, environment):
-    """Run the command in a folder; status, standard output, standard error, seconds, peak memory."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    own = {
-        "HOME": str(folder / "home"),
-        "XDG_STATE_HOME": str(folder / "state"),
-        "XDG_CONFIG_HOME": str(folder / "config"),
-        "COLUMNS": "200",
-    }
-    (folder / "home").mkdir(exist_ok=True)
-    started = time.monotonic()
-    with (folder / "out.txt").open("w") as out, (folder / "err.txt").open("w") as err:
-        process = subprocess.Popen(
-            [*COMMAND, *map(str, words)],
-            cwd=folder,
-            env={**kept, **own, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-        )
-        try:
-            peak_bytes = end(process)
-        finally:
-            process.kill()
-            process.wait()
-    took_s = time.monotonic() - started
-    said = (folder / "out.txt").read_text(), (folder / "err.txt").read_text()
-    return process.returncode, *said, took_s, peak_bytes
-
-
 def attempt(folder, trial, sandbox):
     """One command against a sandbox that is served."""
-    write_payments(folder / "payments.csv", trial.rows)
-    changes = {"probe_wait_s": PROBE_WAIT_S, **trial.changes}
-    sections = {api: sandbox.section(api, role=trial.role, **changes) for api in trial.apis}
-    write_configuration(folder / "trial.toml", sections)
-    words = ["run", "payments.csv", "--config", "trial.toml", "--profile", PROFILE]
-    status, out, err, took_s, peak_bytes = execute(folder, words, trial.environment)
-    path = folder / "payments.precheck" / "outcomes.csv"
-    rows = []
-    if path.exists():
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    return Seen(status, out, err, rows, sandbox.calls(), took_s, peak_bytes, folder)
+    desk = MeasuredDesk(folder)
+    file, using = desk.payments(trial.rows), desk.using(**trial.sections(sandbox))
+    started = time.monotonic()
+    finished = desk("run", file, *using, **trial.environment)
+    took_s = time.monotonic() - started
+    is_written = (desk.folder / "payments.precheck" / "outcomes.csv").exists()
+    rows = desk.outcomes() if is_written else []
+    return Seen(**vars(finished), rows=rows, calls=sandbox.calls(), took_s=took_s, desk=desk, using=using)
 
 
 def try_one(folder, trial):
@@ -273,15 +162,13 @@ class Lab:
 
     def attempt(self, name, trial, sandbox):
         """One command against a sandbox that is served; the same name again goes on in the same folder."""
-        (self.folder / name).mkdir(parents=True, exist_ok=True)
         return attempt(self.folder / name, trial, sandbox)
 
     @staticmethod
     def consult(seen):
         """What `precheck doctor` says about the profile of a run before: its exit, and its words."""
-        words = ["doctor", "--config", "trial.toml", "--profile", PROFILE]
-        status, _, err, _, _ = execute(seen.folder, words, {"COLUMNS": "1000"})
-        return status, err
+        finished = seen.desk("doctor", *seen.using, COLUMNS="1000")
+        return finished.status, finished.err
 
     @staticmethod
     def several(do, items):

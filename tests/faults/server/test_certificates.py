@@ -59,7 +59,6 @@ class Cases:
     """Sections of VoP Standard with one defect each, beside the sandbox's own good certificate."""
 
     def __init__(self, sandbox, folder):
-        self._section = sandbox.section("standard")
         self._issuer = load_client_issuer(CertificateFiles(sandbox.folder))
         self._folder = folder
 
