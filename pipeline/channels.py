@@ -1,4 +1,8 @@
-"""From a profile to open channels: one per API, with its server, its credentials and its limits."""
+"""From a profile to open channels: one per API, with its server, its credentials and its limits.
+
+The HTTP libraries are imported where a channel is opened: they take a quarter of the start, and a run that
+is refused, or has nothing left to ask, needs none of them.
+"""
 
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
@@ -18,7 +22,6 @@ from pipeline.settings import Cop, Oauth, Profile, Server, VopGateway, VopStanda
 from pipeline.stages.ask import Channel
 from pipeline.stages.validate import Routes
 from pipeline.transport.breaker import RESPONDER, SERVER
-from pipeline.transport.client import Client, TokenEndpoint
 from pipeline.transport.pace import Pace
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
 from pipeline.transport.tokens import Tokens
@@ -81,6 +84,8 @@ def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
 
 def tokens_of(server: Oauth) -> Tokens:
     """The access token of one server's client; nothing is fetched yet."""
+    from pipeline.transport.client import TokenEndpoint
+
     context = client_context(ca_file=server.ca_file)
     endpoint = TokenEndpoint(server.token_url, context=context, method=server.token_method)
     request = TokenRequest(
@@ -137,6 +142,8 @@ async def open_channels(
     Raises:
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
+    from pipeline.transport.client import Client
+
     servers = [server for server in profile.servers if server.name in needed]
     async with AsyncExitStack() as stack:
         for scope, window_s in sorted(_windows(servers).items()) if shared else ():
