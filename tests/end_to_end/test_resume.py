@@ -13,17 +13,20 @@ from contextlib import closing
 import pytest
 
 ROW_COUNT = 150
-STOPPED_AT = 40
+STOPPED_AT = 30
+RATE_PER_S = 20
+"""Slow, so that a machine with other work to do still stops a run seconds before it would have ended."""
 IN_FLIGHT_MAX = 8
 
 
 @pytest.fixture
-def slowly(desk, sandbox):
-    """The words for a profile that takes seconds, and one that asks the same at full speed."""
+def using(desk, sandbox):
+    """`using("slow")`: the words for a profile that takes seconds; "quick" asks the same at full speed."""
+    section = sandbox.section("production", "cop", in_flight_max=IN_FLIGHT_MAX)
     config = desk.configuration(
-        slow={"cop": sandbox.section("production", "cop", rate_per_s=60, in_flight_max=IN_FLIGHT_MAX)}
+        slow={"cop": {**section, "rate_per_s": RATE_PER_S}}, quick={"cop": {**section, "rate_per_s": 1000}}
     )
-    return "--config", config, "--profile", "slow"
+    return lambda name: ("--config", config, "--profile", name)
 
 
 @pytest.fixture
@@ -95,13 +98,13 @@ def test_headers_read_another_way_are_another_question(desk, sandbox, network_pa
     assert len(sandbox.questions(before)) == 3
 
 
-def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandbox, slowly, file):
+def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandbox, using, file):
     before = sandbox.call_count
     folder = desk.folder / "payments.precheck"
     done = set()
     for kill_count in (1, 2):
         started_at = sandbox.call_count
-        with desk.start("run", file, *slowly) as process:
+        with desk.start("run", file, *using("slow")) as process:
             sandbox.wait_for_calls(STOPPED_AT, since=started_at)
             process.kill()
             process.end()
@@ -112,7 +115,7 @@ def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandb
         assert len(done) >= STOPPED_AT * kill_count - IN_FLIGHT_MAX * kill_count
 
     resumed_at = sandbox.call_count
-    assert desk("run", file, *slowly).status == 0
+    assert desk("run", file, *using("quick")).status == 0
 
     resumed = [call["question"] for call in sandbox.questions(resumed_at)]
     assert not done & set(resumed)
@@ -126,12 +129,12 @@ def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandb
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["130", "143"])
-def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, slowly, file, number):
-    desk("run", file, *slowly, "--limit", 5, "--quiet")
+def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, number):
+    desk("run", file, *using("quick"), "--limit", 5, "--quiet")
     folder = desk.folder / "payments.precheck"
     old = (folder / "outcomes.csv").read_bytes()
     before = sandbox.call_count
-    with desk.start("run", file, *slowly) as process:
+    with desk.start("run", file, *using("slow")) as process:
         sandbox.wait_for_calls(STOPPED_AT, since=before)
         process.send_signal(number)
         finished = process.end()
@@ -141,7 +144,7 @@ def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, slowly, file,
     assert "run the same command again" in finished.err
     assert (folder / "outcomes.csv").read_bytes() == old
 
-    assert desk("run", file, *slowly, "--quiet").status == 0
+    assert desk("run", file, *using("quick"), "--quiet").status == 0
 
     calls = Counter(call["question"] for call in sandbox.questions(before))
     assert set(calls.values()) == {1}, "what was in flight had its answer awaited"
@@ -211,11 +214,11 @@ def test_another_profile_on_the_same_folder_is_refused(desk, sandbox, network_pa
     assert "another profile" in finished.err
 
 
-def test_a_folder_that_another_run_works_in_is_left_alone(desk, sandbox, slowly, file):
+def test_a_folder_that_another_run_works_in_is_left_alone(desk, sandbox, using, file):
     before = sandbox.call_count
-    with desk.start("run", file, *slowly) as process:
+    with desk.start("run", file, *using("slow")) as process:
         sandbox.wait_for_calls(1, since=before)
-        second = desk("run", file, *slowly)
+        second = desk("run", file, *using("slow"))
         process.kill()
         process.end()
 
