@@ -7,14 +7,16 @@ import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,12 @@ class Desk:
     def stable_outcomes(self, folder="payments.precheck"):
         """The rows of an outcome file without what two runs may differ in."""
         return [{key: row[key] for key in row if key not in VOLATILE} for row in self.outcomes(folder)]
+
+    def departures(self, folder):
+        """When the requests of a run left, by the client's own stamps: seconds since the epoch."""
+        with closing(sqlite3.connect(self.folder / folder / "ledger.db")) as db:
+            times = db.execute("SELECT time FROM intent").fetchall()
+        return [datetime.fromisoformat(time).timestamp() for [time] in times]
 
     def configuration(self, name="mine.toml", **profiles) -> Path:
         """Write a configuration file: profile -> API -> section."""

@@ -150,13 +150,17 @@ def test_runs_in_several_folders_keep_one_rate_together(
         ends = [running.end() for running in runs]
         again = desk("run", parts[0], *words, "--quiet")
         calls = server.questions()
-    fullest = fullest_window([call["monotonic"] for call in calls], 1.0)
+    left = [time for n in range(run_count) for time in desk.departures(f"{n}.precheck")]
+    # Counted where they leave: a server that gets no processor stamps arrivals late, and so together.
+    fullest = fullest_window(left, 1.0)
+    fullest_at_server = fullest_window([call["monotonic"] for call in calls], 1.0)
     are_done = {end.status for end in ends[1:]} == {0} and again.status == 0
     tell(
         "A7",
         "runs on one rate, with a kill",
         tried=run_count,
         survived=run_count * (are_done and fullest <= rate_per_s),
-        figure=f"{run_count} runs at {rate_per_s} a second: the server saw at most {fullest} in any second",
+        figure=f"{run_count} runs at {rate_per_s} a second: at most {fullest} left in any second, and"
+        f" {fullest_at_server} came to the server",
         goal=f"<= {rate_per_s} in any second",
     )
