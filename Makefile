@@ -5,7 +5,7 @@ BIN := .venv/bin
 DEMO := demo
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
-.PHONY: help demo browser test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
+.PHONY: help demo tools test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,11 +22,16 @@ demo: .venv/installed  ## check two sample files through all three APIs on the e
 	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
 
-browser: $(AXE)  ## fetch what the tests of the report page need: axe-core, and as root Debian's chromium
-	@command -v chromium >/dev/null || { \
-	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
-	  echo "no chromium: the tests of the report page are skipped; install it, on Debian with apt-get" >&2
+tools: $(AXE)  ## fetch what some tests need: axe-core by npm and, as root on Debian, the programs they call
+	@missing=; \
+	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium; do \
+	  command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
+	done; \
+	[ -z "$$missing" ] || apt-get update -qq || true; \
+	for package in $$missing; do \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$package >/dev/null || \
+	  echo "no $$package: the tests that need it are skipped; install it, on Debian with apt-get" >&2; \
+	done
 
 $(AXE):
 	@mkdir -p $(@D)

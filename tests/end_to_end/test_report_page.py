@@ -52,7 +52,7 @@ HOSTILE = (
     "e" + "\u0301" * 100,
 )
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH; `make browser` installs it")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH; `make tools` installs it")
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +377,7 @@ def test_nothing_is_wider_than_the_screen(folder, reading, width):
         assert reader.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make browser` fetches it")
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessibility_check_finds_no_violation(folder, reading, scheme, width):
