@@ -20,7 +20,6 @@ import structlog
 from pipeline.errors import DiskError, OutputError, PrecheckError
 from pipeline.reports.metrics import QuotaFigures, RunFigures, write_metrics
 from pipeline.run import quota_usage
-from pipeline.transport.ping import ping
 from pipeline.transport.tls import client_context
 from schemas.summary import Summary
 
@@ -99,6 +98,8 @@ def _write(path: Path, figures: RunFigures) -> None:
 def _ping(watchers: Watchers, word: str) -> None:
     if watchers.ping_url is None:
         return
+    from pipeline.transport.ping import ping
+
     try:
         context = client_context(ca_file=watchers.ping_ca_file)
         anyio.run(partial(ping, watchers.ping_url, word, context=context))

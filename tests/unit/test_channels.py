@@ -1,6 +1,8 @@
 """What a profile's sections become: routes, APIs, caps and channels with their limits."""
 
 import ssl
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -151,3 +153,10 @@ def test_relative_paths_of_the_configuration_are_relative_to_it(running):
     [standard] = load(running, "sandbox-standard").servers
 
     assert standard.client_certificate == Path(running).parent / "client.pem"
+
+
+def test_a_run_that_sends_nothing_starts_without_the_http_libraries():
+    """They are a quarter of the start, and a run that is refused has one second (fault table A6)."""
+    said = "import sys, pipeline.monitoring, pipeline.run; print({'aiohttp', 'httpx'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
