@@ -21,11 +21,10 @@ import click
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from pipeline.apis import Api, Basis, cop, vop
-from pipeline.apis.rules import RULES
+from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.cli import main as command
+from pipeline.reports.explanations import STEPS, Explanation, Section, explanations
 from pipeline.settings import Cop, Profile, VopGateway, VopStandard
-from pipeline.stages import resolve
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 
@@ -137,30 +136,62 @@ def _codes(api: Api, basis: Basis) -> str:
     return _table(
         ("check_code", "check_outcome", "check_action", "check_reason"),
         [
-            (f"`{code!s}`", f"`{meaning.outcome}`", f"`{meaning.action}`", _cell(meaning.reason))
+            (_code(code), f"`{meaning.outcome}`", f"`{meaning.action}`", _cell(meaning.reason))
             for (asked_by, code), meaning in api.meanings.items()
             if asked_by is basis
         ],
     )
 
 
-def rules() -> str:
-    """The local rules, in the order in which they are reported."""
-    return _table(
-        ("field", "check_code", "what is wrong, and what to do"),
-        [(f"`{rule.field}`", f"`{rule.code}`", _cell(rule.sentence)) for rule in RULES],
-    )
-
-
-def own_codes() -> str:
+def own_codes_table() -> str:
     """The codes of rows that have no answer: ours, and the server's errors."""
     return _table(
         ("check_outcome", "check_code", "check_reason"),
         [
-            (f"`{state}`", f"`{code}`", _cell(reason))
-            for (state, code), reason in resolve._OWN_REASONS.items()  # noqa: SLF001 (the table itself is the source)
+            (f"`{meaning.outcome}`", _code(code), _cell(meaning.reason))
+            for (_, code), meaning in own_codes.MEANINGS.items()
         ],
     )
+
+
+def actions() -> str:
+    """What a person does next."""
+    return _table(
+        ("check_action", "what a person does next"),
+        [(f"`{action}`", _cell(step)) for action, step in STEPS.items()],
+    )
+
+
+def codes() -> str:
+    """Every code with all that it says, under the heading of where it comes from."""
+    found = explanations().values()
+    return "\n".join(
+        f"## {section}\n\n"
+        + "\n".join(_explanation(explanation) for explanation in found if explanation.section is section)
+        for section in Section
+    )
+
+
+def _explanation(explanation: Explanation) -> str:
+    paragraphs = [f"### {explanation.code}"]
+    for case in explanation.cases:
+        words = [f"`{word}`" for word in (case.outcome, case.action) if word]
+        paragraphs += [
+            f"From {case.where}{': ' if words else ''}{', '.join(words)}.",
+            "\n".join(
+                (
+                    f"- **It says:** {case.says}",
+                    f"- **It does not say** {case.not_said}",
+                    f"- **What to do:** {case.to_do}",
+                )
+            ),
+        ]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _code(code: str) -> str:
+    """A code that leads to all that is to be said about it."""
+    return f"[`{code}`](codes.md#{code.lower()})"
 
 
 def _keys(model: type[BaseModel]) -> str:
@@ -220,8 +251,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "cop-codes": partial(_codes, cop.API, Basis.NAME),
     "vop-name-codes": partial(_codes, vop.GATEWAY, Basis.NAME),
     "vop-identification-codes": partial(_codes, vop.GATEWAY, Basis.IDENTIFICATION),
-    "rules": rules,
-    "own-codes": own_codes,
+    "own-codes": own_codes_table,
+    "actions": actions,
+    "codes": codes,
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
     "gateway-keys": partial(_keys, Cop),

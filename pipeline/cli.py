@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
+from pipeline.commands import explain as explain_commands
 from pipeline.commands import folder as folder_commands
 from pipeline.commands import review as review_commands
 from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, UsageError, most_serious
@@ -648,6 +649,7 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         shutil.rmtree(folder, ignore_errors=True)
 
 
+main.add_command(explain_commands.explain)
 main.add_command(review_commands.fix)
 main.add_command(review_commands.split)
 

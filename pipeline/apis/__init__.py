@@ -44,6 +44,11 @@ class Meaning(NamedTuple):
     outcome: Outcome
     action: Action
     reason: str
+    """What it means; beside every row that has it."""
+    not_said: str
+    """What it must not be taken for: completes "it does not say"."""
+    advice: str = ""
+    """What to do, where there is more to it than the action says."""
 
 
 class ContractBreachError(Exception):

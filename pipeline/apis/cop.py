@@ -87,73 +87,142 @@ def read(response: Response, _check: Check, request_id: str) -> Reading:
             raise ContractBreachError("matched, reasonCode and name contradict one another")
 
 
+_COMPARE_DETAILS = (
+    "Compare sort code and account number with the payee's own document. Where they are right, ask the "
+    "payee, by a contact that you knew before this payment."
+)
+_COMPARE_NAMES = (
+    "Compare the name with check_matched_name. If both are the payee's, take over the bank's and check "
+    "again (precheck fix); if not, ask the payee, by a contact that you knew before this payment."
+)
+_COMPARE_NAMES_AND_TYPE = (
+    "As for a close match, and change the account type as well: precheck fix does both with --accept "
+    "close_match,account_type. Then check again."
+)
+_NOT_COMPARED = "anything about the name: it was not compared."
+
 _MEANINGS: dict[str, Meaning] = {
-    MATCH_CODE: Meaning(Outcome.MATCH, Action.PAY, "The name belongs to the account."),
+    MATCH_CODE: Meaning(
+        Outcome.MATCH,
+        Action.PAY,
+        "The name belongs to the account.",
+        "that the payee is owed the money; nor, always, that both names are the same letter for letter, as "
+        "a bank may count slight deviations as a full match.",
+    ),
     ReasonCode.ANNM: Meaning(
-        Outcome.NO_MATCH, Action.ASK_PAYEE, "The name on the account is a different one."
+        Outcome.NO_MATCH,
+        Action.ASK_PAYEE,
+        "The name on the account is a different one.",
+        "that anybody meant harm, nor whose account it is. A mere slip is unlikely: a bank may not answer "
+        "so for forename and surname reversed, a common nickname, or a spelling error.",
     ),
     ReasonCode.AC01: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.CHECK_ACCOUNT_DETAILS,
         "The responder does not know the account, or does not disclose its name.",
+        "that the payee is not to be trusted, nor for certain that there is no such account. Banks answer "
+        "so as well where an account takes no payments, is confidential or protected, or where they have a "
+        "problem with the name, and do not say which it is.",
+        _COMPARE_DETAILS,
     ),
     ReasonCode.MBAM: Meaning(
-        Outcome.CLOSE_MATCH, Action.FIX_NAME, "The name is close to the name on the account."
+        Outcome.CLOSE_MATCH,
+        Action.FIX_NAME,
+        "The name is close to the name on the account.",
+        "that both are names of the same payee: that is for a person to judge.",
+        _COMPARE_NAMES,
     ),
     ReasonCode.BANM: Meaning(
         Outcome.NO_MATCH,
         Action.FIX_ACCOUNT_TYPE,
         "The name matches a business account, but a personal account was given.",
+        "that the name is wrong: what differs is the account type.",
+        "Make sure that a business is to be paid, change the account type to Business (precheck fix "
+        "--accept account_type) and check again.",
     ),
     ReasonCode.PANM: Meaning(
         Outcome.NO_MATCH,
         Action.FIX_ACCOUNT_TYPE,
         "The name matches a personal account, but a business account was given.",
+        "that the name is wrong: what differs is the account type.",
+        "Make sure that a person is to be paid, change the account type to Personal (precheck fix --accept "
+        "account_type) and check again.",
     ),
     ReasonCode.BAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
         "The name is close to that of a business account, but a personal account was given.",
+        "that both are names of the same payee: that is for a person to judge.",
+        _COMPARE_NAMES_AND_TYPE,
     ),
     ReasonCode.PAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
         "The name is close to that of a personal account, but a business account was given.",
+        "that both are names of the same payee: that is for a person to judge.",
+        _COMPARE_NAMES_AND_TYPE,
     ),
     ReasonCode.OPTO: Meaning(
-        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "The account has opted out of Confirmation of Payee."
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "The account has opted out of Confirmation of Payee.",
+        _NOT_COMPARED,
     ),
     ReasonCode.ACNS: Meaning(
-        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "The responder does not check accounts of this type."
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "The responder does not check accounts of this type.",
+        _NOT_COMPARED,
     ),
     ReasonCode.IVCR: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ADD_SECONDARY_REFERENCE,
         "The secondary reference is not one that the responder knows.",
+        _NOT_COMPARED,
+        "Ask the payee for the reference that belongs to the account, such as a roll number, correct it in "
+        "the row and check again.",
     ),
     ReasonCode.CASS: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.GET_NEW_ACCOUNT_DETAILS,
         "The account was moved to another bank by the Current Account Switch Service.",
+        "anything about the name, which was not compared, nor about the new account.",
+        "Ask the payee for the new account, by a contact that you knew before this payment, and check it "
+        "like any other row.",
     ),
     ReasonCode.SCNS: Meaning(
-        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "The responder does not check accounts of this sort code."
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "The responder does not check accounts of this sort code.",
+        _NOT_COMPARED,
     ),
     ReasonCode.SECMISS: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ADD_SECONDARY_REFERENCE,
         "The account is checked only together with a secondary reference, and none was given.",
+        _NOT_COMPARED,
     ),
     ReasonCode.FOURHUN: Meaning(
-        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "The responder refused the request as malformed."
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "The responder refused the request as malformed.",
+        "that the row breaks a rule: the service took the question, and the payee's bank did not. The name "
+        "was not compared.",
     ),
     ReasonCode.NOROUTE: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.CHECK_ACCOUNT_DETAILS,
         "No bank that takes part was found for this sort code.",
+        "that there is no such sort code, nor anything about the name: it was not compared.",
+        _COMPARE_DETAILS,
     ),
     ReasonCode.HTTPERR: Meaning(
-        Outcome.NOT_POSSIBLE, Action.RETRY_LATER, "The responder had a technical error."
+        Outcome.NOT_POSSIBLE,
+        Action.RETRY_LATER,
+        "The responder had a technical error.",
+        _NOT_COMPARED,
+        "Check the row another day, in another folder. This is an answer, and is kept: the same command "
+        "does not ask again.",
     ),
 }
 

@@ -7,7 +7,7 @@ one exists. Neither looks like a payment file. The figures are judgements: nobod
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
+from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState, WarningCode
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName
 
@@ -101,7 +101,7 @@ def unknown_in_sequence(
         .select(
             "row",
             field=pl.lit("account_number"),
-            code=pl.lit("ENUMERATION"),
+            code=pl.lit(WarningCode.ENUMERATION.value),
             message=pl.lit(
                 "one of several unknown accounts with numbers in sequence, which looks like enumeration; "
                 "make sure that the payment is meant"

@@ -143,29 +143,55 @@ def _party(check: Check) -> Party:
     return Party(identification=PartyIdentification(organisation_id=organisation))
 
 
+_UNDISCLOSED = (
+    "that the payee is not to be trusted, or that there is no such account. Banks answer so where an "
+    "account takes no payments, is confidential or protected, has a problem with its name, or is excluded "
+    "from verification, and do not say which it is."
+)
+
 _MEANINGS: dict[tuple[Basis, str], Meaning] = {
-    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, "The name belongs to the account."),
+    (Basis.NAME, MATCH_CODE): Meaning(
+        Outcome.MATCH, Action.PAY, "The name belongs to the account.", "that the payee is owed the money."
+    ),
     (Basis.NAME, NameMatch.CMTC): Meaning(
-        Outcome.CLOSE_MATCH, Action.FIX_NAME, "The name is close to the name on the account."
+        Outcome.CLOSE_MATCH,
+        Action.FIX_NAME,
+        "The name is close to the name on the account.",
+        "that both are names of the same payee: that is for a person to judge.",
+        "Compare the name with check_matched_name. If both are the payee's, take over the bank's and check "
+        "again (precheck fix); if not, ask the payee, by a contact that you knew before this payment.",
     ),
     (Basis.NAME, NameMatch.NMTC): Meaning(
-        Outcome.NO_MATCH, Action.ASK_PAYEE, "The name on the account is a different one."
+        Outcome.NO_MATCH,
+        Action.ASK_PAYEE,
+        "The name on the account is a different one.",
+        "that anybody meant harm, nor whose account it is.",
     ),
     (Basis.NAME, NameMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
         "The responder cannot check this account, and does not say why.",
+        _UNDISCLOSED,
     ),
     (Basis.IDENTIFICATION, MATCH_CODE): Meaning(
-        Outcome.MATCH, Action.PAY, "The identification belongs to the account."
+        Outcome.MATCH,
+        Action.PAY,
+        "The identification belongs to the account.",
+        "that the payee is owed the money, nor anything about the name in the row: it was not sent.",
     ),
     (Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
-        Outcome.NO_MATCH, Action.ASK_PAYEE, "The identification is not that of the account's holder."
+        Outcome.NO_MATCH,
+        Action.ASK_PAYEE,
+        "The identification is not that of the account's holder.",
+        "that anybody meant harm, nor anything about the name in the row: it was not sent.",
+        "Compare the identification with the payee's own document. Where it is right, ask the payee, by a "
+        "contact that you knew before this payment.",
     ),
     (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
         "The responder cannot check this identification, and does not say why.",
+        _UNDISCLOSED,
     ),
 }
 

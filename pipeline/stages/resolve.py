@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.apis import Api, Basis
+from pipeline.apis import Api, Basis, own_codes
 from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,
@@ -13,37 +13,8 @@ from pipeline.frames import (
     REJECTS,
     WARNINGS,
     AnswerState,
-    OwnCode,
 )
 from schemas.outcomes import Action, Environment, Outcome
-
-_OWN_REASONS = {
-    (
-        AnswerState.DEFERRED,
-        OwnCode.DAILY_CAP,
-    ): "The day's requests are used up.",
-    (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): "The server asked for a long pause; run again later.",
-    (AnswerState.DEFERRED, OwnCode.LIMIT): "Left for a later run by --limit.",
-    (
-        AnswerState.UNANSWERED,
-        OwnCode.CONTRACT,
-    ): "The reply contradicts the API's own rules, so it counts for nothing.",
-    (AnswerState.UNANSWERED, OwnCode.NETWORK): "The connection failed before a whole reply came.",
-    (AnswerState.UNANSWERED, OwnCode.DEADLINE): "No whole reply came in time.",
-    (AnswerState.UNANSWERED, "TIMEOUT_ERROR"): "The payee's bank did not answer the service in time.",
-    (AnswerState.UNANSWERED, "SSL_ERROR"): "The service could not connect to the payee's bank securely.",
-    (AnswerState.UNANSWERED, "SERVER_ERROR"): "The service had a technical error.",
-}
-_STATE_REASONS = {
-    AnswerState.REFUSED: "The API refused the request as malformed; look at the fields of this row.",
-    AnswerState.UNANSWERED: "The service answered with an error.",
-    AnswerState.DEFERRED: "Left for a later run.",
-}
-_STATE_OUTCOMES = {
-    AnswerState.REFUSED: (Outcome.REJECTED, Action.CORRECT_ROW),
-    AnswerState.UNANSWERED: (Outcome.UNANSWERED, Action.RETRY_LATER),
-    AnswerState.DEFERRED: (Outcome.DEFERRED, Action.RETRY_LATER),
-}
 
 
 def resolve(
@@ -134,7 +105,7 @@ def _meanings(apis: Iterable[Api]) -> pl.DataFrame:
 
 def _own_meanings() -> pl.DataFrame:
     return pl.DataFrame(
-        [(state.value, str(code), reason) for (state, code), reason in _OWN_REASONS.items()],
+        [(state.value, str(code), meaning.reason) for (state, code), meaning in own_codes.MEANINGS.items()],
         schema=dict.fromkeys(("state", "code", "own_reason"), pl.String),
         orient="row",
     )
@@ -143,8 +114,8 @@ def _own_meanings() -> pl.DataFrame:
 def _state_meanings() -> pl.DataFrame:
     return pl.DataFrame(
         [
-            (state, outcome, action, _STATE_REASONS[state])
-            for state, (outcome, action) in _STATE_OUTCOMES.items()
+            (state, meaning.outcome, meaning.action, meaning.reason)
+            for state, meaning in own_codes.BY_STATE.items()
         ],
         schema=dict.fromkeys(("state", "state_outcome", "state_action", "state_reason"), pl.String),
         orient="row",

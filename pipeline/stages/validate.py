@@ -16,7 +16,7 @@ from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
-from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
+from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS, WarningCode
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -238,7 +238,7 @@ def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     warnings = many_payees(accepted).select(
         "row",
         field=pl.lit("name"),
-        code=pl.lit("MANY_NAMES"),
+        code=pl.lit(WarningCode.MANY_NAMES.value),
         message=pl.format(
             "one of {} different names or identifications for this account; make sure that each is meant",
             "payee_count",
@@ -256,7 +256,7 @@ def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
     warnings = accepted.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
         "row",
         field=pl.lit("name"),
-        code=pl.lit("MIXED_SCRIPTS"),
+        code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
         message=pl.lit("letters of two alphabets in one word; make sure that none only looks like another"),
     )
     return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
@@ -289,6 +289,6 @@ def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.Dat
     return repeats.select(
         "row",
         field=pl.lit("row"),
-        code=pl.lit("PAYMENT_REPEATED"),
+        code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
         message=pl.format("the same payment as row {}; make sure that both are meant", "first"),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping

@@ -188,6 +188,28 @@ def test_schema_lists_and_prints_documents(desk):
     assert json.loads(desk("schema", "outcome").out)["properties"]["check_outcome"]
 
 
+def test_explain_tells_what_a_code_says_and_what_to_do(desk):
+    shown = desk("explain", "banm")
+
+    assert (shown.status, shown.out) == (0, "")
+    assert shown.err.startswith("BANM\n")
+    assert re.search(r"outcome +no match", shown.err)
+    assert re.search(r"does not say +that the name is wrong", shown.err)
+    assert re.search(r"to do +Make sure that a business is to be paid", shown.err)
+
+
+def test_explain_lists_every_code_and_refuses_what_is_none(desk):
+    listed = desk("explain")
+    assert listed.status == 0
+    for code in ("MTCH", "NOAP", "DAILY_CAP", "FORMAT_ERROR", "SORT_CODE_DAMAGED", "MIXED_SCRIPTS"):
+        assert re.search(rf"^{code} ", listed.err, re.MULTILINE), code
+
+    refused = desk("explain", "BANN")
+    assert refused.status == 2
+    [said] = refused.sentences
+    assert "did you mean BANM?" in said
+
+
 def test_a_summary_keeps_to_its_printed_schema(desk, sandbox, file):
     schema = json.loads(desk("schema", "summary").out)
     document = json.loads(desk("run", file, *sandbox.using("sandbox"), "--json", "--quiet").out)

@@ -14,6 +14,7 @@ import pytest
 from pipeline import settings
 from pipeline.cli import main as command
 from pipeline.errors import PrecheckError
+from pipeline.reports.explanations import explanations
 from pipeline.stages.ask import DRAIN_MAX_S
 from pipeline.stages.ask.asking import WAITS_MAX
 from pipeline.stages.ask.clocks import SKEW_MAX_S
@@ -112,6 +113,11 @@ def test_every_command_is_documented_and_hidden_ones_are_not():
         for option in found.params:
             if isinstance(option, click.Option):
                 assert (option.opts[0] in section) is not option.hidden, f"{name} {option.opts[0]}"
+
+
+def test_every_code_has_a_section_and_no_other_word_has_one():
+    page = (DOCS / "codes.md").read_text("utf-8")
+    assert re.findall(r"^### (.+)$", page, re.MULTILINE) == list(explanations())
 
 
 def test_readme_names_both_commands():

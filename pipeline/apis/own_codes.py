@@ -1,0 +1,81 @@
+"""What is told of a question that has no answer: by a code of our own, or by that of the service's error.
+
+The codes of problems are those of the API reference, "Errors"; others that a server may send are told by
+what became of the question alone.
+"""
+
+from collections.abc import Mapping
+
+from pipeline.apis import Meaning
+from pipeline.frames import AnswerState, OwnCode
+from schemas.outcomes import Action, Outcome
+
+REFUSED = Meaning(
+    Outcome.REJECTED,
+    Action.CORRECT_ROW,
+    "The API refused the request as malformed; look at the fields of this row.",
+    "anything about the payee or the account: no bank was asked.",
+    "Correct the row. Where nothing is wrong with it, ask the provider: the local rules let it pass, and "
+    "precheck show --row N has the correlation id of the request.",
+)
+_NOT_ASKED = "anything about the row: it was not asked about."
+_NOTHING_HEARD = "anything about the payee: no usable reply came."
+
+
+def _deferred(reason: str, not_said: str = _NOT_ASKED, advice: str = "") -> Meaning:
+    return Meaning(Outcome.DEFERRED, Action.RETRY_LATER, reason, not_said, advice)
+
+
+def _unanswered(reason: str, not_said: str = _NOTHING_HEARD, advice: str = "") -> Meaning:
+    return Meaning(Outcome.UNANSWERED, Action.RETRY_LATER, reason, not_said, advice)
+
+
+BY_STATE: Mapping[AnswerState, Meaning] = {
+    AnswerState.REFUSED: REFUSED,
+    AnswerState.UNANSWERED: _unanswered("The service answered with an error."),
+    AnswerState.DEFERRED: _deferred("Left for a later run."),
+}
+"""What is told where the code has no meaning of its own."""
+
+MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
+    (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
+        "The day's requests are used up.",
+        advice="Run the same command again when the next day of the cap has begun; precheck quota says when.",
+    ),
+    (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): _deferred(
+        "The server asked for a long pause; run again later.",
+        advice="Run the same command again, after the time that the run's last message gives.",
+    ),
+    (AnswerState.DEFERRED, OwnCode.LIMIT): _deferred(
+        "Left for a later run by --limit.",
+        advice="Run the same command again; --limit may say another number.",
+    ),
+    (AnswerState.UNANSWERED, OwnCode.CONTRACT): _unanswered(
+        "The reply contradicts the API's own rules, so it counts for nothing.",
+        "whether the payee matches: whatever the reply said is not used.",
+        "Run the same command again. If it comes back, ask the provider: precheck show --row N has the "
+        "correlation id of every request.",
+    ),
+    (AnswerState.UNANSWERED, OwnCode.NETWORK): _unanswered(
+        "The connection failed before a whole reply came."
+    ),
+    (AnswerState.UNANSWERED, OwnCode.DEADLINE): _unanswered("No whole reply came in time."),
+    (AnswerState.UNANSWERED, "TIMEOUT_ERROR"): _unanswered(
+        "The payee's bank did not answer the service in time.",
+        "anything about the payee, whose bank was silent.",
+    ),
+    (AnswerState.UNANSWERED, "SSL_ERROR"): _unanswered(
+        "The service could not connect to the payee's bank securely.",
+        "that your own connection is unsafe: it is the one from the service to the bank that failed.",
+    ),
+    (AnswerState.UNANSWERED, "SERVER_ERROR"): _unanswered("The service had a technical error."),
+    (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
+        "The service did not accept our token.",
+        "anything about the payee. A new token is fetched at once; where that one is refused too, the run "
+        "ends with 77, so that this code stands among the requests of precheck show, and hardly ever "
+        "beside a row.",
+        "precheck doctor tries the credentials of the profile.",
+    ),
+    (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
+}
+"""What is told of a code in a state; the same word means nothing in another state."""

@@ -1,0 +1,216 @@
+"""Every code that a row can have, in plain words: what it says, what it does not, and what to do.
+
+Gathered from the tables that decide. The page docs/codes.md is made of it, and `precheck explain` prints it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+from pipeline.apis import Api, Basis, Meaning, cop, own_codes, vop
+from pipeline.apis.enumeration import PAYEES_MAX
+from pipeline.apis.rules import RULES
+from pipeline.errors import UsageError
+from pipeline.frames import AnswerState, WarningCode
+from schemas.outcomes import Action, Outcome
+
+HTTP_STATUS = "HTTP_STATUS"
+"""Stands for HTTP_ and three digits."""
+
+STEPS: Mapping[Action, str] = {
+    Action.PAY: "Nothing more: pay.",
+    Action.FIX_NAME: "Correct the name to the one on the account, and check again.",
+    Action.FIX_ACCOUNT_TYPE: "Change Personal to Business, or the other way round, and check again.",
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Correct the name and the account type, and check again.",
+    Action.CHECK_ACCOUNT_DETAILS: "Compare the account details with the payee's own document.",
+    Action.ADD_SECONDARY_REFERENCE: "Ask the payee for the reference, such as a roll number, add it and "
+    "check again.",
+    Action.GET_NEW_ACCOUNT_DETAILS: "Ask the payee for the new account; it was moved to another bank.",
+    Action.ASK_PAYEE: "Ask the payee, by a contact that you knew before this payment.",
+    Action.RETRY_LATER: "Run the same command again.",
+    Action.CORRECT_ROW: "Correct the row in the file, and check again.",
+}
+"""What a person does next, at length."""
+
+_OF_A_RULE = "anything about the payee or the account: no bank was asked."
+_RULES_NOT_SAID: Mapping[str, str] = {
+    "SORT_CODE_DAMAGED": "which digits were lost: that is not in the file, so none is added.",
+    "ACCOUNT_NUMBER_DAMAGED": "which digits were lost: that is not in the file, so none is added.",
+    "IBAN_DAMAGED": "which digits were lost: that is not in the file, so none is added.",
+    "IBAN_CHECK_DIGITS": "which character is wrong, nor anything about the payee: no bank was asked.",
+    "INVISIBLE_CHARACTER": "that anything looks wrong: such a character is not seen, and comes along when "
+    "text is copied. Type the text instead.",
+    "NAME_FORMULA": "that anybody meant harm; but no spreadsheet may run what a payment file says.",
+    "AMOUNT_AMBIGUOUS": "which of two amounts is meant: the tool does not choose.",
+    "ACCOUNT_AMBIGUOUS": "which account is meant: the tool does not choose.",
+    "NO_API": "that anything is wrong with the row: it is the profile that lacks a section.",
+    "RESPONDER_BIC_UNKNOWN": "that the bank takes no part: the list of banks that comes with the tool is "
+    "incomplete.",
+}
+_RULES_TO_DO: Mapping[str, str] = {
+    "NO_API": "Add the section to the profile, and check the file again.",
+    "RESPONDER_BIC_UNKNOWN": "Give the BIC in the row or in the profile, and check the file again.",
+}
+"""Where it is something else than of all other rules."""
+
+
+class Section(StrEnum):
+    """Where codes come from; the headings of the page."""
+
+    ANSWERS = "Answers of banks"
+    NO_ANSWER = "No answer"
+    RULES = "Local rules"
+    WARNINGS = "Warnings"
+
+
+class Case(NamedTuple):
+    """One thing that a code can say."""
+
+    where: str
+    """Of which API, or of which fields."""
+    outcome: Outcome | None
+    """None for a warning, which changes no outcome."""
+    action: Action | None
+    says: str
+    not_said: str
+    to_do: str
+
+
+class Explanation(NamedTuple):
+    """A code, and all that it can say."""
+
+    code: str
+    section: Section
+    cases: tuple[Case, ...]
+    """At least one; several where the code says different things of different questions or fields."""
+
+
+def _warning(says: str, not_said: str, to_do: str) -> Case:
+    return Case("this program, as a note that changes no outcome", None, None, says, not_said, to_do)
+
+
+_WARNINGS: Mapping[WarningCode, Case] = {
+    WarningCode.PAYMENT_REPEATED: _warning(
+        "The payment says the same as an earlier one: payee, account, amount and reference.",
+        "that one of them is a mistake.",
+        "Make sure that both are meant.",
+    ),
+    WarningCode.MANY_NAMES: _warning(
+        f"Its account is asked about by more than {PAYEES_MAX} different names or identifications, which the "
+        "run was allowed to do.",
+        "which of the names is right, nor that anybody meant harm.",
+        "Make sure that each of them is meant.",
+    ),
+    WarningCode.ENUMERATION: _warning(
+        "It is one of several unknown accounts whose numbers follow one another, which looks as if somebody "
+        "tried out which accounts exist.",
+        "that anybody did.",
+        "Make sure that the payment is meant.",
+    ),
+    WarningCode.MIXED_SCRIPTS: _warning(
+        "A word of the name mixes alphabets whose letters look alike.",
+        "that the name is wrong.",
+        "Make sure that no letter only looks like another; type the name again.",
+    ),
+}
+
+
+def explain(code: str) -> Explanation:
+    """Look a code up, however it is spelt in capitals and small letters.
+
+    Raises:
+        UsageError: there is no such code.
+    """
+    wanted = code.strip().upper()
+    key = HTTP_STATUS if re.fullmatch("HTTP_[0-9]{3}", wanted) else wanted
+    found = explanations().get(key)
+    if found is None:
+        near = get_close_matches(wanted, explanations(), n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"no code {wanted!r}: {hint}precheck explain lists all; one that is not there is the server's own"
+        )
+    return found._replace(code=wanted)
+
+
+@cache
+def explanations() -> Mapping[str, Explanation]:
+    """All of them by code: by section, and within it in the order of the table that decides."""
+    cases: dict[tuple[Section, str], list[Case]] = {}
+    for section, gathered in (
+        (Section.ANSWERS, _of_answers()),
+        (Section.NO_ANSWER, _of_no_answer()),
+        (Section.RULES, _of_rules()),
+        (Section.WARNINGS, _of_warnings()),
+    ):
+        for code, case in gathered:
+            cases.setdefault((section, code), []).append(case)
+    found = {code: Explanation(code, section, tuple(said)) for (section, code), said in cases.items()}
+    assert len(found) == len(cases), "one code stands for two things"
+    return found
+
+
+def _of_answers() -> Iterator[tuple[str, Case]]:
+    asked: Iterable[tuple[str, Api, Basis]] = (
+        ("Confirmation of Payee", cop.API, Basis.NAME),
+        ("Verification of Payee, asked by name", vop.GATEWAY, Basis.NAME),
+        ("Verification of Payee, asked by identification", vop.GATEWAY, Basis.IDENTIFICATION),
+    )
+    for where, api, asked_by in asked:
+        for (basis, code), meaning in api.meanings.items():
+            if basis is asked_by:
+                yield str(code), _case(where, meaning)
+
+
+def _of_no_answer() -> Iterator[tuple[str, Case]]:
+    wheres = {
+        AnswerState.DEFERRED: "this program, which did not ask",
+        AnswerState.UNANSWERED: "the service or this program, without a usable reply",
+        AnswerState.REFUSED: "the service, which refused the request",
+    }
+    for (state, code), meaning in own_codes.MEANINGS.items():
+        yield str(code), _case(wheres[state], meaning)
+    for state, statuses in (
+        (AnswerState.UNANSWERED, "Any other HTTP status of an error"),
+        (AnswerState.REFUSED, "HTTP status 400, 413, 415 or 422"),
+    ):
+        says = f"{statuses}: the server gave no code, or one that means something else here."
+        yield HTTP_STATUS, _case(wheres[state], own_codes.BY_STATE[state])._replace(says=says)
+
+
+def _of_rules() -> Iterator[tuple[str, Case]]:
+    """Of each code and sentence one case, with all the fields that they stand for."""
+    fields: dict[tuple[str, str], list[str]] = {}
+    for rule in RULES:
+        fields.setdefault((rule.code, rule.sentence), []).append(rule.field)
+    for (code, sentence), named in fields.items():
+        yield (
+            code,
+            Case(
+                f"the local rules of {', '.join(named)}",
+                Outcome.REJECTED,
+                Action.CORRECT_ROW,
+                f"{sentence[0].upper()}{sentence[1:]}.",
+                _RULES_NOT_SAID.get(code, _OF_A_RULE),
+                _RULES_TO_DO.get(code, STEPS[Action.CORRECT_ROW]),
+            ),
+        )
+
+
+def _of_warnings() -> Iterator[tuple[str, Case]]:
+    for code in WarningCode:
+        yield code.value, _WARNINGS[code]
+
+
+def _case(where: str, meaning: Meaning) -> Case:
+    return Case(
+        where,
+        meaning.outcome,
+        meaning.action,
+        meaning.reason,
+        meaning.not_said,
+        meaning.advice or STEPS[meaning.action],
+    )

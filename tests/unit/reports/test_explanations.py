@@ -1,0 +1,110 @@
+"""Every code that a row can have is explained, in words that hold."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pipeline.apis import cop, own_codes, vop
+from pipeline.apis.rules import RULES
+from pipeline.errors import UsageError
+from pipeline.frames import OwnCode, WarningCode
+from pipeline.reports.explanations import STEPS, Section, explain, explanations
+from schemas.cop import ReasonCode
+from schemas.outcomes import Action, Outcome
+from schemas.vop import IdMatch, NameMatch
+
+REFERENCE = tomllib.loads(Path(__file__).parents[2].joinpath("contract", "reference.toml").read_text("utf-8"))
+CASES = [
+    (explanation.code, explanation.section, case)
+    for explanation in explanations().values()
+    for case in explanation.cases
+]
+NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
+
+
+@pytest.mark.parametrize(
+    ("section", "codes"),
+    [
+        (Section.ANSWERS, {"MTCH", *ReasonCode, *NameMatch, *IdMatch}),
+        (
+            Section.NO_ANSWER,
+            {*OwnCode, *(problem["code"] for problem in REFERENCE["problem"]), "HTTP_STATUS"},
+        ),
+        (Section.RULES, {rule.code for rule in RULES}),
+        (Section.WARNINGS, set(WarningCode)),
+    ],
+)
+def test_every_code_that_a_row_can_have_is_explained_and_no_other(section, codes):
+    found = {code for code, explanation in explanations().items() if explanation.section is section}
+    assert found == codes
+
+
+def test_every_meaning_and_every_sentence_of_a_rule_is_in_the_explanations():
+    said = {case.says for _, _, case in CASES}
+    for meanings in (cop.API.meanings, vop.GATEWAY.meanings, own_codes.MEANINGS):
+        assert {meaning.reason for meaning in meanings.values()} <= said
+    assert {f"{rule.sentence[0].upper()}{rule.sentence[1:]}." for rule in RULES} <= said
+
+
+@pytest.mark.parametrize(("code", "section", "case"), CASES, ids=NAMES)
+def test_each_case_says_what_it_does_not_say_and_what_to_do(code, section, case):
+    assert case.says[0].isupper()
+    assert case.not_said[0].islower(), "it completes a sentence"
+    assert case.to_do[0].isupper() or case.to_do.startswith("precheck ")
+    for text in (case.says, case.not_said, case.to_do):
+        assert text.endswith(".")
+    assert (case.outcome is None) is (case.action is None) is (section is Section.WARNINGS)
+
+
+def test_only_a_match_is_to_be_paid():
+    paid = {code for code, _, case in CASES if case.action is Action.PAY or case.outcome is Outcome.MATCH}
+    assert paid == {"MTCH"}
+
+
+def test_every_action_has_a_step():
+    assert set(STEPS) == set(Action)
+
+
+def test_a_code_of_two_apis_has_a_case_for_each_question():
+    assert [case.where for case in explain("MTCH").cases] == [
+        "Confirmation of Payee",
+        "Verification of Payee, asked by name",
+        "Verification of Payee, asked by identification",
+    ]
+
+
+def test_fields_with_one_sentence_share_a_case_and_others_do_not():
+    [case] = explain("IDENTIFICATION_TOO_LONG").cases
+    assert case.where == "the local rules of organisation_id, organisation_id_issuer"
+    assert [case.where for case in explain("NO_API").cases] == [
+        "the local rules of iban",
+        "the local rules of iban",
+        "the local rules of sort_code",
+    ]
+
+
+def test_a_code_is_found_however_it_is_spelt():
+    assert explain(" ac01 ") == explain("AC01")
+
+
+@pytest.mark.parametrize("code", ["HTTP_503", "http_418"])
+def test_a_status_of_the_server_is_explained_under_its_own_name(code):
+    explanation = explain(code)
+    assert explanation.code == code.upper()
+    assert {case.outcome for case in explanation.cases} == {Outcome.UNANSWERED, Outcome.REJECTED}
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("AC00", "did you mean AC01?"),
+        ("HTTP_5033", "no code 'HTTP_5033'"),
+        ("", "no code ''"),
+        ("\x1b[31m", "no code '\\x1b[31M'"),
+    ],
+)
+def test_a_word_that_is_no_code_is_refused_with_what_is_nearest(code, said):
+    with pytest.raises(UsageError) as refused:
+        explain(code)
+    assert said in str(refused.value)
