@@ -44,7 +44,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     ),
     (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): _deferred(
         "The server asked for a long pause; run again later.",
-        advice="Run the same command again, after the time that the run's last message gives.",
+        advice="Run the same command again later, such as in an hour.",
     ),
     (AnswerState.DEFERRED, OwnCode.LIMIT): _deferred(
         "Left for a later run by --limit.",
@@ -70,10 +70,9 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     ),
     (AnswerState.UNANSWERED, "SERVER_ERROR"): _unanswered("The service had a technical error."),
     (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
-        "The service did not accept our token.",
-        "anything about the payee. A new token is fetched at once; where that one is refused too, the run "
-        "ends with 77, so that this code stands among the requests of precheck show, and hardly ever "
-        "beside a row.",
+        "The service did not accept us: our token, or our client certificate.",
+        "anything about the payee. A token is replaced at once; a run that is refused again ends with 77, "
+        "so that this code stands among the requests of precheck show, and hardly ever beside a row.",
         "precheck doctor tries the credentials of the profile.",
     ),
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
