@@ -14,6 +14,7 @@ import zipfile
 from hashlib import sha256
 
 import anyio
+import openpyxl
 import polars as pl
 import pytest
 
@@ -115,6 +116,23 @@ def test_e1_libreoffice_finds_no_formula_either(desk, hostile_run, tell):
         tried=cell_count,
         survived=cell_count - live_count,
         figure=f"{live_count} formulas; in outcomes.csv, which is for programs, {raw_count}",
+        goal="0",
+    )
+
+
+def test_e2_the_workbook_holds_no_formula_and_no_link(hostile_run, tell):
+    book = openpyxl.load_workbook(hostile_run / "report.xlsx")
+    cells = [cell for sheet in book for row in sheet for cell in row if cell.value is not None]
+    live = [cell for cell in cells if cell.data_type == "f" or cell.hyperlink is not None]
+    texts = {cell.value for cell in cells if isinstance(cell.value, str)}
+    # The formulas are there as text, or this looked at another file.
+    assert {formula for formula in FORMULAS if formula.startswith("=")} & texts
+    tell(
+        "E2",
+        "formulas and links in report.xlsx",
+        tried=len(cells),
+        survived=len(cells) - len(live),
+        figure=f"{len(live)} formulas or links in {len(book.sheetnames)} sheets, by openpyxl",
         goal="0",
     )
 
