@@ -450,7 +450,8 @@ def init(*, path: Path, force: bool) -> None:
     from pipeline.settings import write_example
 
     write_example(path, force=force)
-    click.echo(f"{path} written; fill in your servers and credentials, then try `precheck doctor`", err=True)
+    then = "fill in your servers and credentials, then try `precheck doctor --profile production`"
+    click.echo(f"{path} written; {then}", err=True)
 
 
 @main.command()
@@ -566,6 +567,7 @@ def schema(*, name: str | None) -> None:
 @click.option(
     "--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of --write-payments."
 )
+@click.option("--force", is_flag=True, help="Let --write-payments replace a file that is there.")
 def sandbox(  # noqa: PLR0913 (one argument per option)
     *,
     folder: Path,
@@ -588,6 +590,7 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     while_stdin_is_open: bool,
     write_payments: Path | None,
     rows: int,
+    force: bool,
 ) -> None:
     """Serve the three APIs with simulated answers until stopped.
 
@@ -602,7 +605,7 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     if write_payments is not None:
         from pipeline.sandbox.samples import write_payments as write_sample
 
-        write_sample(write_payments, rows=rows, seed=seed)
+        write_sample(write_payments, rows=rows, seed=seed, force=force)
         return
     from pipeline.sandbox.faults.selection import parse
     from pipeline.sandbox.server import SandboxSettings

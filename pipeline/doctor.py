@@ -13,7 +13,7 @@ import anyio
 from pipeline.channels import AnyServer, greet, open_channels, tokens_of
 from pipeline.errors import IncompleteError, PrecheckError, TlsError
 from pipeline.profiles import choose, opened
-from pipeline.settings import Oauth, Profile, VopStandard
+from pipeline.settings import Oauth, Profile, VopStandard, usual
 from pipeline.stages.ask.introduction import introduce
 from pipeline.transport.tls import inspect_certificate
 from schemas.wire import Response, timestamp
@@ -44,6 +44,9 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
         where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
         with opened(chosen) as profile:
             findings.append(Finding("configuration", f"{where}, profile {chosen.name}", 0))
+            if profile_name is None and (untried := usual()) is not None:
+                said = f"{untried} is there and was not tried; name one of its profiles with --profile"
+                findings.append(Finding("not tried", said, 0))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(_try("ledger key", partial(_ledger_key, profile)))
             for server in profile.servers:

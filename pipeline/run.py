@@ -11,6 +11,7 @@ import random
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -125,50 +126,63 @@ def run(job: Job, watch: Watch) -> Result:
     identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
     refuse_own_folder(job.reusable.folders, job.out)
     _refuse_what_is_not_ours(job.out, fresh=job.fresh)
-    ledger_open = Ledger.open(
-        job.out / "ledger.db", identity, now=timestamp(started), fresh=job.fresh, secret=ledger_key(chosen)
+    path = job.out / "ledger.db"
+    with ExitStack() as stack:
+        # A file that is refused before anything is asked leaves no folder behind, and no answer forgotten.
+        is_new = job.fresh or not path.exists()
+        planned = _prepared(job, source, chosen, stack) if is_new else None
+        ledger = stack.enter_context(
+            Ledger.open(path, identity, now=timestamp(started), fresh=job.fresh, secret=ledger_key(chosen))
+        )
+        if planned is None:
+            if (summary := _finished_before(job, source, ledger)) is not None:
+                return Result(summary, already_finished=True)
+            planned = _prepared(job, source, chosen, stack)
+        return Result(_checked(job, planned, ledger, watch, started), already_finished=False)
+
+
+def _prepared(job: Job, source: Source, chosen: Chosen, stack: ExitStack) -> Planned:
+    """The plan, of a file that may be asked about, with its server there until the stack is closed."""
+    planned = _planned(job, source, chosen, stack.enter_context(opened(chosen)))
+    if job.many_names_reason is None:
+        refuse_many_payees(planned.validated.accepted, where=job.file.name)
+    return planned
+
+
+def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: datetime) -> Summary:
+    """Ask what is left to ask, and write everything that a run leaves behind."""
+    source, chosen, profile, validated, (checks, assignments) = planned
+    apis = {server.name: api_of(server) for server in profile.servers}
+    if job.many_names_reason is not None:
+        ledger.allow(job.many_names_reason, time=timestamp(_now()))
+    use_again(job.reusable, checks, ledger, apis, now=_now())
+    world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
+    asked = anyio.run(_ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP})
+    warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
+    outcomes = resolve(
+        (validated.rejects, warnings),
+        (checks, assignments),
+        asked.answers,
+        apis.values(),
+        profile.environment,
     )
-    with ledger_open as ledger:
-        if (summary := _finished_before(job, source, ledger)) is not None:
-            return Result(summary, already_finished=True)
-        with opened(chosen) as profile:
-            planned = _planned(job, source, chosen, profile)
-            _require_few_names(job, planned, ledger)
-            apis = {server.name: api_of(server) for server in profile.servers}
-            use_again(job.reusable, planned.plan.checks, ledger, apis, now=_now())
-            world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
-            asked = anyio.run(
-                _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
-            )
-        validated, checks, assignments = planned.validated, *planned.plan
-        warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
-        outcomes = resolve(
-            (validated.rejects, warnings),
-            (checks, assignments),
-            asked.answers,
-            apis.values(),
-            profile.environment,
-        )
-        format_name = job.format or source.outcome_format
-        written = write(
-            source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter
-        )
-        header = _header(job, planned, started, _next_step(checks, asked))
-        calls = _calls(checks, world.tally)
-        summary = report(header, source.payments, outcomes, warnings, calls)
-        report_files = reports(job.out, summary, Rows(source.payments, outcomes, source.original))
-        summary_file = _write_summary(summary, job.out)
-        _remove_stale(job.out, format_name)
-        finish = ledger.finish(
-            timestamp(_now()),
-            question_count=checks.height,
-            unanswered_count=_undecided(asked.answers).height,
-            outcome_sha256=written.sha256,
-        )
-        settings = Settings(chosen.name, profile, chosen.fingerprint, job.mapping)
-        recorded = Recorded(finish, ledger.counts, ledger.created_at)
-        write_manifest(job.out, summary, settings, recorded, [written.path, summary_file, *report_files])
-    return Result(summary, already_finished=False)
+    format_name = job.format or source.outcome_format
+    written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
+    header = _header(job, planned, started, _next_step(checks, asked))
+    summary = report(header, source.payments, outcomes, warnings, _calls(checks, world.tally))
+    report_files = reports(job.out, summary, Rows(source.payments, outcomes, source.original))
+    summary_file = _write_summary(summary, job.out)
+    _remove_stale(job.out, format_name)
+    finish = ledger.finish(
+        timestamp(_now()),
+        question_count=checks.height,
+        unanswered_count=_undecided(asked.answers).height,
+        outcome_sha256=written.sha256,
+    )
+    settings = Settings(chosen.name, profile, chosen.fingerprint, job.mapping)
+    recorded = Recorded(finish, ledger.counts, ledger.created_at)
+    write_manifest(job.out, summary, settings, recorded, [written.path, summary_file, *report_files])
+    return summary
 
 
 def forecast_file(job: Job) -> Forecast:
@@ -189,14 +203,6 @@ def _read(job: Job) -> Source:
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
     validated = validate(source.payments, routes(profile))
     return Planned(source, chosen, profile, validated, plan(validated.accepted, job.order))
-
-
-def _require_few_names(job: Job, planned: Planned, ledger: Ledger) -> None:
-    """Stop before anything is sent where names are tried on accounts, unless somebody said why."""
-    if job.many_names_reason is None:
-        refuse_many_payees(planned.validated.accepted, where=job.file.name)
-    else:
-        ledger.allow(job.many_names_reason, time=timestamp(_now()))
 
 
 class Asked(NamedTuple):

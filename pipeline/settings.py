@@ -295,13 +295,18 @@ def find(explicit: Path | None) -> Path:
     )
 
 
+def usual() -> Path | None:
+    """The configuration file that is found without `--config`, or None where there is none."""
+    try:
+        return find(None)
+    except ConfigurationError:
+        return None
+
+
 def defines(profile_name: str) -> bool:
     """Whether there is a usual configuration file and it has this profile."""
-    try:
-        path = find(None)
-    except ConfigurationError:
-        return False
-    return profile_name in read(path).profiles
+    path = usual()
+    return path is not None and profile_name in read(path).profiles
 
 
 def load(path: Path, profile_name: str) -> Profile:

@@ -75,7 +75,10 @@ PRAGMA temp_store = MEMORY;
 
 
 class RunIdentity(NamedTuple):
-    """What a run is the run of. A folder holds one run; only `tool_version` may change within it."""
+    """What a run is the run of. A folder holds one run; only `tool_version` may change within it.
+
+    Until there is an answer there is nothing to lose, and the folder takes any other run.
+    """
 
     input_sha256: str
     profile_sha256: str
@@ -91,6 +94,7 @@ def opened(
 
     Without an identity it is the ledger that is there, of whichever run. A new one has its names
     encrypted where there is a secret; whether one that is there has is for `Names.require` to see.
+    One that holds no answer becomes the ledger of the run that opens it.
 
     Raises:
         LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
@@ -108,8 +112,10 @@ def opened(
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
             _require_sound(path, db)
-            if identity is not None:
+            if identity is not None and _binds(db):
                 _require_same_run(path, db, identity)
+            elif identity is not None:
+                _make_its_own(path, db, identity, now, secret)
         yield db
 
 
@@ -270,6 +276,36 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     seals.teach(db, run_key)
     if (changed := seals.finding(db)) is not None:
         raise damaged(path, changed)
+
+
+def _binds(db: sqlite3.Connection) -> bool:
+    """Whether there is something to lose: an answer, or a request that may have been answered."""
+    [has_any] = db.execute(
+        "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
+        " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
+    ).fetchone()
+    return bool(has_any)
+
+
+def _make_its_own(
+    path: Path, db: sqlite3.Connection, identity: RunIdentity, now: str, secret: SecretStr | None
+) -> None:
+    """Turn the ledger of a run that got no answer into that of another one, as if it were new."""
+    *recorded, run_key, proof = db.execute(
+        "SELECT input_sha256, profile_sha256, environment, run_key, name_proof FROM run"
+    ).fetchone()
+    names = Names.under(secret, run_key, path)
+    if recorded == [*identity[:3]] and names.proves(proof):
+        return
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        for table in ("failure", "intent", "finish", "purge", "allowance"):
+            db.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
+        db.execute(
+            "UPDATE run SET input_sha256 = ?, profile_sha256 = ?, environment = ?, tool_version = ?,"
+            " created_at = ?, name_proof = ?",
+            (*identity, now, names.proof),
+        )
 
 
 def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity) -> None:

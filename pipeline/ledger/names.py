@@ -60,6 +60,10 @@ class Names:
         if (mismatch := self._mismatch(proof)) is not None:
             raise ConfigurationError(f"{self._path}: {mismatch}, or start over with --fresh")
 
+    def proves(self, proof: bytes | None) -> bool:
+        """Whether this is how the ledger was begun."""
+        return self._mismatch(proof) is None
+
     def _mismatch(self, proof: bytes | None) -> str | None:
         if proof is None:
             begun_in_clear = "this run was begun without a ledger key; finish it without one"

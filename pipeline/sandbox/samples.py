@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.disks import refused
+from pipeline.errors import OutputError
 from pipeline.sandbox import banks, iban, names
 from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
 from pipeline.sandbox.banks import Bank
@@ -44,21 +45,23 @@ class Question(NamedTuple):
 Flaw = Callable[[Question, Account, random.Random], Question]
 
 
-def write_payments(path: Path, *, rows: int, seed: int) -> None:
+def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
     """Write a CSV of payments to accounts of the simulated network.
 
     Args:
         path: where to write it.
         rows: how many payments.
         seed: the seed of the sandbox that will be asked; the same seed and rows give the same file.
+        force: replace a file that is there.
 
     Raises:
-        OutputError, DiskError: the file cannot be written.
+        OutputError: there is a file already, or none can be written.
+        DiskError: the disk is full or failed.
     """
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
     remembered: list[Question] = []
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with path.open("w" if force else "x", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(HEADER)
             for row in range(1, rows + 1):
@@ -66,6 +69,8 @@ def write_payments(path: Path, *, rows: int, seed: int) -> None:
                 currency = "GBP" if question.sort_code else "EUR"
                 amount = f"{chance.randrange(1, 5000)}.{chance.randrange(100):02d}"
                 writer.writerow((f"PAY{row:08d}", *question, amount, currency, f"INV {row}"))
+    except FileExistsError:
+        raise OutputError(f"{path}: exists already; --force replaces it") from None
     except OSError as error:
         raise refused(path, error, otherwise="choose another path") from error
 

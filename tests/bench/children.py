@@ -97,7 +97,7 @@ def payments(path, count, *, cop_only=True):
     """Write a file of `count` payments; of distinct ones for one API, unless told otherwise."""
     everything = path.with_name("everything.csv")
     rows = count * 3 + 100 if cop_only else count
-    cost_of([*COMMAND, "sandbox", "--write-payments", everything, "--rows", rows])
+    cost_of([*COMMAND, "sandbox", "--write-payments", everything, "--rows", rows, "--force"])
     if not cop_only:
         return everything.rename(path)
     seen = set()

@@ -128,6 +128,39 @@ def test_init_writes_a_configuration_that_only_lacks_what_is_yours(desk):
     assert "configuration: precheck.toml, profile production" in explained.err
 
 
+def test_init_names_a_doctor_that_tries_what_it_wrote(desk):
+    [hint] = re.findall("`precheck (.*)`", desk("init").err)
+
+    tried = desk(*hint.split())
+
+    assert tried.status == 78
+    assert "COP_CLIENT_SECRET" in tried.err
+
+
+def test_doctor_without_a_profile_says_that_the_configuration_was_not_tried(desk):
+    before = desk("doctor")
+    desk("init")
+
+    after = desk("doctor")
+
+    assert (before.status, after.status) == (0, 0)
+    assert "not tried" not in before.err
+    assert re.search(r"not tried: precheck\.toml is there.*--profile", after.err)
+
+
+def test_a_sample_replaces_no_file_unless_told_to(desk):
+    file = desk.file("payments.csv", "mine")
+    words = ("sandbox", "--write-payments", file, "--rows", 3)
+
+    refused = desk(*words)
+    kept = file.read_text()
+
+    assert (refused.status, kept) == (73, "mine")
+    assert "--force" in refused.err
+    assert desk(*words, "--force").status == 0
+    assert file.read_text() != "mine"
+
+
 def test_init_replaces_nothing_unless_told_to(desk):
     path = desk.folder / "precheck.toml"
     path.write_text("mine")

@@ -214,6 +214,60 @@ def test_another_profile_on_the_same_folder_is_refused(desk, sandbox, network_pa
     assert "another profile" in finished.err
 
 
+def test_a_profile_is_corrected_and_the_same_command_goes_on(desk, sandbox, network_payments):
+    file = desk.payments(network_payments(2))
+    wrong = [
+        {"client_id": "nobody"},
+        {"base_url": f"{sandbox.url}/nowhere"},
+        {"token_url": f"{sandbox.url}/no"},
+    ]
+
+    def run(**changes):
+        return desk("run", file, *desk.using(cop=sandbox.section("production", "cop", **changes)))
+
+    refused = [run(**changes).status for changes in wrong]
+    corrected = run()
+
+    assert set(refused) <= {76, 77, 78}
+    assert corrected.status == 0, corrected.err
+
+
+def test_a_file_whose_rows_were_all_rejected_is_corrected_and_run_again(desk, sandbox, network_payments):
+    rows = network_payments(2)
+    desk("run", desk.payments([{**row, "sort_code": "1"} for row in rows]), *sandbox.using("production"))
+
+    finished = desk("run", desk.payments(rows), *sandbox.using("production"))
+
+    assert finished.status == 0, finished.err
+    assert {row["check_outcome"] for row in desk.outcomes()} != {"rejected"}
+
+
+def test_a_file_that_is_refused_before_anything_is_asked_leaves_no_folder(desk, sandbox, network_payments):
+    rows = network_payments(5)
+    account = rows[0]["account_number"]
+    many = desk.payments([{**row, "account_number": account} for row in rows])
+    refused = desk("run", many, *sandbox.using("production"))
+    left = (desk.folder / "payments.precheck").exists()
+
+    finished = desk("run", desk.payments(rows), *sandbox.using("production"))
+
+    assert (refused.status, left, finished.status) == (65, False, 0)
+
+
+def test_fresh_forgets_no_answer_for_a_file_that_is_refused(desk, sandbox, network_payments):
+    rows = network_payments(5)
+    desk("run", desk.payments(rows), *sandbox.using("production"))
+    account = rows[0]["account_number"]
+    many = desk.payments([{**row, "account_number": account} for row in rows])
+    refused = desk("run", many, *sandbox.using("production"), "--fresh")
+    before = sandbox.call_count
+
+    again = desk("run", desk.payments(rows), *sandbox.using("production"))
+
+    assert (refused.status, again.status) == (65, 0)
+    assert sandbox.call_count == before
+
+
 def test_a_folder_that_another_run_works_in_is_left_alone(desk, sandbox, using, file):
     before = sandbox.call_count
     with desk.start("run", file, *using("slow")) as process:

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -16,7 +17,7 @@ import pytest
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.ledger import FinalAnswer, Finish, Ledger, RunIdentity
+from pipeline.ledger import FinalAnswer, Finish, Ledger, Reuse, RunIdentity
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -120,13 +121,48 @@ def test_a_new_version_of_the_tool_takes_up_the_run_of_an_older_one(tmp_path):
     [("input_sha256", "input file"), ("profile_sha256", "profile"), ("environment", "environment")],
 )
 def test_the_run_of_another_input_profile_or_environment_is_refused_by_name(tmp_path, field, word):
-    opened(tmp_path).close()
+    with opened(tmp_path) as ledger:
+        anyio.run(intend_only, ledger, b"q")
     with pytest.raises(UsageError, match=rf"another {word};.*--out.*--fresh"):
         opened(tmp_path, IDENTITY._replace(**{field: "different"}))
 
 
+@pytest.mark.parametrize("field", ["input_sha256", "profile_sha256", "environment"])
+def test_a_folder_without_any_answer_takes_another_run(tmp_path, field):
+    async def fail(ledger):
+        async with ledger.writing():
+            await ledger.intend(b"q", attempt=1, request_id="id-1", time=NOW)
+            await ledger.fail(b"q", attempt=1, code="HTTP_404", time=LATER)
+
+    with opened(tmp_path) as ledger:
+        anyio.run(fail, ledger)
+        ledger.allow("said by the first run", time=NOW)
+        ledger.finish(NOW, question_count=0, unanswered_count=0, outcome_sha256="0f" * 32)
+    with opened(tmp_path, IDENTITY._replace(**{field: "different"})) as ledger:
+        assert getattr(ledger.run, field) == "different"
+        assert ledger.last_finish is None
+        assert ledger.open_attempts() == {}
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as db:
+        assert db.execute("SELECT count(*) FROM allowance").fetchone() == (0,)
+
+
+def test_a_folder_whose_answers_were_used_again_belongs_to_its_run(tmp_path):
+    with opened(tmp_path) as ledger:
+        ledger.reuse([Reuse(b"q", "MTCH", "id-1", NOW, "3d" * 32, LATER)])
+    with pytest.raises(UsageError, match="another input file"):
+        opened(tmp_path, IDENTITY._replace(input_sha256="different"))
+
+
+def test_the_same_run_keeps_its_record_where_nothing_had_to_be_asked(tmp_path):
+    with opened(tmp_path) as ledger:
+        finish = ledger.finish(NOW, question_count=0, unanswered_count=0, outcome_sha256="0f" * 32)
+    with opened(tmp_path) as ledger:
+        assert ledger.last_finish == finish
+
+
 def test_a_refused_folder_can_be_worked_in_afterwards(tmp_path):
-    opened(tmp_path).close()
+    with opened(tmp_path) as ledger:
+        anyio.run(intend_only, ledger, b"q")
     with pytest.raises(UsageError):
         opened(tmp_path, IDENTITY._replace(environment="production"))
     opened(tmp_path).close()

@@ -143,3 +143,12 @@ def test_an_encrypted_name_in_a_ledger_that_says_it_has_none_is_refused(path, op
     forge(path, "UPDATE run SET name_proof = NULL")
     with open_ledger(None) as ledger, pytest.raises(DiskError, match="not encrypted as the others"):
         list(ledger.answers())
+
+
+def test_a_ledger_without_any_name_takes_another_key(open_ledger):
+    open_ledger(KEY).close()
+    open_ledger(OTHER_KEY).close()
+    with open_ledger(OTHER_KEY) as ledger:
+        settle(ledger)
+    with pytest.raises(ConfigurationError):
+        open_ledger(KEY)
