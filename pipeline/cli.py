@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
     from schemas.summary import Summary
 
+WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS")
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = """\b
 Exit status:
     0  every row is decided
-    1  a row has an outcome named by --fail-on
+    1  a row has an outcome or a warning named by --fail-on
     2  the command was called with words that do not fit
    65  the input file cannot be used
    73  an output cannot be created
@@ -173,8 +174,10 @@ def main() -> None:
 @click.option(
     "--fail-on",
     multiple=True,
-    type=click.Choice(OUTCOMES),
-    help="Exit with 1 if a row has this outcome. May be repeated.",
+    type=click.Choice((*OUTCOMES, "warning", *WARNINGS)),
+    metavar="OUTCOME",
+    help="Exit with 1 if a row has this outcome, this warning such as PAYMENT_REPEATED, or any: warning. "
+    "May be repeated.",
 )
 @click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help="Ask at most N questions; defer the rest."

@@ -26,7 +26,7 @@ import anyio
 import polars as pl
 import structlog
 
-from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence
+from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence, why_refused
 from pipeline.channels import api_of, open_channels, quota_path, routes
 from pipeline.earlier import Permitted, refuse_own_folder, use_again
 from pipeline.errors import IncompleteError, InputError, OutputError, StoppedError, UsageError, first_of
@@ -58,7 +58,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 VERSION = version("payee-precheck")
 PROGRESS_INTERVAL_S = 0.2
 FAILED_ON = 1
-"""The exit status where a row has an outcome that the caller wanted to hear of."""
+"""The exit status where a row has an outcome or a warning that the caller wanted to hear of."""
+ANY_WARNING = "warning"
+"""Stands in `--fail-on` for every code of a warning."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
 
 
@@ -193,7 +195,9 @@ def forecast_file(job: Job) -> Forecast:
         planned = _planned(job, source, chosen, profile)
     limits = {server.name: Limits(server.rate_per_s, server.cap) for server in profile.servers}
     findings = (planned.validated.rejects, planned.validated.warnings)
-    return forecast(job.file.name, profile.environment, findings, planned.plan, limits)
+    refusal = why_refused(planned.validated.accepted, where=job.file.name)
+    told = forecast(job.file.name, profile.environment, findings, planned.plan, limits)
+    return told.model_copy(update={"refusal": refusal})
 
 
 def _read(job: Job) -> Source:
@@ -435,8 +439,15 @@ def exit_code(summary: Summary, fail_on: Collection[str]) -> int:
 
     A row that is not decided yet may still become what `fail_on` names, so an incomplete run says
     so first; unless it was asked to fail on just that.
+
+    Args:
+        summary: of the run.
+        fail_on: outcomes, codes of warnings, or `ANY_WARNING`.
     """
-    found = {total.outcome for total in summary.outcomes if total.row_count and total.outcome in fail_on}
+    there = {total.outcome.value for total in summary.outcomes if total.row_count}
+    there |= {count.code.value for count in summary.warning_codes}
+    there |= {ANY_WARNING} if summary.warning_codes else set()
+    found = there.intersection(fail_on)
     if found & set(UNDECIDED):
         return FAILED_ON
     if not summary.complete:

@@ -33,6 +33,15 @@ class Action(StrEnum):
     CORRECT_ROW = "correct_row"
 
 
+class WarningCode(StrEnum):
+    """What is odd about a payment and changes no outcome."""
+
+    PAYMENT_REPEATED = "PAYMENT_REPEATED"
+    MANY_NAMES = "MANY_NAMES"
+    ENUMERATION = "ENUMERATION"
+    MIXED_SCRIPTS = "MIXED_SCRIPTS"
+
+
 class ApiName(StrEnum):
     """Which name-check API was, or would have been, asked."""
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.outcomes import Action, ApiName, Environment, Outcome
+from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 
 
 class Part(BaseModel):
@@ -119,6 +119,15 @@ class WarningRow(Part):
     message: str
 
 
+class WarningCount(Part):
+    """The rows that one warning speaks of."""
+
+    code: WarningCode
+    row_count: int
+    rows: list[int]
+    """The first ten of them."""
+
+
 class Summary(Part):
     """What a run found, in one document."""
 
@@ -145,10 +154,25 @@ class Summary(Part):
     warnings: list[WarningRow]
     """The first thousand."""
     warning_count: int
+    warning_codes: list[WarningCount] = []
+    """Every code that has a row; none in summaries of versions that did not count them."""
     complete: bool
     """False where rows are left for a later run."""
     next_step: str | None
     """When and how to go on, where the run is not complete."""
+
+    @property
+    def undecided_count(self) -> int:
+        """Rows that are left for a later run."""
+        return self._row_count(Outcome.DEFERRED, Outcome.UNANSWERED)
+
+    @property
+    def to_look_at_count(self) -> int:
+        """Rows that a person must look at before the file is paid: decided, and not a match."""
+        return self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
+
+    def _row_count(self, *outcomes: Outcome) -> int:
+        return sum(total.row_count for total in self.outcomes if total.outcome in outcomes)
 
     @property
     def run_id(self) -> str:
@@ -196,3 +220,5 @@ class Forecast(Part):
     broken_rule_count: int
     """How many there are of them."""
     warning_count: int
+    refusal: str | None = None
+    """Why a run of this file would send nothing; None where it would be asked about."""

@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState, WarningCode
 from schemas.cop import ReasonCode
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, WarningCode
 
 PAYEES_MAX = 3
 """Different names or identifications for one account in a run: a person is not spelled in more ways."""
@@ -50,19 +50,26 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 def refuse_many_payees(accepted: pl.DataFrame, *, where: str) -> None:
     """Let nothing be asked of a file that tries names on accounts.
 
-    Args:
-        accepted: `Accepted`.
-        where: the file, for the message, which names rows and no payee.
-
     Raises:
         InputError: an account has more than `PAYEES_MAX` names or identifications.
     """
+    if (refusal := why_refused(accepted, where=where)) is not None:
+        raise InputError(refusal)
+
+
+def why_refused(accepted: pl.DataFrame, *, where: str) -> str | None:
+    """What is said of a file that tries names on accounts, or None for any other.
+
+    Args:
+        accepted: `Accepted`.
+        where: the file, for the message, which names rows and no payee.
+    """
     rows = many_payees(accepted)["row"].to_list()
     if not rows:
-        return
+        return None
     account_count = accepted.filter(pl.col("row").is_in(rows)).select(_ACCOUNT).n_unique()
     more = f" and {len(rows) - ROWS_NAMED_MAX:,} more" if len(rows) > ROWS_NAMED_MAX else ""
-    raise InputError(
+    return (
         f"{where} rows {', '.join(map(str, rows[:ROWS_NAMED_MAX]))}{more}: accounts with more than "
         f"{PAYEES_MAX} different names each: {account_count:,}; that is how names are tried out, so nothing "
         "was sent. Correct the rows, or say --allow-many-names REASON, which is recorded"

@@ -12,8 +12,6 @@ from pipeline.reports.terminal import SIMULATED, counted, outcome_table, table_o
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal, Summary
 
-_UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
-
 
 class FileEnd(NamedTuple):
     """What became of one file."""
@@ -71,8 +69,5 @@ def _each(ends: Sequence[FileEnd]) -> Table:
 
 
 def _counts(summary: Summary) -> tuple[str, str, str, str]:
-    counts = {total.outcome: total.row_count for total in summary.outcomes}
-    left = sum(counts.get(outcome, 0) for outcome in _UNDECIDED)
-    match = counts.get(Outcome.MATCH, 0)
-    rows = sum(counts.values())
-    return f"{rows:,}", f"{match:,}", f"{rows - match - left:,}", f"{left:,}"
+    rows, left, to_look_at = summary.input.row_count, summary.undecided_count, summary.to_look_at_count
+    return f"{rows:,}", f"{rows - left - to_look_at:,}", f"{to_look_at:,}", f"{left:,}"

@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.identifiers import compact, masked
 from pipeline.reports.differences import Difference, Piece, difference
-from pipeline.reports.terminal import visible
+from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, visible
 from schemas.outcomes import Action, Outcome
 
 COLUMNS = (
@@ -34,6 +34,10 @@ CURRENCIES_MAX = 6
 """Of a group: a hostile file can have one in every row."""
 
 _UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+_HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
+_GROUP = pl.concat_str(
+    "check_action", pl.when(_HAS_ADVICE).then("-" + pl.col("check_code")).otherwise(pl.lit(""))
+)
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 
 
@@ -56,7 +60,11 @@ class Row(NamedTuple):
 class Group(NamedTuple):
     """The payments with which a person does the same."""
 
+    key: str
+    """Names it on the page: the action, and the code that has an advice of its own."""
     action: Action
+    advice: str
+    """What a person does, as a sentence."""
     row_count: int
     money: tuple[str, ...]
     """Totals per currency, largest first, of the rows with a readable amount."""
@@ -84,10 +92,11 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
             their number.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
-    deciding = ("place", "check_outcome", "check_action", "amount", "currency")
+    deciding = ("place", "check_outcome", "check_action", "group", "amount", "currency")
     open_rows = (
         rows.lazy()
         .with_row_index("place")
+        .with_columns(group=_GROUP)
         .filter(pl.col("check_outcome") != Outcome.MATCH)
         .select(deciding)
         .collect()
@@ -97,18 +106,20 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
     ).with_columns(money(pl.col("decimal")))
     listed = _listed(open_rows, rows_max)
     texts = rows.select(COLUMNS)[listed["place"]].with_columns(
-        listed.select("decimal", "currency", "amount_rank")
+        listed.select("group", "decimal", "currency", "amount_rank")
     )
-    by_action = texts.partition_by("check_action", as_dict=True)
+    by_group = texts.partition_by("group", as_dict=True)
     return Pending(
         tuple(
             Group(
+                key,
                 Action(action),
+                ADVICE_BY_CODE.get(key.partition("-")[2]) or ADVICE[Action(action)],
                 row_count,
-                _money_texts(open_rows.filter(pl.col("check_action") == action)),
-                tuple(_row(row) for row in _dicts(by_action.get((action,)))),
+                _money_texts(open_rows.filter(pl.col("group") == key)),
+                tuple(_row(row) for row in _dicts(by_group.get((key,)))),
             )
-            for action, row_count in _in_order(open_rows).iter_rows()
+            for key, action, row_count in _in_order(open_rows).iter_rows()
         ),
         open_rows.height,
         listed.height,
@@ -127,7 +138,7 @@ def _listed(open_rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
 def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
     """The actions, with their rows counted: most money first, what only time can change last."""
     return (
-        open_rows.group_by("check_action")
+        open_rows.group_by("group", "check_action")
         .agg(
             pl.len().alias("row_count"),
             pl.col("decimal").filter(pl.col("decimal") > 0).sum().alias("money"),
@@ -136,10 +147,10 @@ def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("check_action") == Action.RETRY_LATER,
             "money",
             "row_count",
-            "check_action",
+            "group",
             descending=[False, True, True, False],
         )
-        .select("check_action", "row_count")
+        .select("group", "check_action", "row_count")
     )
 
 

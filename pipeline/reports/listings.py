@@ -25,6 +25,9 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         console.print(_apis(forecast))
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
+    if forecast.refusal:
+        said = f"Warning: this run would be refused: {forecast.refusal}."
+        console.print(Text(visible(said), style="bold yellow"))
     if forecast.rejects:
         console.print(_rejects(forecast, console.width))
 

@@ -5,43 +5,35 @@ hash and nothing else (RELIABILITY, table E). Every text goes through the templa
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import NamedTuple
 
 import polars as pl
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from pipeline.reports.groups import REASON_CHARS_MAX, pending, shown
+from pipeline.reports.groups import pending, shown
+from pipeline.reports.oddities import oddities, repeated_count
 from pipeline.reports.overview import overview
-from pipeline.reports.terminal import ADVICE, SIMULATED, counted
+from pipeline.reports.terminal import SIMULATED, counted
 from schemas.outcomes import Environment as Server
-from schemas.summary import Summary, WarningRow
+from schemas.outcomes import WarningCode
+from schemas.summary import Summary
 
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
 ROWS_AT_ONCE = 500
 """Of these, payments in the document at one time."""
-ODDITIES_MAX = 20
-ROWS_NAMED_MAX = 10
+
+_REPEATED = WarningCode.PAYMENT_REPEATED
 
 ENVIRONMENTS = {
     Server.SANDBOX: "Sandbox: simulated answers",
     Server.TEST: "Test server, live network",
     Server.PRODUCTION: "Production",
 }
-
-
-class Oddity(NamedTuple):
-    """What was odd about some rows, and stopped nothing."""
-
-    message: str
-    rows: str
-    """The numbers of the first of them."""
 
 
 def page(summary: Summary, rows: pl.DataFrame) -> str:
@@ -65,7 +57,9 @@ def page(summary: Summary, rows: pl.DataFrame) -> str:
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
         pending=pending(rows, rows_max=ROWS_MAX),
-        oddities=_oddities(summary.warnings),
+        repeats=oddities(warning for warning in summary.warnings if warning.code == _REPEATED),
+        repeated_count=repeated_count(summary),
+        oddities=oddities(warning for warning in summary.warnings if warning.code != _REPEATED),
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
     )
@@ -85,7 +79,6 @@ def _template() -> Template:
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
         "script": Markup(script),  # noqa: S704 (the same)
         "policy": _policy(style, script),
-        "advice": ADVICE,
         "counted": counted,
         "shown": shown,
         "rows_at_once": ROWS_AT_ONCE,
@@ -107,19 +100,3 @@ def _policy(style: str, script: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _oddities(warnings: Sequence[WarningRow]) -> list[Oddity]:
-    rows: dict[str, list[int]] = {}
-    for warning in warnings:
-        rows.setdefault(warning.message, []).append(warning.row)
-    return [
-        Oddity(shown(message, REASON_CHARS_MAX), _numbers(numbers))
-        for message, numbers in list(rows.items())[:ODDITIES_MAX]
-    ]
-
-
-def _numbers(rows: Sequence[int]) -> str:
-    """Row numbers, the first of them where they are many."""
-    named = ", ".join(f"{row:,}" for row in rows[:ROWS_NAMED_MAX])
-    return named if len(rows) <= ROWS_NAMED_MAX else f"{named} and {len(rows) - ROWS_NAMED_MAX:,} more"

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports import PAGE_NAME
-from schemas.outcomes import Action, Outcome
-from schemas.summary import Money, OutcomeTotal, Summary
+from schemas.outcomes import Action, Outcome, WarningCode
+from schemas.summary import Money, OutcomeTotal, Summary, WarningCount
 
 ROWS_SHOWN_MAX = 10
 ROOMY_WIDTH = 72
@@ -40,6 +40,15 @@ ADVICE = {
     Action.CORRECT_ROW: "Correct the row in the file.",
 }
 """What a person does next, as a sentence."""
+ADVICE_BY_CODE = {"NO_API": "Add the API to the profile, or correct the row in the file."}
+"""The same for rejects whose row may be right."""
+WARNINGS = {
+    WarningCode.PAYMENT_REPEATED: "Paid twice? The same payment as an earlier one",
+    WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
+    WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",
+    WarningCode.MIXED_SCRIPTS: "Warning: letters of two alphabets in one word of the name",
+}
+"""What was odd about some rows and stopped nothing; their number follows."""
 
 
 def render(summary: Summary) -> RenderableType:
@@ -51,7 +60,7 @@ def render(summary: Summary) -> RenderableType:
     parts: list[RenderableType] = [_title(summary), ""]
     if any(count.outcome is not Outcome.MATCH for count in summary.codes):
         parts += [_what_to_do(summary), ""]
-    if summary.attention:
+    if summary.to_look_at_count:
         parts += [_attention(summary), ""]
     # The totals come last: on a small terminal the end is what is seen.
     return Group(*parts, outcome_table(summary.outcomes), "", *_footnotes(summary))
@@ -148,15 +157,22 @@ def _what_to_do(summary: Summary) -> Table:
 
 
 def _attention(summary: Summary) -> RenderableType:
-    """The rows that must be looked at before anything is paid, largest first."""
+    """How many rows must be looked at before anything is paid, and the worst of them, largest first."""
+    count, row_count = summary.to_look_at_count, summary.input.row_count
+    said = (
+        f"{counted(count, 'payment')} of {row_count:,} need{'s' if count == 1 else ''} a look before you pay."
+    )
+    title = Text(said, style="bold")
+    if not summary.attention:
+        return title
     table = table_of(">row", ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
         amount = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
         payment_id = Text(visible(row.payment_id or ""))
         table.add_row(str(row.row), Text(amount), _code(row.code, row.outcome), payment_id)
     which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
-    title = f"Look at {counted(summary.attention_count, 'row')} before you pay (attention.csv{which}):"
-    return Group(Text(title, style="bold"), table)
+    worst = f"No match or not possible: {counted(summary.attention_count, 'row')} (attention.csv{which}):"
+    return Group(title, Text(worst), table)
 
 
 def table_of(*headers: str) -> Table:
@@ -186,6 +202,12 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
     return table
 
 
+def _warning(count: WarningCount) -> str:
+    more = ", ..." if count.row_count > len(count.rows) else ""
+    rows = ", ".join(map(str, count.rows))
+    return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more})."
+
+
 def _code(code: str, outcome: Outcome) -> Text:
     return Text(code, style=STYLES[outcome])
 
@@ -203,10 +225,7 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.append(f"{counted(reused, 'answer')} of an earlier run used again (--reuse-from).")
     if summary.simulated:
         lines.insert(0, SIMULATED)
-    if summary.warning_count:
-        first = summary.warnings[0]
-        more = f" ({counted(summary.warning_count - 1, 'more row')})" if summary.warning_count > 1 else ""
-        lines.append(f"Warning: row {first.row}: {first.message}{more}.")
+    lines += [_warning(count) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)
     return [Text(visible(line)) for line in lines]

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
-from schemas.outcomes import Action, ApiName, Environment, Outcome
+from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.summary import (
     ApiCalls,
     ApiForecast,
@@ -19,6 +19,7 @@ from schemas.summary import (
     RejectedRow,
     RouteCount,
     Summary,
+    WarningCount,
     WarningRow,
 )
 
@@ -98,6 +99,7 @@ def report(
             .iter_rows()
         ],
         warning_count=warnings.height,
+        warning_codes=_warning_counts(warnings),
         complete=undecided_count == 0,
         next_step=header.next_step if undecided_count else None,
     )
@@ -211,6 +213,22 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
         )
         for outcome, code, action, reason, row_count, numbers in counts.iter_rows()
     ]
+
+
+def _warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
+    counts = (
+        warnings.group_by("code")
+        .agg(
+            pl.col("row").n_unique().alias("row_count"),
+            pl.col("row").unique().bottom_k(ROWS_NAMED_MAX).sort().alias("rows"),
+        )
+        .iter_rows()
+    )
+    order = list(WarningCode)
+    return sorted(
+        (WarningCount(code=WarningCode(code), row_count=count, rows=rows) for code, count, rows in counts),
+        key=lambda counted: order.index(counted.code),
+    )
 
 
 def _attention_rows(attention: pl.DataFrame) -> list[AttentionRow]:

@@ -18,7 +18,7 @@ from pipeline.apis.mending import mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS, WarningCode
 from schemas.cop import AccountType
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, WarningCode
 
 
 class Routes(NamedTuple):

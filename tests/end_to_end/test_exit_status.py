@@ -82,6 +82,21 @@ def test_1_a_row_has_an_outcome_named_by_fail_on(desk, sandbox, words, status):
 
 
 @pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("--fail-on", "warning"), 1),
+        (("--fail-on", "PAYMENT_REPEATED"), 1),
+        (("--fail-on", "MIXED_SCRIPTS"), 0),
+        (("--fail-on", "PAYMENT_REPEATED", "--limit", "0"), 75),
+    ],
+)
+def test_1_a_row_has_a_warning_named_by_fail_on(desk, sandbox, words, status):
+    file = desk.payments([{**GOOD, "amount": "5.00"}] * 2)
+
+    assert desk("run", file, *sandbox.using("sandbox"), *words, "--quiet").status == status
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("run",),

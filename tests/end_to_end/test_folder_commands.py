@@ -286,7 +286,7 @@ def test_report_writes_the_reports_anew_without_a_call_and_byte_for_byte(desk, s
     finished = desk("report", folder)
 
     assert (finished.status, finished.out) == (0, "")
-    assert "Look at 1 row before you pay" in finished.err
+    assert "No match or not possible: 1 row" in finished.err
     assert (folder / "attention.csv").read_bytes() == attention
     assert sandbox.call_count == before
     assert desk("verify", folder).status == 0

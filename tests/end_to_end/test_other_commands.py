@@ -65,6 +65,16 @@ def test_plan_promises_what_run_does(desk, sandbox, file):
     assert len(sandbox.questions(before)) == sum(promised.values()) == 3
 
 
+def test_plan_says_that_a_run_would_be_refused(desk, sandbox, network_payments):
+    rows = network_payments(5)
+    many = desk.payments([{**row, "account_number": rows[0]["account_number"]} for row in rows])
+
+    planned = desk("plan", many, *sandbox.using("production"))
+
+    assert planned.status == 0
+    assert re.search("would be refused: .*--allow-many-names", " ".join(planned.err.split()))
+
+
 def test_plan_of_an_unusable_file_is_65(desk, sandbox):
     finished = desk("plan", "nowhere.csv", *sandbox.using("sandbox"))
 

@@ -5,10 +5,10 @@ from contextlib import chdir
 import pytest
 from click.testing import CliRunner
 
-from pipeline.cli import OUTCOMES, main
+from pipeline.cli import OUTCOMES, WARNINGS, main
 from pipeline.errors import PrecheckError, most_serious
 from pipeline.run import exit_code, folders
-from schemas.outcomes import Environment, Outcome
+from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 
 
@@ -29,6 +29,7 @@ def call(tmp_path):
 
 
 def test_fail_on_knows_every_outcome_there_is():
+    assert set(WARNINGS) == {code.value for code in WarningCode}
     assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
 
 

@@ -15,6 +15,7 @@ from schemas.summary import (
     Money,
     OutcomeTotal,
     Summary,
+    WarningCount,
     WarningRow,
 )
 
@@ -84,8 +85,9 @@ def summary_of(attention_row):
             "saved_call_count": 100,
             "attention": rows,
             "attention_count": len(rows),
-            "warnings": [WarningRow(row=7, code="X", message="odd")],
+            "warnings": [WarningRow(row=7, code="MIXED_SCRIPTS", message="odd")],
             "warning_count": 1,
+            "warning_codes": [WarningCount(code="MIXED_SCRIPTS", row_count=1, rows=[7])],
             "complete": True,
             "next_step": None,
         }

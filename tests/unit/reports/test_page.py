@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from collections import Counter
 from decimal import Decimal
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ import pytest
 from pipeline.reports import page as pages
 from pipeline.reports.page import page
 from schemas.outcomes import Environment, Outcome
-from schemas.summary import InputFile, Money, OutcomeTotal, WarningRow
+from schemas.summary import InputFile, Money, OutcomeTotal, WarningCount, WarningRow
 
 NO_MATCH = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee", "reason": "Another name."}
 MARKUP = "<b onclick=x>'\"</td></template></style></script><script>alert(1)</script>{{ 1 }}{% if %}"
@@ -40,8 +41,14 @@ def page_of(summary_of, payments_of, outcomes_of):
     """Payments, outcomes and what the summary says -> the text of a page."""
 
     def build(payments=({"name": "Quillon"},), outcomes=(NO_MATCH,), file_name="payroll.csv", **said):
+        counts = Counter(outcome.get("outcome", "match") for outcome in outcomes)
         totals = said.pop(
-            "totals", [OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=len(payments), totals=[])]
+            "totals",
+            [
+                OutcomeTotal(outcome=outcome, row_count=counts[outcome], totals=[])
+                for outcome in Outcome
+                if counts[outcome]
+            ],
         )
         source = InputFile(
             name=file_name, sha256="ab" * 32, byte_count=1, row_count=len(payments), format="csv",
@@ -49,7 +56,14 @@ def page_of(summary_of, payments_of, outcomes_of):
         )  # fmt: skip
         rows = payments_of(*payments).hstack(outcomes_of(*outcomes).drop("row").get_columns())
         summary = summary_of(
-            **{"warnings": [], "warning_count": 0, "input": source, "outcomes": totals, **said}
+            **{
+                "warnings": [],
+                "warning_count": 0,
+                "warning_codes": [],
+                "input": source,
+                "outcomes": totals,
+                **said,
+            }
         )
         return page(summary, rows)
 
@@ -123,6 +137,25 @@ def test_verdict_is_the_first_sentence(page_of, outcome, said):
 def test_unfinished_run_says_so_and_how_to_go_on(page_of):
     text = page_of(complete=False, next_step="Run the same command again.")
     assert "<strong>Not finished.</strong> Run the same command again." in text
+
+
+def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):
+    warnings = [WarningRow(row=row, code="PAYMENT_REPEATED", message="the same as row 1") for row in (2, 3)]
+    codes = [WarningCount(code="PAYMENT_REPEATED", row_count=2, rows=[2, 3])]
+    text = page_of(outcomes=[{}], warnings=warnings, warning_count=2, warning_codes=codes)
+    assert "2 payments say the same as an earlier one." in text
+    assert "the same as row 1: rows 2, 3." in text
+    assert "Odd, but no reason to stop" not in text
+    assert "Nothing is left to look at" not in text
+
+
+def test_rows_that_lack_an_api_are_told_apart_from_rows_to_correct(page_of):
+    rejected = {"outcome": "rejected", "action": "correct_row"}
+    text = page_of(
+        [{"name": "Quillon"}] * 2, [{**rejected, "code": "NO_API"}, {**rejected, "code": "NAME_MISSING"}]
+    )
+    assert re.search(r'id="do-correct_row-NO_API".*\n.*Add the API to the profile, or correct the row', text)
+    assert re.search(r'id="do-correct_row".*\n.*Correct the row in the file', text)
 
 
 def test_odd_rows_are_named_once_for_each_oddity(page_of):

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render, visible
-from schemas.outcomes import Environment
+from pipeline.reports.terminal import ROWS_SHOWN_MAX, WARNINGS, print_summary, render, visible
+from schemas.outcomes import Environment, WarningCode
+from schemas.summary import WarningCount
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
 
@@ -18,14 +19,31 @@ def test_summary_says_what_was_found(summary_of, shown):
         "1,234.50 GBP",
         "ANNM",
         "Ask the payee",
-        "Look at 1 row before you pay",
+        "1,500 payments of 1,500 need a look before you pay.",
+        "No match or not possible: 1 row (attention.csv):",
         "INV-1",
         "1,400 distinct questions (100 calls saved), 1,395 requests sent, 9 answers from an earlier run.",
-        "Warning: row 7: odd.",
+        "Warning: letters of two alphabets in one word of the name: 1 row (7).",
         "Rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
         "1,499 rows without",
     ):
         assert " ".join(said.split()) in " ".join(text.split())
+
+
+def test_each_kind_of_warning_has_a_line_and_counts_its_rows(summary_of, shown):
+    warnings = [
+        WarningCount(code="PAYMENT_REPEATED", row_count=12, rows=list(range(1, 11))),
+        WarningCount(code="MIXED_SCRIPTS", row_count=1, rows=[4]),
+    ]
+    text = shown(render(summary_of(warning_codes=warnings, warning_count=13)), width=120)
+    lines = text.splitlines()
+    said = "Paid twice? The same payment as an earlier one: 12 rows (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...)."
+    assert said in lines
+    assert "Warning: letters of two alphabets in one word of the name: 1 row (4)." in lines
+
+
+def test_every_warning_has_words():
+    assert set(WARNINGS) == set(WarningCode)
 
 
 def test_outcome_without_rows_is_not_shown(summary_of, shown):

@@ -135,9 +135,19 @@ def test_attention_has_the_largest_amounts_first_and_those_without_last(summary_
     assert (summary.attention[0].amount, summary.attention[0].currency) == (Decimal("100.00"), "EUR")
 
 
+def test_warnings_are_counted_by_code_in_rows_and_not_in_sentences(summary_of):
+    said = [(3, "PAYMENT_REPEATED"), (2, "PAYMENT_REPEATED"), (3, "MANY_NAMES"), (3, "MANY_NAMES")]
+    warnings = pl.DataFrame([(row, "name", code, "odd") for row, code in said], WARNINGS, orient="row")
+    summary = summary_of(*[({}, NO_MATCH)] * 3, warnings=warnings)
+    counts = [(count.code.value, count.row_count, count.rows) for count in summary.warning_codes]
+    assert counts == [("PAYMENT_REPEATED", 2, [2, 3]), ("MANY_NAMES", 1, [3])]
+
+
 def test_lists_have_an_end_and_counts_do_not(summary_of):
     count = ROWS_LISTED_MAX + 1
-    warnings = pl.DataFrame([(row, "row", "X", "odd") for row in range(1, count + 1)], WARNINGS, orient="row")
+    warnings = pl.DataFrame(
+        [(row, "row", "MIXED_SCRIPTS", "odd") for row in range(1, count + 1)], WARNINGS, orient="row"
+    )
     summary = summary_of(*[({}, NO_MATCH)] * count, warnings=warnings)
     assert (len(summary.attention), summary.attention_count) == (ROWS_LISTED_MAX, count)
     assert (len(summary.warnings), summary.warning_count) == (ROWS_LISTED_MAX, count)
