@@ -399,8 +399,8 @@ def quota() -> None:
 @click.option(
     "--outcomes",
     is_flag=True,
-    help="Delete the outcome files, attention.csv and report.html too if a name is purged; running again "
-    "writes them without it.",
+    help="Delete the outcome files, attention.csv and the reports too; with --older-than, if a name was "
+    "purged now or before. Running again writes them without it.",
 )
 def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     """Delete the names that banks returned from the ledger in DIR, the folder of a run.
@@ -414,7 +414,7 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     from schemas.wire import timestamp
 
     now = datetime.now(UTC)
-    files = files_with_names(folder)
+    files = [file for file in files_with_names(folder) if file.exists()]
     name_count = purge_ledger(
         folder / "ledger.db",
         answers_before=timestamp(now - older_than),
@@ -422,7 +422,10 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
         also=files if outcomes else (),
     )
     _say(f"{folder}: {name_count} returned names purged from the ledger")
-    if left := [file.name for file in files if file.exists()]:
+    left = [file.name for file in files if file.exists()]
+    if deleted := [file.name for file in files if file.name not in left]:
+        _say(f"{folder}: deleted {', '.join(deleted)}")
+    if left:
         _say(f"{folder}: {', '.join(left)} may still hold returned names; delete what you do not need")
 
 

@@ -10,7 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.formats.synonyms import COMBINED, COMPANY_NAME, FAMILY_NAME, GIVEN_NAME, SYNONYMS
+from pipeline.formats.synonyms import (
+    COMBINED,
+    COMPANY_NAME,
+    FAMILY_NAME,
+    GIVEN_NAME,
+    SECOND_CHOICE,
+    SYNONYMS,
+)
 from schemas.payments import FIELDS
 
 ACCOUNT_FIELDS = ("iban", "account_number")
@@ -106,8 +113,7 @@ def _columns(headers: Sequence[str], mapping: Mapping[str, str], where: str) -> 
         raise InputError(f"{where}: --map reads one header as two fields; give each field its own header")
 
     claims: dict[str, list[str]] = {}
-    for header in headers:
-        field, _ = _KNOWN.get(fold(header), (None, ""))
+    for header, (field, _) in zip(headers, _meanings(headers), strict=True):
         if field is not None and field not in mapped and header not in taken:
             claims.setdefault(field, []).append(header)
     parts = {part: claims.pop(part, []) for part in _PARTS}
@@ -139,10 +145,27 @@ def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
         first_at[header] = position
 
 
+def _meanings(headers: Sequence[str]) -> list[tuple[str | None, str]]:
+    """The field or part of a name that each header means in this file, and how it is known."""
+    meant = [_KNOWN.get(fold(header), (None, "")) for header in headers]
+    first = {
+        field for header, (field, _) in zip(headers, meant, strict=True) if fold(header) not in _SECOND_CHOICE
+    }
+    if "company name" in first or first >= _IN_PARTS:
+        first.add("name")
+    return [
+        (None, "") if field in first and fold(header) in _SECOND_CHOICE else (field, how)
+        for header, (field, how) in zip(headers, meant, strict=True)
+    ]
+
+
 def _known() -> dict[str, tuple[str, str]]:
     """Folded header -> the field or part of a name it means, and how it is known."""
     known = {fold(synonym): (part, _PART) for part, group in _PARTS.items() for synonym in group}
     known |= {fold(synonym): (field, "synonym") for field, group in SYNONYMS.items() for synonym in group}
+    known |= {
+        fold(synonym): (field, "synonym") for field, group in SECOND_CHOICE.items() for synonym in group
+    }
     known |= {fold(synonym): ("account_number", "combined") for synonym in COMBINED}
     return known | {fold(field): (field, "canonical") for field in FIELDS}
 
@@ -150,7 +173,10 @@ def _known() -> dict[str, tuple[str, str]]:
 _PART = "first/last name part"
 _PARTS = {"given name": GIVEN_NAME, "family name": FAMILY_NAME, "company name": COMPANY_NAME}
 _IN_PARTS = frozenset({"given name", "family name"})
+_SECOND_CHOICE = frozenset(fold(synonym) for group in SECOND_CHOICE.values() for synonym in group)
 _KNOWN = _known()
+_WHOLE_OR_FAMILY = ("name", "nom")
+"""Headers of a whole name that beside a part of one may be the rest of it."""
 
 
 def _mapped_headers(field: str, target: str, headers: Sequence[str], where: str) -> tuple[str, ...]:
@@ -187,7 +213,7 @@ def _name_headers(
             _only([*whole, *given, *family], "name", where)
         company_header = _only(company, "name", where) if company else None
         return (_only(given, "name", where), _only(family, "name", where)), company_header
-    if any(fold(header) == "name" for header in whole) and (given or family):
+    if any(fold(header) in _WHOLE_OR_FAMILY for header in whole) and (given or family):
         beside = (given or family)[0]
         raise InputError(
             f"{where}: the header {_quoted(whole[0])} beside {_quoted(beside)} may be a whole name or a part "
@@ -207,12 +233,14 @@ def _only(candidates: Sequence[str], field: str, where: str) -> str:
 
 
 def _require(found: Collection[str], headers: Sequence[str], where: str) -> None:
-    for fields, what in ((ACCOUNT_FIELDS, "account"), (PAYEE_FIELDS, "payee")):
-        if not any(field in found for field in fields):
-            raise InputError(
-                f"{where}: no column for the {what} ({' or '.join(fields)})"
-                f"{_listed(headers)}; say which column it is with --map {fields[0]}=HEADER"
-            )
+    needed = ((ACCOUNT_FIELDS, "account"), (PAYEE_FIELDS, "payee"))
+    missing = [(fields, what) for fields, what in needed if not any(field in found for field in fields)]
+    if missing:
+        whats = " and none for ".join(f"the {what} ({' or '.join(fields)})" for fields, what in missing)
+        maps = " and ".join(f"--map {fields[0]}=HEADER" for fields, _ in missing)
+        raise InputError(
+            f"{where}: no column for {whats}{_listed(headers)}; say which column it is with {maps}"
+        )
 
 
 def _readings(
@@ -254,7 +282,7 @@ def _as_far_as_known(headers: Sequence[str], mapping: Mapping[str, str]) -> tupl
         for part in (target, *target.split("+"))
         if (header := _matching(part, headers)) is not None
     }
-    meant = [_KNOWN.get(fold(header), (None, "")) for header in headers]
+    meant = _meanings(headers)
     fields = [None if part is None else "name" if part in _PARTS else part for part, _ in meant]
     readings = []
     for header, field, (_, how) in zip(headers, fields, meant, strict=True):

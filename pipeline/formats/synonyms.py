@@ -143,6 +143,33 @@ beside EndToEndId); source, target, send, recipient, payment and payout currency
 one file); company registration, tax number, DUNS (an identification without its scheme).
 """
 
+SECOND_CHOICE: Mapping[str, tuple[str, ...]] = {
+    "payment_id": ("Employee No", "Employee Number", "Payroll No", "Payroll Number"),
+    "name": (
+        "Full Name",
+        "Employee Name",
+        "Staff Name",
+        "Supplier Name",
+        "Supplier",
+        "Vendor Name",
+        "Customer Name",
+        "Zahlungsempfänger",
+        "Begünstigter",
+        "Bénéficiaire",
+        "Nom",
+    ),
+    "sort_code": ("Bank Sort Code",),
+    "account_number": ("Acc No", "A/C No", "Bank Account"),
+    "iban": ("IBAN Number", "IBAN No", "IBAN des Empfängers"),
+    "amount": ("Amt",),
+    "currency": ("Ccy",),
+}
+"""Headers that mean a field where no other header of the file does.
+
+A supplier's name often stands beside the name of its account, and an employee's number beside the id of
+the payment: then they are columns like any other.
+"""
+
 COMBINED: tuple[str, ...] = (
     "Sort Code Account Number",
     "Sort Code and Account Number",
@@ -152,6 +179,6 @@ COMBINED: tuple[str, ...] = (
 )
 """Headers of a sort code and an account number in one cell; read as account_number, then split."""
 
-GIVEN_NAME = ("First Name", "Given Name", "Forename", "fname", "Vorname")
+GIVEN_NAME = ("First Name", "Given Name", "Forename", "fname", "Vorname", "Prénom", "Prenom")
 FAMILY_NAME = ("Last Name", "Family Name", "Surname", "lname", "Nachname")
 COMPANY_NAME = ("Company Name", "Company", "Business Name", "Organisation Name", "Organization Name")

@@ -23,8 +23,9 @@ def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] =
         path: the ledger's file.
         answers_before: UTC, ISO 8601 with Z; a name of an answer from then on is kept.
         now: UTC, ISO 8601 with Z.
-        also: other files that hold the names. They are deleted where a name is due, before it, so
-            that a purge that was interrupted is made good by the next one.
+        also: other files that hold the names. They are deleted before the names, so that a purge that
+            was interrupted is made good by the next one; but not where all names are to be kept that the
+            ledger ever held.
 
     Returns:
         How many names were deleted.
@@ -41,7 +42,8 @@ def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] =
             f"SELECT count(*) FROM answer WHERE {_DUE}",  # noqa: S608 (a constant)
             (answers_before,),
         ).fetchone()
-        if due_count:
+        [was_purged] = db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
+        if due_count or was_purged or answers_before >= now:
             _delete(also)
         try:
             _erase(db, answers_before, now)

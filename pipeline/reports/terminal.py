@@ -77,7 +77,8 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
         said = f"Finished already, at {summary.finished}: nothing was sent. --fresh starts over."
         console.print(Text(said, style="bold"))
     console.print(render(summary))
-    console.print(Text(visible(f"The outcome of every row is in {folder}."), style="bold"))
+    where = "this folder" if folder == Path() else str(folder)
+    console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
     if (folder / PAGE_NAME).exists():
         console.print(Text(visible(f"Open {folder / PAGE_NAME} in a browser."), style="bold"))
 
@@ -225,6 +226,8 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.append(f"{counted(reused, 'answer')} of an earlier run used again (--reuse-from).")
     if summary.simulated:
         lines.insert(0, SIMULATED)
+    if "amount" not in summary.input.columns.values():
+        lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
     lines += [_warning(count) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)

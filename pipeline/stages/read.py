@@ -96,7 +96,8 @@ def _source(
     table: Table, identity: "_Identity", file_format: Format, where: str, mapping: Mapping[str, str]
 ) -> Source:
     original = table.cells.drop(COLUMNS, strict=False)
-    columns = read_columns(original.columns, mapping, where=where)
+    header_count = original.width - table.extra_column_count
+    columns = read_columns(original.columns[:header_count], mapping, where=where)
     return Source(
         payments=_payments(original, table, columns, where),
         original=original,

@@ -275,6 +275,18 @@ def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):
     assert desk("verify", "out").status == 0
 
 
+def test_a_purge_deletes_the_files_also_where_it_was_asked_for_them_later(desk, sandbox):
+    file = desk.payments([MATCH | {"name": "Averi Thornwood"}])
+    desk("run", file, *sandbox.using("sandbox"), "--quiet")
+    desk("purge", "payments.precheck")
+
+    again = desk("purge", "payments.precheck", "--outcomes")
+
+    assert "deleted outcomes.csv, attention.csv, report.html, report.xlsx" in again.err
+    assert "may still hold" not in again.err
+    assert not (desk.folder / "payments.precheck" / "outcomes.csv").exists()
+
+
 # --- report ---
 
 

@@ -73,6 +73,22 @@ def test_other_files_go_only_where_a_name_is_due(ledger, tmp_path):
     assert not outcomes.exists()
 
 
+def test_other_files_go_also_where_the_names_went_before(ledger, tmp_path):
+    outcomes = tmp_path / "outcomes.csv"
+    outcomes.touch()
+    purge(ledger, answers_before=NOW, now=LATER)
+    purge(ledger, answers_before=NOW, now=LATER, also=[outcomes])
+    assert not outcomes.exists()
+
+
+def test_other_files_go_whenever_nothing_is_to_be_kept(tmp_path):
+    Ledger.open(tmp_path / "ledger.db", IDENTITY, now=OLD).close()
+    outcomes = tmp_path / "outcomes.csv"
+    outcomes.touch()
+    assert purge(tmp_path / "ledger.db", answers_before=LATER, now=LATER, also=[outcomes]) == 0
+    assert not outcomes.exists()
+
+
 @pytest.mark.parametrize(
     "change",
     [

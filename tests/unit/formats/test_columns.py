@@ -11,7 +11,14 @@ from pipeline.formats.columns import (
     read_columns,
     recognised,
 )
-from pipeline.formats.synonyms import COMBINED, COMPANY_NAME, FAMILY_NAME, GIVEN_NAME, SYNONYMS
+from pipeline.formats.synonyms import (
+    COMBINED,
+    COMPANY_NAME,
+    FAMILY_NAME,
+    GIVEN_NAME,
+    SECOND_CHOICE,
+    SYNONYMS,
+)
 from schemas.payments import FIELDS
 
 WHERE = "payroll.csv"
@@ -26,7 +33,10 @@ def test_canonical_headers_are_read_as_their_fields():
     assert columns.readings == tuple(ColumnReading(field, field, "canonical") for field in FIELDS)
 
 
-@pytest.mark.parametrize(("field", "header"), [(f, h) for f, group in SYNONYMS.items() for h in group])
+@pytest.mark.parametrize(
+    ("field", "header"),
+    [(f, h) for table in (SYNONYMS, SECOND_CHOICE) for f, group in table.items() for h in group],
+)
 def test_every_synonym_is_read_as_its_field(field, header):
     rest = [name for name in ("name", "iban") if name != field]
     columns = headers_of(*rest, header)
@@ -35,9 +45,43 @@ def test_every_synonym_is_read_as_its_field(field, header):
 
 
 def test_no_header_means_two_things():
-    groups = [*SYNONYMS.values(), COMBINED, GIVEN_NAME, FAMILY_NAME, COMPANY_NAME, FIELDS]
+    groups = [
+        *SYNONYMS.values(),
+        *SECOND_CHOICE.values(),
+        COMBINED,
+        GIVEN_NAME,
+        FAMILY_NAME,
+        COMPANY_NAME,
+        FIELDS,
+    ]
     folded = [fold(header) for group in groups for header in group]
     assert sorted(folded) == sorted(set(folded))
+
+
+def test_a_second_choice_is_a_column_like_any_other_where_the_field_has_a_better_header():
+    columns = headers_of("Supplier Name", "Account Name", "Employee No", "payment_id", "iban")
+    assert columns.headers == {"name": ("Account Name",), "payment_id": ("payment_id",), "iban": ("iban",)}
+    assert [reading.field for reading in columns.readings] == [None, "name", None, "payment_id", "iban"]
+
+
+@pytest.mark.parametrize("parts", [("First Name", "Surname"), ("Company",)])
+def test_a_second_choice_gives_way_to_the_parts_of_a_name(parts):
+    assert headers_of("Full Name", *parts, "iban").headers["name"] == parts
+
+
+def test_two_second_choices_for_one_field_are_refused():
+    with pytest.raises(InputError, match=r'"Supplier Name" and "Customer Name" all read as name'):
+        headers_of("Supplier Name", "Customer Name", "iban")
+
+
+def test_nom_beside_prenom_may_be_the_family_name_alone():
+    with pytest.raises(InputError, match=r"--map name=Nom, or --map name=FIRST\+LAST"):
+        headers_of("Prénom", "Nom", "iban")
+
+
+def test_all_that_is_missing_is_told_at_once():
+    with pytest.raises(InputError, match=r"the account .* and none for the payee .*--map iban=.*--map name="):
+        headers_of("amount", "reference")
 
 
 def test_every_field_is_one_of_the_contract():

@@ -109,6 +109,17 @@ def test_end_says_where_the_files_are(summary_of, shown):
     assert "nothing was sent" not in text
 
 
+def test_end_names_the_working_directory_in_words(summary_of, shown):
+    text = shown(lambda console: print_summary(summary_of(), Path(), console, already_finished=False))
+    assert "The outcome of every row is in this folder." in text
+
+
+@pytest.mark.parametrize(("columns", "is_told"), [({}, True), ({"Betrag": "amount"}, False)])
+def test_file_without_amounts_is_told_so(summary_of, shown, columns, is_told):
+    source = summary_of().input.model_copy(update={"columns": columns})
+    assert ("--map amount=HEADER" in shown(render(summary_of(input=source)))) is is_told
+
+
 def test_run_that_had_finished_says_that_nothing_was_sent(summary_of, shown):
     def again(console):
         print_summary(summary_of(), Path("x"), console, already_finished=True)

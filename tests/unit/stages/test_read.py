@@ -28,6 +28,14 @@ def values(source, *fields):
     return source.payments.select(fields).rows()
 
 
+def test_cells_of_rows_that_are_too_long_are_no_headers_of_the_file(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("colour,amount\nred,1,2\n")
+    with pytest.raises(InputError) as refused:
+        read(path, mapping={})
+    assert "extra_1" not in str(refused.value)
+
+
 def test_payments_have_the_schema_of_the_contract(tmp_path):
     source = source_of(tmp_path, "Payee,Sort Code,Account No,Note\nQuillon,00-11-22,00012345,x\n")
     assert dict(source.payments.schema) == PAYMENTS
