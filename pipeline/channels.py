@@ -75,7 +75,7 @@ def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
         return None
     return Quota(
         quota_path(),
-        scope=_scope(server),
+        scope=scope_for(server),
         cap=server.cap,
         window=server.cap_window,
         clock=now,
@@ -183,7 +183,8 @@ def _requester(server: AnyServer) -> str | None:
     return inspect_certificate(server.client_certificate, now=datetime.now(UTC)).organisation_identifier
 
 
-def _scope(server: AnyServer) -> str:
+def scope_for(server: AnyServer) -> str:
+    """What the requests to a server are counted by."""
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
@@ -192,7 +193,7 @@ def _windows(servers: Iterable[AnyServer]) -> dict[str, float]:
     windows: dict[str, float] = {}
     for server in servers:
         window_s = max(1.0, 1 / server.rate_per_s)
-        windows[_scope(server)] = max(windows.get(_scope(server), 0.0), window_s)
+        windows[scope_for(server)] = max(windows.get(scope_for(server), 0.0), window_s)
     return windows
 
 

@@ -207,7 +207,11 @@ def main() -> None:
     help="How old an answer of --reuse-from may be.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Print nothing but errors, that answers are simulated, and how to go on with what is left.",
+)
 @click.option(
     "--log",
     "log_form",
@@ -379,11 +383,10 @@ def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet
 @main.command()
 def quota() -> None:
     """Show how much of each daily cap is used."""
+    from pipeline.caps import cap_uses
     from pipeline.reports.listings import print_quota
-    from pipeline.run import quota_usage
 
-    uses = [(use.scope, use.used_count, use.cap, use.resets_at) for use in quota_usage()]
-    print_quota(uses, _console())
+    print_quota(cap_uses(), _console())
 
 
 @main.command()

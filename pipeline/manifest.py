@@ -213,7 +213,7 @@ def _profile_used(settings: Settings) -> ProfileUsed:
         servers=[
             ServerUsed(
                 api=server.name,
-                client=_masked(server.client),
+                client=masked_client(server.client),
                 daily_cap=server.cap,
                 **server.model_dump(include=_LIMITS),
                 **(_directory(server) if isinstance(server, VopStandard) else {}),
@@ -230,6 +230,6 @@ def _directory(server: VopStandard) -> dict[str, object]:
     return {"send_remittance": server.send_remittance, "bic_table": server.bic_table}
 
 
-def _masked(client: str) -> str:
+def masked_client(client: str) -> str:
     """Enough of a client's id to tell two apart, and no more."""
     return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")

@@ -27,7 +27,7 @@ import polars as pl
 import structlog
 
 from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence, why_refused
-from pipeline.channels import api_of, open_channels, quota_path, routes
+from pipeline.channels import api_of, open_channels, quota_path, routes, scope_for
 from pipeline.earlier import Permitted, refuse_own_folder, use_again
 from pipeline.errors import IncompleteError, InputError, OutputError, StoppedError, UsageError, first_of
 from pipeline.formats import NAMES, format_named
@@ -193,7 +193,11 @@ def forecast_file(job: Job) -> Forecast:
     chosen = choose(job.profile, job.config)
     with opened(chosen) as profile:
         planned = _planned(job, source, chosen, profile)
-    limits = {server.name: Limits(server.rate_per_s, server.cap) for server in profile.servers}
+    used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage()}
+    limits = {
+        server.name: Limits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
+        for server in profile.servers
+    }
     findings = (planned.validated.rejects, planned.validated.warnings)
     refusal = why_refused(planned.validated.accepted, where=job.file.name)
     told = forecast(job.file.name, profile.environment, findings, planned.plan, limits)

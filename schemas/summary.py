@@ -192,8 +192,10 @@ class ApiForecast(Part):
     duration_s: float
     """At the configured rate, if every question is answered at the first request."""
     daily_cap: int | None
+    used_count: int = 0
+    """Requests of the current window that are used already."""
     day_count: int
-    """On how many days the questions can be asked under the cap."""
+    """On how many days the questions can be asked under the cap, today included where it has any left."""
 
 
 class RejectedRow(Part):

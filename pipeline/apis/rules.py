@@ -232,7 +232,8 @@ _PAYEE_RULES = [
         "name",
         "NAME_FORMULA",
         _present("name", pl.col("name").str.contains(_FORMULA)),
-        "starts with a character that a spreadsheet would run as a formula; remove it",
+        "starts with a character that a spreadsheet would run as a formula; leave it out, also where it "
+        "belongs to the name: the bank then answers for the name without it",
     ),
     Rule(
         "account_type",
@@ -314,7 +315,10 @@ _MONEY_RULES = [
     Rule(
         "amount",
         "AMOUNT_NEGATIVE",
-        _present("amount", pl.col("amount").str.starts_with("-")),
+        _present(
+            "amount",
+            pl.col("amount").str.starts_with("-") & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}"),
+        ),
         "negative; a payment cannot be",
     ),
     Rule(

@@ -97,6 +97,11 @@ def _require_utf_8(text: bytes, where: str) -> None:
         try:
             decoder.decode(text[start:stop], final=stop >= len(text))
         except UnicodeDecodeError as error:
+            if b"\0" in text[start:stop]:
+                raise InputError(
+                    f"{where}: not a text file, as it holds NUL bytes; give the CSV file itself, or say "
+                    "--encoding utf-16 if it is one"
+                ) from None
             line = line_ends(text[: start - kept + error.start]) + 1
             raise InputError(
                 f"{where} line {line}: a byte that is not UTF-8; "

@@ -99,8 +99,11 @@ def _mark(well: bool) -> Text:
 
 
 def _duration(api: ApiForecast) -> str:
+    if api.daily_cap is not None and api.used_count >= api.daily_cap:
+        return f"{counted(api.day_count, 'day')}, from tomorrow: today's {api.daily_cap:,} are used"
     if api.day_count > 1:
-        return f"{api.day_count:,} days"
+        used = f": {api.used_count:,} of today's are used" if api.used_count else ""
+        return f"{api.day_count:,} days{used}"
     seconds = round(api.duration_s)
     if seconds < 120:
         return f"{seconds} s"

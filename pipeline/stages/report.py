@@ -124,6 +124,8 @@ class Limits(NamedTuple):
 
     rate_per_s: float
     daily_cap: int | None
+    used_count: int = 0
+    """Of the cap, in the current window."""
 
 
 def forecast(
@@ -177,8 +179,17 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForeca
         rate_per_s=limits.rate_per_s,
         duration_s=question_count / limits.rate_per_s,
         daily_cap=limits.daily_cap,
-        day_count=1 if limits.daily_cap is None else ceil(question_count / limits.daily_cap),
+        used_count=limits.used_count,
+        day_count=_day_count(question_count, limits),
     )
+
+
+def _day_count(question_count: int, limits: Limits) -> int:
+    if limits.daily_cap is None:
+        return 1
+    left_count = max(0, limits.daily_cap - limits.used_count)
+    today = 1 if left_count else 0
+    return max(1, today + ceil(max(0, question_count - left_count) / limits.daily_cap))
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:

@@ -52,6 +52,10 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     shown = desk("quota")
     assert shown.status == 0
     assert re.search(r"127\.0\.0\.1:\d+.* 50 .* 50 .*00:00 UTC", shown.err)
+    named = desk("quota", PRECHECK_CONFIG=str(server.config))
+    assert re.search(r"127\.0\.0\.1:\d+ \(test cop; client \*\*\*\*\w*\)", named.err)
+    planned = desk("plan", file, *server.using("test"))
+    assert "from tomorrow: today's 50 are used" in planned.err
 
 
 def test_two_runs_at_once_never_exceed_the_cap_together(desk, sandbox, capped, network_payments):

@@ -37,6 +37,14 @@ def exit_statuses():
     return found - {None}
 
 
+def test_script_without_a_file_says_how_to_call_it(tmp_path):
+    script = tmp_path / "nightly.sh"
+    script.write_text(SCRIPT)
+    called = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
+    assert called.returncode == 2
+    assert called.stderr == "nightly.sh: no payment file; call nightly.sh FILE [OPTION...]\n"
+
+
 def script_words(*options):
     """What the script has the command do, with these options after the file."""
     [line] = re.findall(r"^precheck run .*$", SCRIPT.replace("\\\n", " "), re.MULTILINE)

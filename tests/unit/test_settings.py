@@ -441,3 +441,29 @@ def test_configuration_named_on_the_command_line_must_exist(tmp_path):
     path = tmp_path / "mine.toml"
     path.touch()
     assert settings.find(path) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no profile in it; `precheck init` writes an example"),
+        ("profiles = {}", "no profile in it; `precheck init` writes an example"),
+        ("[profiles.main.cop]\nserver = 'test'", "profiles.main.cop.scope: is missing; add it"),
+        ("[profiles.main.cop]\nrate_per_s = 0.0", "profiles.main.cop.rate_per_s: must be 0.1 or more"),
+        (
+            "[profiles.main.cop]\nin_flight_max = 9999",
+            "profiles.main.cop.in_flight_max: must be 4000 or less",
+        ),
+        ("[profiles.main.cop]\nprobe_wait_s = 0.0", "profiles.main.cop.probe_wait_s: must be more than 0"),
+        ("[profiles.main.cop]\nscope = 7", "profiles.main.cop.scope: must be text; put it in quotes"),
+        ("[profiles.main.cop]\ndaily_cap = 'x'", "profiles.main.cop.daily_cap: must be a whole number"),
+    ],
+)
+def test_a_mistake_is_told_in_words_that_say_what_to_do(tmp_path, text, sentence):
+    path = tmp_path / "precheck.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        load(path, "main")
+    assert sentence in str(refused.value)
+    assert "Input should" not in str(refused.value)
+    assert "Field required" not in str(refused.value)

@@ -57,6 +57,17 @@ def test_plan_says_what_it_would_take_and_that_nothing_was_sent(shown):
 
 
 @pytest.mark.parametrize(
+    ("used_count", "said"),
+    [(0, "28 days"), (20, "28 days: 20 of today's are used"), (50, "from tomorrow: today's 50 are used")],
+)
+def test_plan_says_what_of_today_is_used(shown, used_count, said):
+    forecast = forecast_of(day_count=28)
+    [api] = forecast.apis
+    used = forecast.model_copy(update={"apis": [api.model_copy(update={"used_count": used_count})]})
+    assert said in " ".join(shown(lambda console: print_forecast(used, console), width=120).split())
+
+
+@pytest.mark.parametrize(
     ("duration_s", "said"),
     [(0.2, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h 0 min")],
 )

@@ -28,6 +28,12 @@ def values(source, *fields):
     return source.payments.select(fields).rows()
 
 
+def test_file_that_is_no_text_is_not_sent_back_for_its_encoding(tmp_path):
+    with pytest.raises(InputError, match="not a text file") as refused:
+        source_of(tmp_path, b"\x93\x00\xff\x07name,iban\n")
+    assert "cp1252" not in str(refused.value)
+
+
 def test_cells_of_rows_that_are_too_long_are_no_headers_of_the_file(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text("colour,amount\nred,1,2\n")

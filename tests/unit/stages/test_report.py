@@ -257,3 +257,9 @@ def test_ways_are_counted_with_their_reason_and_where_the_bic_came_from():
         ("vop_standard", "file", 1),
         ("vop_standard", "registry", 2),
     ]
+
+
+@pytest.mark.parametrize(("used_count", "day_count"), [(0, 2), (30, 3), (50, 2), (70, 2)])
+def test_what_is_used_of_today_takes_a_later_day(forecast_of, used_count, day_count):
+    (api,) = forecast_of(100, 100, {ApiName.COP: Limits(20, 50, used_count)}).apis
+    assert (api.used_count, api.day_count) == (used_count, day_count)

@@ -238,6 +238,11 @@ def test_amount_with_a_minus_is_rejected(codes, amount):
     assert codes({**UK, "amount": amount}) == ["AMOUNT_NEGATIVE"]
 
 
+@pytest.mark.parametrize("amount", ["-", "-x", "-1.2.3"])
+def test_what_is_no_amount_is_not_called_negative_too(codes, amount):
+    assert codes({**UK, "amount": amount}) == ["AMOUNT_FORMAT"]
+
+
 @pytest.mark.parametrize("currency", ["", "GB", "GBPS", "\u00a3", "G\u0411P", "gb\u017f", "GB1"])
 def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
     assert codes({**UK, "currency": currency}) == ["CURRENCY_FORMAT"]
