@@ -129,15 +129,6 @@ class OwnCode(StrEnum):
     DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
 
 
-class WarningCode(StrEnum):
-    """The codes of `Warnings`: what is odd about a payment, and changes no outcome."""
-
-    PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it says the same as an earlier one
-    MANY_NAMES = "MANY_NAMES"  # its account is asked about by too many names
-    ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence
-    MIXED_SCRIPTS = "MIXED_SCRIPTS"  # one word in two alphabets
-
-
 class Check(NamedTuple):
     """One question, as a row of `Checks`, for the one hop that is truly one at a time."""
 

@@ -7,7 +7,7 @@ one exists. Neither looks like a payment file. The figures are judgements: nobod
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState, WarningCode
+from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName, WarningCode
 

@@ -14,8 +14,8 @@ from pipeline.apis import Api, Basis, Meaning, cop, own_codes, vop
 from pipeline.apis.enumeration import PAYEES_MAX
 from pipeline.apis.rules import RULES
 from pipeline.errors import UsageError
-from pipeline.frames import AnswerState, WarningCode
-from schemas.outcomes import Action, Outcome
+from pipeline.frames import AnswerState
+from schemas.outcomes import Action, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
 """Stands for HTTP_ and three digits."""

@@ -16,7 +16,7 @@ from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
-from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS, WarningCode
+from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, WarningCode
 

@@ -8,10 +8,10 @@ import pytest
 from pipeline.apis import cop, own_codes, vop
 from pipeline.apis.rules import RULES
 from pipeline.errors import UsageError
-from pipeline.frames import OwnCode, WarningCode
+from pipeline.frames import OwnCode
 from pipeline.reports.explanations import STEPS, Section, explain, explanations
 from schemas.cop import ReasonCode
-from schemas.outcomes import Action, Outcome
+from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.vop import IdMatch, NameMatch
 
 REFERENCE = tomllib.loads(Path(__file__).parents[2].joinpath("contract", "reference.toml").read_text("utf-8"))
