@@ -36,10 +36,10 @@ class Action(StrEnum):
 class WarningCode(StrEnum):
     """What is odd about a payment and changes no outcome."""
 
-    PAYMENT_REPEATED = "PAYMENT_REPEATED"
-    MANY_NAMES = "MANY_NAMES"
-    ENUMERATION = "ENUMERATION"
-    MIXED_SCRIPTS = "MIXED_SCRIPTS"
+    PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it says the same as an earlier one
+    MANY_NAMES = "MANY_NAMES"  # its account is asked about by too many names
+    ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence
+    MIXED_SCRIPTS = "MIXED_SCRIPTS"  # one word in two alphabets
 
 
 class ApiName(StrEnum):
