@@ -36,6 +36,16 @@ def decide(checks_of, answers_of, check_of):
     return one
 
 
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_match_of_an_earlier_run_says_so_with_its_day(api, decide, check_of):
+    outcome = decide({"code": "MTCH", "state": AnswerState.REUSED}, check_of(api=api.name))
+    assert (outcome["check_outcome"], outcome["check_action"]) == ("match", "pay")
+    assert (
+        outcome["check_reason"]
+        == "The name belongs to the account. Answered on 2030-01-02 by an earlier run."
+    )
+
+
 @pytest.mark.parametrize(
     ("api", "basis", "code"),
     EVERY_CODE,
