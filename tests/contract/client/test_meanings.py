@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.apis import Basis, cop, vop
+from pipeline.reports.explanations import STEPS
 from schemas.outcomes import Action
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "outcomes.md").read_text("utf-8")
+CODES = Path(__file__).parents[3].joinpath("docs", "codes.md").read_text("utf-8")
 APIS = {"cop": cop.API, "vop gateway": vop.GATEWAY, "vop standard": vop.standard("MARWGB2LXXX")}
 COP_CODES = {
     Action.PAY: {"MTCH"},
@@ -73,3 +75,16 @@ def test_codes_of_the_other_account_type_tell_which_one_it_is():
     """API reference, CoP reason codes: a business account for BANM and BAMM, else a personal one."""
     said = {code.value: account_type.value for code, account_type in cop.ACCOUNT_TYPES_FOUND.items()}
     assert said == {"BANM": "Business", "BAMM": "Business", "PANM": "Personal", "PAMM": "Personal"}
+
+
+@pytest.mark.parametrize("code", sorted({code for api in APIS.values() for _, code in api.meanings}))
+def test_payer_is_told_what_the_page_on_codes_says(code):
+    """What a code does not say and what to do about it are advice, and stand on a page that people review."""
+    section = CODES.partition(f"\n### {code}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
+    meanings = [api.meanings[key] for api in APIS.values() for key in api.meanings if key[1] == code]
+    assert set(re.findall(r"^- \*\*It does not say\*\* (.+)$", section, re.MULTILINE)) == {
+        meaning.not_said for meaning in meanings
+    }
+    assert set(re.findall(r"^- \*\*What to do:\*\* (.+)$", section, re.MULTILINE)) == {
+        meaning.advice or STEPS[meaning.action] for meaning in meanings
+    }
