@@ -6,6 +6,7 @@ https://127.0.0.1:40123
 """
 
 import asyncio
+import gc
 import secrets
 import signal
 import socket
@@ -85,6 +86,8 @@ async def serve(settings: SandboxSettings, *, announce: Callable[[str], None], s
         try:
             for each in listeners:
                 await web.SockSite(runner, each, ssl_context=context, backlog=_BACKLOG).start()
+            # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
+            gc.freeze()
             announce(url)
             await stop.wait()
         finally:
