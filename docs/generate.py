@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.cli import main as command
@@ -205,7 +204,7 @@ def _keys(model: type[BaseModel]) -> str:
         )
     rows = []
     for key, field in model.model_fields.items():
-        default = "required" if field.default is PydanticUndefined else _value(field.default)
+        default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
         rows.append((f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS[key])))
     return _table(("key", "type", "default", "meaning"), rows)
 

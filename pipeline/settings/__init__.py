@@ -1,0 +1,29 @@
+"""Profiles: which servers to ask, with which credentials, under which limits.
+
+The configuration is a TOML file, described in docs/configuration.md. Unknown keys are errors, only
+https is spoken, and a secret is never in the file: it is named there, and read when it is needed.
+Only `cli` and `run` read settings; stages get plain values.
+"""
+
+from pipeline.settings.example import EXAMPLE, write_example
+from pipeline.settings.file import Configuration, defines, find, load, read, usual
+from pipeline.settings.profile import Profile
+from pipeline.settings.servers import TEST_SERVER_DAILY_CAP, Cop, Oauth, Server, VopGateway, VopStandard
+
+__all__ = [
+    "EXAMPLE",
+    "TEST_SERVER_DAILY_CAP",
+    "Configuration",
+    "Cop",
+    "Oauth",
+    "Profile",
+    "Server",
+    "VopGateway",
+    "VopStandard",
+    "defines",
+    "find",
+    "load",
+    "read",
+    "usual",
+    "write_example",
+]

@@ -1,0 +1,95 @@
+"""A profile: the APIs to ask, how payments are routed to them, and what a policy does with the answers."""
+
+import difflib
+import hashlib
+import json
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+
+from pipeline.apis import MATCH_CODE
+from pipeline.settings.secrets import secret
+from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
+from pipeline.settings.values import FilePath, Section, VariableName
+from schemas.cop import AccountType, ReasonCode
+from schemas.outcomes import Environment, Outcome
+from schemas.review import Verdict
+from schemas.vop import IdMatch, NameMatch
+
+_NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
+_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch}))
+
+
+def _outcome_or_code(key: str) -> str:
+    if key in _POLICY_KEYS:
+        return key
+    near = difflib.get_close_matches(key, _POLICY_KEYS, n=1)
+    raise ValueError(f"no such outcome or code; {f'did you mean {near[0]}?' if near else 'remove it'}")
+
+
+class Profile(Section):
+    """One way to run: the APIs to ask, and how payments are routed to them."""
+
+    default_account_type: AccountType = AccountType.PERSONAL
+    gb_iban_to: Literal["cop", "vop"] = "cop"
+    ask_by: Literal["name", "identification"] = "name"
+    ledger_key_env: VariableName | None = None
+    ledger_key_file: FilePath | None = None
+    policy: dict[Annotated[str, AfterValidator(_outcome_or_code)], Verdict] = Field(default_factory=dict)
+    """What `precheck split` does with a row, by its outcome or code."""
+    cop: Cop | None = None
+    vop: Annotated[VopGateway | VopStandard, Field(discriminator="api")] | None = None
+
+    @field_validator("policy")
+    @classmethod
+    def _releases_only_what_was_answered(cls, policy: dict[str, Verdict]) -> dict[str, Verdict]:
+        if wrong := [key for key in _NEVER_ANSWERED if policy.get(key, Verdict.HOLD) is not Verdict.HOLD]:
+            raise ValueError(f'{wrong[0]} rows have no answer of a bank and can only be held; write "hold"')
+        return policy
+
+    @model_validator(mode="after")
+    def _asks_one_kind_of_server(self) -> Self:
+        if not self.servers:
+            raise ValueError("has neither a [cop] nor a [vop] section; add the API that you have")
+        if len({section.server for section in self.servers}) > 1:
+            raise ValueError(
+                "asks servers of two kinds; simulated and real answers must not mix in one file: "
+                "make two profiles"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_one_ledger_key(self) -> Self:
+        if self.ledger_key_env is not None and self.ledger_key_file is not None:
+            raise ValueError("give one of ledger_key_env and ledger_key_file, not both")
+        return self
+
+    def ledger_key(self) -> SecretStr | None:
+        """Read what the names in ledgers are encrypted with, or None where they lie in clear.
+
+        Raises:
+            ConfigurationError: it is not where the file says, or others could read it.
+        """
+        if self.ledger_key_env is None and self.ledger_key_file is None:
+            return None
+        return secret(self.ledger_key_env, self.ledger_key_file)
+
+    @property
+    def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:
+        """The sections that the profile has."""
+        return tuple(section for section in (self.cop, self.vop) if section is not None)
+
+    @property
+    def environment(self) -> Environment:
+        """Which kind of server answers."""
+        return self.servers[0].server
+
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of all that decides what is asked of whom; limits and secrets do not."""
+        limits = set(Server.model_fields) - {"server", "base_url"}
+        secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
+        secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
+        unsaid = dict.fromkeys(limits | secrets, True)
+        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy"), True)
+        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours})
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,42 @@
+"""The kinds of values that the file has, and the shape that all its sections share."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationInfo
+
+_NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
+
+
+def _below_folder(path: Path, info: ValidationInfo) -> Path:
+    """A relative path in the file is relative to the file."""
+    return Path((info.context or {}).get("folder", ".")) / path.expanduser()
+
+
+def _https(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_reachable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # Its own message would quote the address, and a password that should not be in it.
+        raise ValueError("is not an address; write https://HOST or https://HOST:PORT") from None
+    if parts.scheme != "https":
+        raise ValueError("must start with https://")
+    if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
+        raise ValueError("must be a plain address: no user name, no password, no '?', no '#', no space")
+    return url.rstrip("/")
+
+
+FilePath = Annotated[Path, AfterValidator(_below_folder)]
+HttpsUrl = Annotated[str, AfterValidator(_https)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""Of an environment variable; a secret that was put in its place by mistake seldom looks like one."""
+Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class Section(BaseModel):
+    """A part of the file: immutable, and nothing in it goes unread."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
