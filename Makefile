@@ -5,6 +5,8 @@ BIN := .venv/bin
 DEMO := demo
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
+SSLYZE_VERSION := 6.3.1
+SSLYZE := .cache/sslyze/bin/sslyze
 .PHONY: help demo tools test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
 
 help:  ## print the targets
@@ -22,7 +24,7 @@ demo: .venv/installed  ## check two sample files through all three APIs on the e
 	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
 
-tools: $(AXE)  ## fetch what some tests need: axe-core by npm and, as root on Debian, the programs they call
+tools: $(AXE) $(SSLYZE)  ## fetch what some tests need: axe-core, sslyze and, as root on Debian, the programs they call
 	@missing=; \
 	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium; do \
 	  command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
@@ -38,6 +40,12 @@ $(AXE):
 	@cd $(@D) && { npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && \
 	  tar -xzf axe-core-$(AXE_VERSION).tgz --strip-components=1 package/axe.min.js && rm axe-core-$(AXE_VERSION).tgz; } || \
 	  echo "no axe-core: its test of the report page is skipped; install npm, on Debian with apt-get" >&2
+
+# Its requirements do not go together with ours, so it has an environment of its own.
+$(SSLYZE):
+	@{ $(PYTHON) -m venv .cache/sslyze && \
+	  .cache/sslyze/bin/python -m pip install --quiet --disable-pip-version-check sslyze==$(SSLYZE_VERSION); } || \
+	  echo "no sslyze: its test of the sandbox's TLS is skipped" >&2
 
 test: .venv/installed  ## run the tests
 	$(BIN)/python -m pytest

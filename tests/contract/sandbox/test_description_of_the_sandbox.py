@@ -3,9 +3,9 @@
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.surface import APIS
 
+SSLYZE = Path(__file__).parents[3] / ".cache" / "sslyze" / "bin" / "sslyze"
 EXAMPLES_MAX = 15
 TOOL_MAX_S = 120
 SUITES = {
@@ -97,12 +98,12 @@ def test_schemathesis_finds_no_answer_that_the_description_does_not_allow(sandbo
     assert "Tested: 5" in done.stdout
 
 
-@pytest.mark.skipif(shutil.which("sslyze") is None, reason="sslyze is not on the PATH; it has its own pins")
+@pytest.mark.skipif(not SSLYZE.exists(), reason="no sslyze; `make tools` fetches it")
 def test_sslyze_finds_exactly_the_four_suites(sandbox, tmp_path):
     versions = ("--sslv2", "--sslv3", "--tlsv1", "--tlsv1_1", "--tlsv1_2", "--tlsv1_3")
     report = tmp_path / "report.json"
     host, port = sandbox.address
-    command = ["sslyze", f"--json_out={report}", *versions, f"{host}:{port}"]
+    command = [str(SSLYZE), f"--json_out={report}", *versions, f"{host}:{port}"]
     subprocess.run(command, capture_output=True, timeout=TOOL_MAX_S, check=False, env=os.environ)
     [scanned] = json.loads(report.read_text())["server_scan_results"]
     found = {
