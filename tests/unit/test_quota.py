@@ -519,6 +519,25 @@ def test_threads_that_share_a_quota_take_the_cap_and_no_more(path, clock):
     assert sum(counts) == 40
 
 
+def test_a_thread_waits_while_another_counts(path, clock):
+    """The clock is read within the transaction; here it lets another thread come in between."""
+    took = []
+    opened = threading.Event()
+    second = threading.Thread(target=lambda: took.append(quota.reserve()))
+
+    def slow():
+        if opened.is_set() and not second.ident:
+            second.start()
+            second.join(0.2)  # as long as it waits for its turn; a moment if nothing holds it back
+        return clock()
+
+    with a_quota(path, slow, cap=2) as quota:
+        opened.set()
+        took.append(quota.reserve())
+        second.join(30)
+    assert took == [True, True]
+
+
 @pytest.fixture
 def hasty_threads():
     """Threads that change places as often as Python can."""
