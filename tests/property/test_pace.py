@@ -131,6 +131,11 @@ def test_timers_that_are_five_times_as_late_lose_a_hundredth(rate_per_s, chance)
     assert used(times, rate_per_s) >= 0.96
 
 
+@pytest.mark.parametrize("rate_per_s", [1, 1.5, 1.99, 2.9])
+def test_no_second_holds_a_part_of_a_request(rate_per_s):
+    assert most_in_a_window(slots(rate_per_s, 20), 1.0) == floor(rate_per_s)
+
+
 def test_no_more_than_a_twentieth_of_a_window_leaves_at_once():
     times = slots(1000, 1000)
     assert most_in_a_window(times, 0.001) <= 52

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.quota import EDGE_S, Quota, QuotaUse, _told, scope_of, usage
+from pipeline.quota import _SCHEMA, EDGE_S, Quota, QuotaUse, _told, scope_of, usage
 
 SCOPE = "cop.example|0123456789abcdef"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -565,6 +565,22 @@ def test_many_that_make_the_file_at_once_all_find_it_made(tmp_path, clock, hasty
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_a_file_that_another_is_making_is_waited_for(path, clock):
+    opened = []
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = threading.Thread(target=lambda: opened.append(a_quota(path, clock)))
+        waiting.start()
+        waiting.join(0.2)
+        for statement in _SCHEMA:
+            other.execute(statement)
+        other.execute("COMMIT")
+    waiting.join(30)
+    with opened.pop() as quota:
+        assert quota.reserve()
 
 
 def test_nobody_else_can_count_between_the_counting_and_the_taking(path):
