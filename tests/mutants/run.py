@@ -2,7 +2,7 @@
 
     python tests/mutants/run.py                  every module of [tool.mutants] in pyproject.toml
     python tests/mutants/run.py pipeline/quota.py
-    python tests/mutants/run.py --write          and write the figures into docs/mutants.md
+    python tests/mutants/run.py --write ...      and write the figures into docs/mutants.md
 
 Each mutant is tried in a copy of the tree, with the tests that belong to its module. One that no
 test notices must be told of in tests/mutants/survivors.toml, with the reason why it may live; the
@@ -21,14 +21,13 @@ import tempfile
 import textwrap
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from platform import python_version
 from time import monotonic
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, get_args
 
 from changes import Change, changes
 
@@ -166,44 +165,47 @@ def explained() -> dict[tuple[str, str, str, str, int], str]:
     }
 
 
-def figures(trials: Sequence[Trial], seconds: float) -> Iterator[str]:
-    """The page's table."""
-    where = f"Python {python_version()}, {os.cpu_count()} cores, {seconds / 60:.0f} minutes"
-    yield f"Written by the run of {datetime.now(UTC):%Y-%m-%d}: {where}."
-    yield ""
-    yield "| module | mutants | killed by a failing test | killed because the tests never end | survived |"
-    yield "| --- | --- | --- | --- | --- |"
+HEAD = """| module | mutants | a test fails | its tests never end | survived | tried on |
+| --- | --- | --- | --- | --- | --- |"""
+
+
+def figures(trials: Sequence[Trial]) -> dict[str, str]:
+    """Module -> its line of the page's table."""
     counts = Counter((trial.module, trial.verdict) for trial in trials)
-    modules = list(dict.fromkeys(trial.module for trial in trials))
-    for name, chosen in [*((f"`{module}`", [module]) for module in modules), ("all", modules)]:
-        killed, endless, survived = (
-            sum(counts[module, verdict] for module in chosen) for verdict in ("killed", "endless", "survived")
-        )
-        yield f"| {name} | {killed + endless + survived:,} | {killed:,} | {endless:,} | {survived:,} |"
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    lines = {}
+    for module in dict.fromkeys(trial.module for trial in trials):
+        verdicts = [counts[module, verdict] for verdict in get_args(Verdict)]
+        numbers = " | ".join(f"{count:,}" for count in (sum(verdicts), *verdicts))
+        lines[module] = f"| `{module}` | {numbers} | {today} |"
+    return lines
 
 
-def survivors(trials: Sequence[Trial]) -> Iterator[str]:
+def survivors() -> Iterator[str]:
     """The survivors of the page, each with its reason."""
-    reasons = explained()
     yield "| where | instead of | with | why it may live |"
     yield "| --- | --- | --- | --- |"
-    for trial in trials:
-        if trial.verdict == "survived":
-            where = f"`{trial.module}` {trial.change.place}".strip()
-            before, after = (
-                textwrap.shorten(text, TOLD_MAX, placeholder=" …").replace("|", "\\|")
-                for text in (trial.change.before, trial.change.after)
-            )
-            yield f"| {where} | `{before}` | `{after}` | {reasons[trial.key]} |"
+    for (module, place, *change, _), why in explained().items():
+        before, after = (
+            textwrap.shorten(text, TOLD_MAX, placeholder=" …").replace("|", "\\|") for text in change
+        )
+        where = f"`{module}` {place}".strip()
+        yield f"| {where} | `{before}` | `{after}` | {why} |"
 
 
-def write(trials: Sequence[Trial], seconds: float) -> None:
-    """Put the figures and the survivors into the page, in the place of the last ones."""
+def write(trials: Sequence[Trial], modules: Iterable[str]) -> None:
+    """Put the figures of what was tried into the page; those of the other modules stay as they are."""
     page = PAGE.read_text("utf-8")
-    for mark, lines in (("figures", figures(trials, seconds)), ("survivors", survivors(trials))):
+    table = page.partition("<!-- figures -->")[2].partition("<!-- end -->")[0]
+    last = {line.split("`")[1]: line for line in table.splitlines() if "`" in line}
+    lines = last | figures(trials)
+    for mark, text in (
+        ("figures", [HEAD, *(lines[module] for module in modules)]),
+        ("survivors", survivors()),
+    ):
         head, opened, rest = page.partition(f"<!-- {mark} -->")
         _, closed, tail = rest.partition("<!-- end -->")
-        page = f"{head}{opened}\n\n" + "\n".join(lines) + f"\n\n{closed}{tail}"
+        page = f"{head}{opened}\n\n" + "\n".join(text) + f"\n\n{closed}{tail}"
     PAGE.write_text(page, "utf-8")
 
 
@@ -215,10 +217,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the figures into docs/mutants.md")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="COUNT")
     chosen = parser.parse_args()
-    if chosen.write and chosen.module:
-        parser.error("--write: the page is about every module; name none")
 
-    started = monotonic()
     trials = []
     for trial in tried({name: configured[name] for name in chosen.module or configured}, chosen.workers):
         trials.append(trial)
@@ -227,9 +226,8 @@ def main() -> int:
             known = "known   " if trial.key in explained() else "SURVIVED"
             told = f"{change.place} ({change.nth}): {change.before} -> {change.after}"
             print(f"{known} {trial.module}:{change.line} {told}", flush=True)
-    seconds = monotonic() - started
 
-    print("\n".join(figures(trials, seconds)))
+    print(HEAD, *figures(trials).values(), sep="\n")
     alive = {trial.key for trial in trials if trial.verdict == "survived"}
     known_keys = {key for key in explained() if key[0] in {trial.module for trial in trials}}
     for key in sorted(known_keys - alive):
@@ -237,7 +235,7 @@ def main() -> int:
     if alive != known_keys:
         return 1
     if chosen.write:
-        write(trials, seconds)
+        write(trials, configured)
     return 0
 
 
