@@ -129,6 +129,24 @@ order_option = click.option(
     help="What to ask first: in file order, or the largest payments.",
 )
 
+reuse_options: list[Callable[..., Any]] = [
+    click.option(
+        "--reuse-from",
+        multiple=True,
+        type=FOLDER,
+        metavar="DIR",
+        help="Use the matches of an earlier run in DIR again instead of asking. May be repeated.",
+    ),
+    click.option(
+        "--reuse-max-age",
+        type=Days(),
+        default="30d",
+        show_default=True,
+        metavar="DAYS",
+        help="How old an answer of --reuse-from may be.",
+    ),
+]
+
 
 def _said(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
     """A reason that is one."""
@@ -191,21 +209,7 @@ def main() -> None:
     callback=_said,
     help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
 )
-@click.option(
-    "--reuse-from",
-    multiple=True,
-    type=FOLDER,
-    metavar="DIR",
-    help="Use the matches of an earlier run in DIR again instead of asking. May be repeated.",
-)
-@click.option(
-    "--reuse-max-age",
-    type=Days(),
-    default="30d",
-    show_default=True,
-    metavar="DAYS",
-    help="How old an answer of --reuse-from may be.",
-)
+@_with(reuse_options)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option(
     "--quiet",
@@ -333,7 +337,14 @@ def _say_in_quiet(file: Path, summary: "Summary") -> None:
 
 @main.command()
 @click.argument("file", type=FILE)
-@_with(profile_options, input_options, [order_option])
+@_with(profile_options, input_options)
+@click.option(
+    "--out",
+    type=FOLDER,
+    metavar="DIR",
+    help="The folder of the run, whose answers are not asked for again; default: FILE's name with .precheck.",
+)
+@_with([order_option], reuse_options)
 def plan(  # noqa: PLR0913 (one argument per option)
     *,
     file: Path,
@@ -342,22 +353,31 @@ def plan(  # noqa: PLR0913 (one argument per option)
     mapping: tuple[str, ...],
     encoding: str | None,
     sheet: str | None,
+    out: Path | None,
     order: str,
+    reuse_from: tuple[Path, ...],
+    reuse_max_age: timedelta,
 ) -> None:
-    """Say what checking FILE would take, and send nothing."""
+    """Say what checking FILE would take, and send nothing.
+
+    What the run in DIR has been answered already, and what --reuse-from answers, is not counted as a call.
+    """
+    from pipeline.earlier import Permitted
     from pipeline.reports.listings import print_forecast
-    from pipeline.run import Job, forecast_file
+    from pipeline.run import Job, folders, forecast_file
 
     _on_signal(_interrupt)
+    [folder] = folders([file], out).values()
     job = Job(
         file=file,
-        out=Path(),
+        out=folder,
         profile=profile,
         config=config,
         mapping=_mapping(mapping),
         encoding=encoding,
         sheet=sheet,
         order="amount" if order == "amount" else "file",
+        reusable=Permitted(reuse_from, reuse_max_age),
     )
     print_forecast(forecast_file(job), _console())
 

@@ -1,7 +1,8 @@
-"""Answers of earlier runs, for a run that was told to use them again (`--reuse-from`)."""
+"""Answers of earlier runs: which a run uses again (`--reuse-from`), and how many calls they save a plan."""
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +10,12 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import Api
-from pipeline.errors import UsageError
+from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Check
 from pipeline.ledger import Ledger, Reuse, RunIdentity
 from pipeline.ledger.reading import Record, recorded
-from pipeline.stages.reuse import reuse
+from pipeline.stages.report import Spared
+from pipeline.stages.reuse import Earlier, Known, reuse
 from schemas.outcomes import ApiName, Environment
 from schemas.wire import timestamp
 
@@ -51,15 +53,8 @@ def use_again(
     """
     if not permitted.folders:
         return
-    said = timestamp(now)
-    with ExitStack() as stack:
-        records = [
-            stack.enter_context(recorded(folder / "ledger.db", now=said)) for folder in permitted.folders
-        ]
-        for record in records:
-            _require_same_provider(record, ledger.run)
-        open_checks = _without(checks, {final.question for final in ledger.answers()}, ledger)
-        known = reuse(open_checks, records, apis, not_before=timestamp(now - permitted.age_max), now=said)
+    with _records(permitted, ledger.run, now) as records:
+        known = _known(permitted, _unanswered(checks, ledger), records, apis, now)
         ledger.reuse(
             [
                 Reuse(
@@ -68,11 +63,81 @@ def use_again(
                     one.answer.request_id or "",
                     one.answer.time or "",
                     records[one.source].run.input_sha256,
-                    said,
+                    timestamp(now),
                 )
                 for one in known
             ]
         )
+
+
+def spared(
+    permitted: Permitted,
+    checks: pl.DataFrame,
+    own: tuple[Path, RunIdentity],
+    apis: Mapping[ApiName, Api],
+    *,
+    now: datetime,
+) -> Spared:
+    """Find which questions a run would not ask, without recording anything.
+
+    Args:
+        permitted: which earlier runs, and how old an answer may be.
+        checks: `Checks`.
+        own: the folder of the run, where it would go on if it has begun, and what it would be the run of.
+        apis: those that the profile has.
+        now: the time.
+
+    Raises:
+        UsageError, LockedError, DiskError: as `use_again`, about the folders of `permitted`.
+    """
+    folder, identity = own
+    refuse_own_folder(permitted.folders, folder)
+    left, why_uncounted = _left(checks, folder, identity, now)
+    with _records(permitted, identity, now) as records:
+        known = _known(permitted, left, records, apis, now)
+    answered = frozenset(checks["check"]) - frozenset(left["check"])
+    return Spared(answered, frozenset(one.check.check for one in known), why_uncounted)
+
+
+def _left(
+    checks: pl.DataFrame, folder: Path, identity: RunIdentity, now: datetime
+) -> tuple[pl.DataFrame, str | None]:
+    """The checks without an answer in the folder of the run; why it could not be told which these are."""
+    path = folder / "ledger.db"
+    if not os.path.lexists(path):
+        return checks, None
+    try:
+        with recorded(path, now=timestamp(now)) as record:
+            if record.run[:3] == identity[:3]:
+                return _unanswered(checks, record), None
+            if not any(record.answers()):
+                return checks, None  # it is the folder of whichever run comes next
+    except (LockedError, OutputError, DiskError) as error:
+        return checks, str(error)
+    return checks, f"{folder}: this folder holds the run of another file, profile or environment"
+
+
+@contextmanager
+def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iterator[list[Record]]:
+    """The records of the earlier runs, all of the same provider, open until the block ends."""
+    with ExitStack() as stack:
+        records = [
+            stack.enter_context(recorded(folder / "ledger.db", now=timestamp(now)))
+            for folder in permitted.folders
+        ]
+        for record in records:
+            _require_same_provider(record, identity)
+        yield records
+
+
+def _known(
+    permitted: Permitted,
+    checks: pl.DataFrame,
+    records: Sequence[Record],
+    apis: Mapping[ApiName, Api],
+    now: datetime,
+) -> list[Known]:
+    return reuse(checks, records, apis, not_before=timestamp(now - permitted.age_max), now=timestamp(now))
 
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
@@ -100,12 +165,13 @@ def _require_same_provider(record: Record, identity: RunIdentity) -> None:
         )
 
 
-def _without(checks: pl.DataFrame, answered: Collection[bytes], ledger: Ledger) -> pl.DataFrame:
-    """The checks that have no final answer yet."""
+def _unanswered(checks: pl.DataFrame, record: Earlier) -> pl.DataFrame:
+    """The checks that a record has no final answer for."""
+    answered = {final.question for final in record.answers()}
     if not answered:
         return checks
     is_open = [
-        ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) not in answered
+        record.question_key(Check(row[0], ApiName(row[1]), *row[2:])) not in answered
         for row in checks.iter_rows()
     ]
     return checks.filter(pl.Series(is_open, dtype=pl.Boolean))

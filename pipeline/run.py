@@ -28,7 +28,7 @@ import structlog
 
 from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence, why_refused
 from pipeline.channels import api_of, open_channels, quota_path, routes, scope_for
-from pipeline.earlier import Permitted, refuse_own_folder, use_again
+from pipeline.earlier import Permitted, refuse_own_folder, spared, use_again
 from pipeline.errors import IncompleteError, InputError, OutputError, StoppedError, UsageError, first_of
 from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file, write_whole
@@ -125,7 +125,7 @@ def run(job: Job, watch: Watch) -> Result:
     started = _now()
     source = _read(job)
     chosen = choose(job.profile, job.config)
-    identity = RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
+    identity = _identity(source, chosen)
     refuse_own_folder(job.reusable.folders, job.out)
     _refuse_what_is_not_ours(job.out, fresh=job.fresh)
     path = job.out / "ledger.db"
@@ -193,6 +193,9 @@ def forecast_file(job: Job) -> Forecast:
     chosen = choose(job.profile, job.config)
     with opened(chosen) as profile:
         planned = _planned(job, source, chosen, profile)
+    checks, assignments = planned.plan
+    apis = {server.name: api_of(server) for server in profile.servers}
+    unasked = spared(job.reusable, checks, (job.out, _identity(source, chosen)), apis, now=_now())
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage()}
     limits = {
         server.name: Limits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
@@ -200,12 +203,16 @@ def forecast_file(job: Job) -> Forecast:
     }
     findings = (planned.validated.rejects, planned.validated.warnings)
     refusal = why_refused(planned.validated.accepted, where=job.file.name)
-    told = forecast(job.file.name, profile.environment, findings, planned.plan, limits)
+    told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
     return told.model_copy(update={"refusal": refusal})
 
 
 def _read(job: Job) -> Source:
     return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
+
+
+def _identity(source: Source, chosen: Chosen) -> RunIdentity:
+    return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:

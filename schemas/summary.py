@@ -188,14 +188,21 @@ class ApiForecast(Part):
     api: ApiName
     row_count: int
     question_count: int
+    """Distinct questions in the file."""
+    answered_before_count: int = 0
+    """Questions whose answer an earlier run of the same folder has."""
+    reused_count: int = 0
+    """Questions whose answer an earlier run of another folder has, by --reuse-from."""
+    call_count: int
+    """Questions that are left to be asked."""
     rate_per_s: float
     duration_s: float
-    """At the configured rate, if every question is answered at the first request."""
+    """At the configured rate, if every one of them is answered at the first request."""
     daily_cap: int | None
     used_count: int = 0
     """Requests of the current window that are used already."""
     day_count: int
-    """On how many days the questions can be asked under the cap, today included where it has any left."""
+    """On how many days they can be asked under the cap, today included where it has any left."""
 
 
 class RejectedRow(Part):
@@ -224,3 +231,5 @@ class Forecast(Part):
     warning_count: int
     refusal: str | None = None
     """Why a run of this file would send nothing; None where it would be asked about."""
+    why_uncounted: str | None = None
+    """Why no answer of an earlier run in the same folder is counted; None where all of them are."""

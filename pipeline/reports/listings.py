@@ -1,7 +1,7 @@
 """The smaller tables on a terminal: the plan, the columns, the caps, the doctor's findings."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -23,6 +23,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     console.print(Text(visible(title), style="bold"))
     if forecast.apis:
         console.print(_apis(forecast))
+    for line in _spared(forecast):
+        console.print(Text(visible(line)))
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
     if forecast.refusal:
@@ -38,11 +40,21 @@ def _apis(forecast: Forecast) -> Table:
         apis.add_row(
             api.api.value,
             f"{api.row_count:,}",
-            f"{api.question_count:,}",
+            f"{api.call_count:,}",
             f"{api.rate_per_s:g} a second" + (f", {api.daily_cap:,} a day" if api.daily_cap else ""),
             _duration(api),
         )
     return apis
+
+
+def _spared(forecast: Forecast) -> Iterator[str]:
+    """What need not be asked any more, and why that may be more than could be told."""
+    if before := sum(api.answered_before_count for api in forecast.apis):
+        yield f"{counted(before, 'call')} saved by answers of an earlier run in the same folder."
+    if reused := sum(api.reused_count for api in forecast.apis):
+        yield f"{counted(reused, 'call')} saved by matches of an earlier run (--reuse-from)."
+    if forecast.why_uncounted:
+        yield f"Not counted are answers of an earlier run: {forecast.why_uncounted}."
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:
@@ -99,7 +111,7 @@ def _mark(well: bool) -> Text:
 
 
 def _duration(api: ApiForecast) -> str:
-    if api.daily_cap is not None and api.used_count >= api.daily_cap:
+    if api.daily_cap is not None and api.used_count >= api.daily_cap and api.call_count:
         return f"{counted(api.day_count, 'day')}, from tomorrow: today's {api.daily_cap:,} are used"
     if api.day_count > 1:
         used = f": {api.used_count:,} of today's are used" if api.used_count else ""

@@ -128,11 +128,22 @@ class Limits(NamedTuple):
     """Of the cap, in the current window."""
 
 
+class Spared(NamedTuple):
+    """Which questions a run would not ask, by the numbers of their checks."""
+
+    answered: frozenset[int] = frozenset()
+    """Those that have an answer in the folder of the run."""
+    reused: frozenset[int] = frozenset()
+    """Those that have a match in an earlier run, by --reuse-from."""
+    why_uncounted: str | None = None
+    """Why it could not be told what the folder of the run has; None where it could."""
+
+
 def forecast(
     input_name: str,
     environment: Environment,
     findings: tuple[pl.DataFrame, pl.DataFrame],
-    planned: tuple[pl.DataFrame, pl.DataFrame],
+    planned: tuple[pl.DataFrame, pl.DataFrame, Spared],
     limits: Mapping[ApiName, Limits],
 ) -> Forecast:
     """Say what checking a file would take.
@@ -141,14 +152,14 @@ def forecast(
         input_name: the file's name.
         environment: which kind of server would answer.
         findings: `Rejects` and `Warnings`.
-        planned: `Checks` and `Assignments`.
+        planned: `Checks` and `Assignments`, and what of the checks would not be asked.
         limits: per API that the profile has.
     """
     rejects, warnings = findings
-    checks, assignments = planned
+    checks, assignments, spared = planned
     rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
     apis = [
-        _api_forecast(api, rows.filter(pl.col("api") == api), limit)
+        _api_forecast(api, rows.filter(pl.col("api") == api), spared, limit)
         for api, limit in limits.items()
         if api in checks["api"]
     ]
@@ -167,29 +178,34 @@ def forecast(
         ],
         broken_rule_count=rejects.height,
         warning_count=warnings.height,
+        why_uncounted=spared.why_uncounted,
     )
 
 
-def _api_forecast(api: ApiName, rows: pl.DataFrame, limits: Limits) -> ApiForecast:
-    question_count = rows["check"].n_unique()
+def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: Spared, limits: Limits) -> ApiForecast:
+    questions = set(rows["check"])
+    call_count = len(questions - spared.answered - spared.reused)
     return ApiForecast(
         api=api,
         row_count=rows.height,
-        question_count=question_count,
+        question_count=len(questions),
+        answered_before_count=len(questions & spared.answered),
+        reused_count=len(questions & spared.reused),
+        call_count=call_count,
         rate_per_s=limits.rate_per_s,
-        duration_s=question_count / limits.rate_per_s,
+        duration_s=call_count / limits.rate_per_s,
         daily_cap=limits.daily_cap,
         used_count=limits.used_count,
-        day_count=_day_count(question_count, limits),
+        day_count=_day_count(call_count, limits),
     )
 
 
-def _day_count(question_count: int, limits: Limits) -> int:
+def _day_count(call_count: int, limits: Limits) -> int:
     if limits.daily_cap is None:
         return 1
     left_count = max(0, limits.daily_cap - limits.used_count)
     today = 1 if left_count else 0
-    return max(1, today + ceil(max(0, question_count - left_count) / limits.daily_cap))
+    return max(1, today + ceil(max(0, call_count - left_count) / limits.daily_cap))
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:

@@ -24,6 +24,7 @@ def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="pay
         api=ApiName.COP,
         row_count=1500,
         question_count=1400,
+        call_count=1400,
         rate_per_s=20.0,
         duration_s=duration_s,
         daily_cap=50 if day_count > 1 else None,
@@ -65,6 +66,17 @@ def test_plan_says_what_of_today_is_used(shown, used_count, said):
     [api] = forecast.apis
     used = forecast.model_copy(update={"apis": [api.model_copy(update={"used_count": used_count})]})
     assert said in " ".join(shown(lambda console: print_forecast(used, console), width=120).split())
+
+
+def test_plan_says_which_calls_earlier_answers_save_and_that_nothing_is_left(shown):
+    forecast = forecast_of(day_count=28)
+    [api] = forecast.apis
+    spared = {"answered_before_count": 1399, "reused_count": 1, "call_count": 0, "used_count": 50}
+    left = {"apis": [api.model_copy(update={**spared, "duration_s": 0.0, "day_count": 1})]}
+    text = shown(lambda console: print_forecast(forecast.model_copy(update=left), console), width=120)
+    assert "1,399 calls saved by answers of an earlier run in the same folder." in text
+    assert "1 call saved by matches of an earlier run (--reuse-from)." in text
+    assert "tomorrow" not in text
 
 
 @pytest.mark.parametrize(

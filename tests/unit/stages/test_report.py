@@ -6,7 +6,16 @@ import polars as pl
 import pytest
 
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
-from pipeline.stages.report import ROWS_LISTED_MAX, Header, Limits, forecast, plain, report, route_counts
+from pipeline.stages.report import (
+    ROWS_LISTED_MAX,
+    Header,
+    Limits,
+    Spared,
+    forecast,
+    plain,
+    report,
+    route_counts,
+)
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.summary import ApiCalls, InputFile, Summary
 
@@ -211,12 +220,12 @@ def test_amount_has_two_decimals_or_the_third_that_it_needs(amount, written):
 
 @pytest.fixture
 def forecast_of(checks_of, check_of):
-    def build(question_count, row_count, limits, rejects=()):
+    def build(question_count, row_count, limits, rejects=(), spared=Spared()):  # noqa: B008 (it is frozen)
         checks = checks_of(*(check_of(check=number) for number in range(1, question_count + 1)))
         rows = [(row, (row - 1) % question_count + 1) for row in range(1, row_count + 1)]
         assignments = pl.DataFrame(rows, schema=ASSIGNMENTS, orient="row")
         findings = (pl.DataFrame(list(rejects), schema=REJECTS, orient="row"), NO_WARNINGS)
-        return forecast("x.csv", Environment.TEST, findings, (checks, assignments), limits)
+        return forecast("x.csv", Environment.TEST, findings, (checks, assignments, spared), limits)
 
     return build
 
@@ -231,6 +240,15 @@ def test_forecast_counts_questions_time_and_days(forecast_of):
     (api,) = found.apis
     assert (api.api, api.row_count, api.question_count) == (ApiName.COP, 10, 7)
     assert (api.duration_s, api.day_count) == (3.5, 3)
+
+
+def test_what_is_answered_already_takes_no_call_no_time_and_no_day(forecast_of):
+    spared = Spared(frozenset({1, 2}), frozenset({3}), "the folder: why")
+    found = forecast_of(7, 10, {ApiName.COP: Limits(2.0, 2)}, spared=spared)
+    (api,) = found.apis
+    assert (api.question_count, api.answered_before_count, api.reused_count, api.call_count) == (7, 2, 1, 4)
+    assert (api.duration_s, api.day_count) == (2.0, 2)
+    assert found.why_uncounted == "the folder: why"
 
 
 @pytest.mark.parametrize(("question_count", "day_count"), [(1, 1), (50, 1), (51, 2), (100, 2), (101, 3)])

@@ -1,0 +1,103 @@
+"""`precheck plan` counts a call only for what a run would still ask, and changes nothing to find out."""
+
+import pytest
+
+JANUARY, FEBRUARY = "january.csv", "february.csv"
+
+
+@pytest.fixture
+def begun(desk, sandbox, network_payments):
+    """A file of ten questions whose run has three answers, and what `precheck plan` says of it."""
+    file = desk.payments(network_payments(10), name=JANUARY)
+    assert desk("run", file, *sandbox.using("sandbox"), "--limit", 3, "--quiet").status == 75
+    return file
+
+
+def said(planned):
+    assert planned.status == 0, planned.err
+    return " ".join(planned.err.split())
+
+
+def calls(planned):
+    """What the column of calls says of CoP."""
+    [line] = [line for line in planned.err.splitlines() if line.startswith("cop ")]
+    return int(line.split()[2])
+
+
+def test_answers_in_the_folder_of_the_run_are_no_calls_any_more(desk, sandbox, begun):
+    before = sandbox.call_count
+    kept = (desk.folder / "january.precheck" / "ledger.db").read_bytes()
+    planned = desk("plan", begun, *sandbox.using("sandbox"))
+    assert calls(planned) == 7
+    assert "3 calls saved by answers of an earlier run in the same folder." in said(planned)
+    elsewhere = desk("plan", begun, *sandbox.using("sandbox"), "--out", "elsewhere")
+    assert calls(elsewhere) == 10
+    assert "earlier run" not in said(elsewhere)
+    assert not (desk.folder / "elsewhere").exists()
+    assert (desk.folder / "january.precheck" / "ledger.db").read_bytes() == kept
+    assert sandbox.call_count == before
+
+
+def test_plan_and_run_count_the_same_calls(desk, sandbox, begun):
+    before = sandbox.call_count
+    planned = desk("plan", begun, *sandbox.using("sandbox"))
+    assert desk("run", begun, *sandbox.using("sandbox"), "--quiet").status == 0
+    assert len(sandbox.questions(before)) == calls(planned)
+    done = desk("plan", begun, *sandbox.using("sandbox"))
+    assert calls(done) == 0
+    assert "10 calls saved by answers" in said(done)
+
+
+def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded(desk, serve, tmp_path):
+    uk = {"account_type": "Personal", "sort_code": "001122", "account_number": "00012345"}
+    match = uk | {"payment_id": "P1", "name": "Avery Thornwood"}
+    no_match = uk | {"payment_id": "P2", "name": "Rowan Blackmere"}
+    with serve(tmp_path / "own") as sandbox:
+        words = sandbox.using("sandbox")
+        assert desk("run", desk.payments([match, no_match], name=JANUARY), *words, "--quiet").status == 0
+        file = desk.payments([no_match, match, match | {"name": "Avery Thornwoods"}], name=FEBRUARY)
+        again = ("--reuse-from", "january.precheck")
+        planned = desk("plan", file, *words, *again)
+        assert calls(planned) == 2
+        assert "1 call saved by matches of an earlier run (--reuse-from)." in said(planned)
+        assert calls(desk("plan", file, *words, *again, "--reuse-max-age", "0d")) == 3
+        assert not (desk.folder / "february.precheck").exists()
+        before = sandbox.call_count
+        assert desk("run", file, *words, *again, "--quiet").status == 0
+        assert len(sandbox.questions(before)) == 2
+
+
+def test_a_plan_refuses_what_the_run_would_refuse(desk, sandbox, begun):
+    words = (*sandbox.using("sandbox"), "--reuse-from")
+    assert "the folder of this very run" in desk("plan", begun, *words, "january.precheck").err
+    assert desk("plan", begun, *words, "nowhere").status == 2
+
+
+def test_the_folder_of_another_run_is_told_and_nothing_in_it_is_counted(
+    desk, sandbox, begun, network_payments
+):
+    file = desk.payments(network_payments(4), name=FEBRUARY)
+    planned = desk("plan", file, *sandbox.using("sandbox"), "--out", "january.precheck")
+    assert calls(planned) == 4
+    assert "this folder holds the run of another file, profile or environment" in said(planned)
+
+
+def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, begun):
+    ledger = desk.folder / "january.precheck" / "ledger.db"
+    ledger.write_bytes(ledger.read_bytes().replace(b"AC01", b"MTCH"))
+    planned = desk("plan", begun, *sandbox.using("sandbox"))
+    assert calls(planned) == 10
+    assert "Not counted are answers of an earlier run: " in said(planned)
+
+
+def test_a_run_at_work_is_told_and_left_alone(desk, serve, tmp_path, network_payments):
+    file = desk.payments(network_payments(10), name=JANUARY)
+    with serve(tmp_path / "slow", "--latency", 1) as sandbox:
+        words = sandbox.using("sandbox")
+        with desk.start("run", file, *words, "--quiet") as running:
+            sandbox.wait_for_calls(1, since=0)
+            planned = desk("plan", file, *words)
+            assert running.end().status == 0
+    assert calls(planned) == 10
+    assert f"process {running.pid} on" in said(planned)
+    assert "is working in this folder" in said(planned)
