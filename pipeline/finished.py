@@ -48,9 +48,10 @@ def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     Raises:
         UsageError: the folder holds no run, or one that has written no outcome file yet.
         InputError: a file in it is missing, or was changed since the run wrote it.
-        LockedError, OutputError, DiskError: as `ledger.reading.recorded`.
+        LockedError: a run works in the folder, or another command that reads or writes its files.
+        OutputError, DiskError: as `ledger.reading.recorded`.
     """
-    with recorded(folder / "ledger.db", now=now) as record:
+    with recorded(folder / "ledger.db", now=now, alone=True) as record:
         identity, finish = record.run, record.last_finish
         if finish is None:
             raise UsageError(f"{folder}: this run has written no outcome file yet; run it to its end first")

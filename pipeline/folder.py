@@ -2,7 +2,7 @@
 
 Nothing is sent. The outcome file is read again like any payment file; what was asked is planned again from
 it, by the settings in the manifest; and the ledger is opened for reading, so that no run can work in the
-folder meanwhile.
+folder meanwhile, nor anybody else where a file is written.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def report(folder: Path) -> Summary:
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
     manifest = read_manifest(folder)
-    with recorded(_ledger(folder), now=_now()):
+    with recorded(_ledger(folder), now=_now(), alone=True):
         summary = _summary(folder, manifest)
         written = reports(folder, summary, rows_of(folder, manifest))
         refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])

@@ -120,15 +120,20 @@ def opened(
 
 
 @contextmanager
-def opened_to_read(path: Path, *, now: str) -> Iterator[sqlite3.Connection]:
-    """The ledger that is in a folder, for reading alone; others may read it at the same time.
+def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sqlite3.Connection]:
+    """The ledger that is in a folder, for reading only; others may read it at the same time, or not.
 
     Nothing is written, so it may lie on a read-only disk; unless a killed run left a log that is
     not yet in the ledger: that one is played into it first, as the next run would do.
 
+    Args:
+        path: the ledger's file.
+        now: UTC, ISO 8601 with Z.
+        alone: for who writes other files of the folder: then nobody else works there, as in a run.
+
     Raises:
         UsageError: there is no ledger.
-        LockedError: a run works in the folder.
+        LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
         OutputError, DiskError: as `Ledger.open` tells.
     """
     require_ledger(path)
@@ -138,7 +143,7 @@ def opened_to_read(path: Path, *, now: str) -> Iterator[sqlite3.Connection]:
             if log.exists() and log.stat().st_size:
                 with opened(path, None, now=now, fresh=False):
                     pass  # to close it folds the log
-            stack.enter_context(_shared(path.parent))
+            stack.enter_context(_locked(path.parent, now) if alone else _shared(path.parent))
             _require_ours(path)
             # Nobody writes while the lock is held, and SQLite need not make files of its own beside it.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"

@@ -50,20 +50,21 @@ class Record:
 
 
 @contextmanager
-def recorded(path: Path, *, now: str) -> Iterator[Record]:
+def recorded(path: Path, *, now: str, alone: bool = False) -> Iterator[Record]:
     """The record of the run in a folder; no run can work there until the block ends.
 
     Args:
         path: the ledger's file.
         now: UTC, ISO 8601 with Z.
+        alone: nobody else can work there either, not even read: for who writes other files of the folder.
 
     Raises:
         UsageError: there is no ledger.
-        LockedError: a run works in the folder.
+        LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
         OutputError: the file is not a ledger.
         DiskError: it is damaged or cannot be read.
     """
-    with opened_to_read(path, now=now) as db:
+    with opened_to_read(path, now=now, alone=alone) as db:
         with explained(path):
             record = Record(path, db)
         yield record

@@ -89,6 +89,16 @@ def test_two_may_read_and_no_run_may_work_meanwhile(filled):
         recorded(filled, now=NOW).__enter__()
 
 
+def test_who_writes_beside_the_ledger_is_alone_and_says_so_in_the_lock(filled):
+    with recorded(filled, now=NOW, alone=True) as record:
+        assert record.counts.answer_count == 1
+        for alone in (True, False):
+            with pytest.raises(LockedError, match="is working"):
+                recorded(filled, now=NOW, alone=alone).__enter__()
+    with recorded(filled, now=NOW), pytest.raises(LockedError):
+        recorded(filled, now=NOW, alone=True).__enter__()
+
+
 def test_a_copy_without_the_lock_file_is_read(filled):
     (filled.parent / ".lock").unlink()
     with recorded(filled, now=NOW) as record:

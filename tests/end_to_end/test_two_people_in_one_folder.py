@@ -1,0 +1,77 @@
+"""Two people who decide about one run at the same moment are kept apart, and no decision is lost."""
+
+import json
+import signal
+
+import pytest
+
+FOLDER = "payments.precheck"
+FIX = ("fix", FOLDER, "--accept", "account_type", "--allow-simulated")
+SPLIT = ("split", FOLDER, "--hold-undecided", "--allow-simulated")
+ROW_COUNT = 3000
+"""Enough for a command to be met in the middle of its work."""
+
+
+@pytest.fixture
+def checked(desk, sandbox):
+    """The desk, with the folder of a run of many rows that ask one question; their account type is wrong."""
+    payee = {"name": "Avery Thornwood", "account_type": "Business", "sort_code": "001122"}
+    rows = [payee | {"payment_id": f"P{number}", "account_number": "00012345"} for number in range(ROW_COUNT)]
+    file = desk.payments(rows)
+    assert desk("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
+    return desk
+
+
+def approvals(desk):
+    path = desk.folder / FOLDER / "approvals.json"
+    return [approval["by"] for approval in json.loads(path.read_bytes())] if path.exists() else []
+
+
+def stop_at_work(running, desk, wait_until):
+    """Stop a command while it holds the folder: the lock's file names it as long as it does."""
+    lock = desk.folder / FOLDER / ".lock"
+    wait_until(lambda: str(running.pid).encode() in lock.read_bytes())
+    running.send_signal(signal.SIGSTOP)
+    assert str(running.pid).encode() in lock.read_bytes(), "it had ended before it was stopped"
+
+
+@pytest.mark.parametrize("second", [FIX, SPLIT, ("report", FOLDER)], ids=lambda words: words[0])
+@pytest.mark.parametrize("first", [FIX, SPLIT], ids=lambda words: words[0])
+def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, wait_until, first, second):
+    with checked.start(*first, *(("--by", "Mara", "--reason", "agreed") if first is FIX else ())) as at_work:
+        stop_at_work(at_work, checked, wait_until)
+        try:
+            words = ("--by", "Noor", "--reason", "agreed") if second is FIX else ()
+            refused = checked(*second, *words)
+        finally:
+            at_work.send_signal(signal.SIGCONT)
+        assert at_work.end().status == 0
+    assert refused.status == 75
+    [sentence] = refused.sentences
+    assert f"{FOLDER}: process {at_work.pid} on" in sentence
+    assert "is working in this folder" in sentence
+    assert approvals(checked) == (["Mara"] if first is FIX else [])
+    assert checked("verify", FOLDER).status == 0
+
+
+def test_of_many_at_once_each_is_on_record_or_was_refused(checked):
+    people = ("Mara", "Noor", "Ove", "Pia")
+    running = {by: checked.start(*FIX, "--by", by, "--reason", "agreed") for by in people}
+    ends = {by: command.end() for by, command in running.items()}
+    assert {end.status for end in ends.values()} <= {0, 75}
+    done = [by for by, end in ends.items() if end.status == 0]
+    assert done
+    assert sorted(approvals(checked)) == sorted(done)
+    assert checked("verify", FOLDER).status == 0
+
+
+@pytest.mark.parametrize("words", [FIX, SPLIT], ids=lambda words: words[0])
+def test_nobody_decides_while_a_run_is_at_work(checked, serve, tmp_path, network_payments, words):
+    with serve(tmp_path / "slow", "--latency", 1) as slow:
+        again = ("run", checked.payments(network_payments(5)), *slow.using("sandbox"), "--fresh", "--quiet")
+        with checked.start(*again) as running:
+            slow.wait_for_calls(1, since=0)
+            refused = checked(*words, *(("--reason", "agreed") if words is FIX else ()))
+            assert running.end().status == 0
+    assert refused.status == 75
+    assert f"process {running.pid} on" in refused.sentences[0]
