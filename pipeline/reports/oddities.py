@@ -1,14 +1,14 @@
 """What was odd about some rows and changed no outcome: the warnings of a run, in words for its reports."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.reports.groups import REASON_CHARS_MAX, shown
+from pipeline.reports.terminal import which_rows
 from schemas.outcomes import WarningCode
 from schemas.summary import Summary, WarningRow
 
 ODDITIES_MAX = 20
-ROWS_NAMED_MAX = 10
 
 
 class Oddity(NamedTuple):
@@ -16,7 +16,7 @@ class Oddity(NamedTuple):
 
     message: str
     rows: str
-    """The numbers of the first of them."""
+    """Which: "row 2", or the first of them, "rows 2, 5"."""
 
 
 def oddities(warnings: Iterable[WarningRow]) -> list[Oddity]:
@@ -25,7 +25,7 @@ def oddities(warnings: Iterable[WarningRow]) -> list[Oddity]:
     for warning in warnings:
         rows.setdefault(warning.message, []).append(warning.row)
     return [
-        Oddity(shown(message, REASON_CHARS_MAX), _numbers(numbers))
+        Oddity(shown(message, REASON_CHARS_MAX), which_rows(numbers))
         for message, numbers in list(rows.items())[:ODDITIES_MAX]
     ]
 
@@ -35,9 +35,3 @@ def repeated_count(summary: Summary) -> int:
     return sum(
         count.row_count for count in summary.warning_codes if count.code is WarningCode.PAYMENT_REPEATED
     )
-
-
-def _numbers(rows: Sequence[int]) -> str:
-    """Row numbers, the first of them where they are many."""
-    named = ", ".join(f"{row:,}" for row in rows[:ROWS_NAMED_MAX])
-    return named if len(rows) <= ROWS_NAMED_MAX else f"{named} and {len(rows) - ROWS_NAMED_MAX:,} more"

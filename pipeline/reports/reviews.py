@@ -1,14 +1,10 @@
 """What `precheck fix` and `precheck split` did, on a terminal."""
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.reports.terminal import SIMULATED, counted, money_text, table_of, visible
+from pipeline.reports.terminal import SIMULATED, counted, money_text, table_of, visible, which_rows
 from schemas.review import ControlTotal, Fix, Split
-
-ROWS_NAMED_MAX = 20
 
 
 def print_fix(done: Fix, console: Console) -> None:
@@ -19,10 +15,10 @@ def print_fix(done: Fix, console: Console) -> None:
     said = f"{counted(done.row_count, 'row')} to correct, {can}: {visible(done.corrections)}"
     console.print(Text(said), soft_wrap=True)
     if done.corrected is not None:
-        what = f"{counted(len(done.corrected_rows), 'row')} corrected ({_rows(done.corrected_rows)})"
+        what = f"{counted(len(done.corrected_rows), 'row')} corrected ({which_rows(done.corrected_rows)})"
         console.print(Text(f"{what}: {visible(done.corrected.path)}", style="bold"), soft_wrap=True)
     if done.refused_rows:
-        said = f"Not corrected ({_rows(done.refused_rows)}): {visible(done.corrections)} says why."
+        said = f"Not corrected ({which_rows(done.refused_rows)}): {visible(done.corrections)} says why."
         console.print(Text(said, style="bold red"), soft_wrap=True)
     if done.corrected is not None:
         console.print(Text("Nobody has checked the corrected rows yet. Next:"))
@@ -46,7 +42,7 @@ def print_split(done: Split, console: Console) -> None:
             reasons.add_row(f"{held.row_count:,}", Text(visible(held.why)))
         console.print(reasons, "")
     if done.unheeded_rows:
-        said = f"Decided to release, and held by the policy all the same: {_rows(done.unheeded_rows)}."
+        said = f"Decided to release, and held by the policy all the same: {which_rows(done.unheeded_rows)}."
         console.print(Text(said, style="bold red"))
     files = [file.path for file in (done.release, done.hold) if file is not None]
     if done.release is None:
@@ -59,8 +55,3 @@ def _total(part: ControlTotal | None) -> tuple[str, Text]:
     if part is None:
         return "0", Text()
     return f"{part.row_count:,}", Text("\n".join(map(money_text, part.totals)))
-
-
-def _rows(rows: Sequence[int]) -> str:
-    more = "" if len(rows) <= ROWS_NAMED_MAX else f" and {len(rows) - ROWS_NAMED_MAX:,} more"
-    return f"row{'' if len(rows) == 1 else 's'} {', '.join(map(str, rows[:ROWS_NAMED_MAX]))}{more}"

@@ -49,7 +49,8 @@ def _question(story: Story) -> RenderableType:
         others = [row for row in story.question.rows if row != story.row]
         more = story.question.row_count - 1 - len(others[:ROWS_SHOWN_MAX])
         shared = ", ".join(map(str, others[:ROWS_SHOWN_MAX])) + (f" and {more:,} more" if more else "")
-        lines["also for rows"] = shared or "none"
+        rows = "row" if story.question.row_count == 2 else "rows"
+        lines["also for"] = f"{rows} {shared}" if others else "no other row"
         lines.pop("api", None)
     return _pairs(lines.items())
 

@@ -1,7 +1,7 @@
 """The summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -14,6 +14,7 @@ from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.summary import Money, OutcomeTotal, Summary, WarningCount
 
 ROWS_SHOWN_MAX = 10
+ROWS_NAMED_MAX = 10
 ROOMY_WIDTH = 72
 """Columns of a terminal on which four columns of a table leave room for a sentence."""
 SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
@@ -90,6 +91,17 @@ def counted(count: int, thing: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def which_rows(rows: Sequence[int]) -> str:
+    """Rows by their numbers, the first of them where they are many.
+
+    >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
+    ('row 2', 'rows 2, 1,200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
+    """
+    numbers = ", ".join(f"{row:,}" for row in rows[:ROWS_NAMED_MAX])
+    more = f" and {len(rows) - ROWS_NAMED_MAX:,} more" if len(rows) > ROWS_NAMED_MAX else ""
+    return f"row{'' if len(rows) == 1 else 's'} {numbers}{more}"
 
 
 def visible(text: str) -> str:

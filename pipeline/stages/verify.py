@@ -146,8 +146,8 @@ def _answers_are_on_record(answers: Iterable[FinalAnswer], outcomes: pl.DataFram
         "answers",
         not strange,
         f"{answered.height:,} answered rows, each with an answer on record",
-        f"{len(strange):,} rows have an answer that is not on record, rows {', '.join(map(str, strange[:5]))}"
-        f"{' and more' if len(strange) > 5 else ''}; "
+        f"an answer that is not on record stands in row{'' if len(strange) == 1 else 's'} "
+        f"{', '.join(map(str, strange[:5]))}{f' and {len(strange) - 5:,} more' if len(strange) > 5 else ''}; "
         "bring outcome file and ledger back from copies",
     )
 

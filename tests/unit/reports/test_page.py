@@ -159,10 +159,12 @@ def test_rows_that_lack_an_api_are_told_apart_from_rows_to_correct(page_of):
 
 
 def test_odd_rows_are_named_once_for_each_oddity(page_of):
-    warnings = [WarningRow(row=row, code="X", message="paid twice") for row in range(1, 13)]
+    warnings = [WarningRow(row=7, code="X", message="odd alone")]
+    warnings += [WarningRow(row=row, code="X", message="paid twice") for row in range(1, 13)]
     text = page_of(warnings=warnings, warning_count=40)
     assert "paid twice: rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more." in text
-    assert "Of 40 warnings, the first 12 are looked at here." in text
+    assert "odd alone: row 7." in text
+    assert "Of 40 warnings, the first 13 are looked at here." in text
 
 
 def test_page_of_a_million_rows_would_be_bounded_and_says_what_it_leaves_out(page_of):

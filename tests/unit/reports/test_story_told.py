@@ -58,7 +58,7 @@ def test_everything_is_told_in_order(told, width):
         "x.csv, row 17: production",
         "account number **5678",
         "asked of cop",
-        "also for rows none",
+        "also for no other row",
         "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
         "outcome close match",
         "name at the bank Adah Quillon",
@@ -94,6 +94,11 @@ def test_a_row_without_a_question_says_why(told):
 def test_rules_are_readable_where_there_is_little_room(told):
     text = told(60, findings=[FindingTold(field="row", code="ODD", message="odd " * 30, is_warning=True)])
     assert "warning row, ODD odd odd" in text
+
+
+def test_one_other_row_that_shares_the_question_is_a_row(told):
+    text = told(question=QuestionTold(fields={"api": "cop"}, rows=[5, 17], row_count=2))
+    assert "also for row 5" in text
 
 
 def test_many_rows_that_share_the_question_are_counted(told):

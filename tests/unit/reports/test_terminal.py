@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reports.terminal import ROWS_SHOWN_MAX, WARNINGS, print_summary, render, visible
+from pipeline.reports.terminal import ROWS_SHOWN_MAX, WARNINGS, print_summary, render, visible, which_rows
 from schemas.outcomes import Environment, WarningCode
 from schemas.summary import WarningCount
 
@@ -141,3 +141,15 @@ def test_run_that_had_finished_says_that_nothing_was_sent(summary_of, shown):
 )
 def test_what_a_terminal_would_act_on_is_made_visible(text, seen):
     assert visible(text) == seen
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([2], "row 2"),
+        ([2, 1200], "rows 2, 1,200"),
+        (range(1, 13), "rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more"),
+    ],
+)
+def test_one_row_is_a_row_and_more_are_rows(rows, said):
+    assert which_rows(rows) == said

@@ -123,7 +123,7 @@ def test_an_answer_that_is_not_on_record_is_found(manifest, outcomes, field):
     changed = pl.when(pl.col("row") == 3).then(pl.lit("another")).otherwise(field)
     findings = ledger_agrees(manifest, kept(), outcomes.with_columns(changed.alias(field)))
     assert differing(findings) == {"answers"}
-    assert "rows 3;" in findings[-1].said
+    assert "row 3;" in findings[-1].said
 
 
 def test_a_match_without_an_id_is_never_taken_for_an_answer(manifest, outcomes):
