@@ -26,6 +26,8 @@ ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
 ROWS_AT_ONCE = 500
 """Of these, payments in the document at one time."""
+ROWS_ON_PAPER = 2_000
+"""Of these, payments that are printed: those that are chosen on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 
@@ -82,6 +84,7 @@ def _template() -> Template:
         "counted": counted,
         "shown": shown,
         "rows_at_once": ROWS_AT_ONCE,
+        "rows_on_paper": ROWS_ON_PAPER,
     }
     return environment.get_template("report.html")
 

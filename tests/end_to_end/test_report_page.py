@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from pipeline.frames import PAYMENTS
-from pipeline.reports.page import ROWS_AT_ONCE, page
+from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER, page
 from pipeline.reports.terminal import visible
 from schemas.outcomes import COLUMNS, Outcome
 from schemas.strict import parse
@@ -369,6 +369,45 @@ def test_on_paper_there_are_rows_and_no_controls(folder, reading):
         for control in ("#search", "td button"):
             assert not reader.page.locator(control).first.is_visible()
         assert reader.page.locator(".banner").is_visible()
+
+
+@pytest.fixture
+def printed():
+    """A reader -> how many rows are printed, what is said of them, and how many sheets they take."""
+
+    def prints(reader):
+        reader.page.evaluate("""() => addEventListener("beforeprint", () => { window.paper = [
+            document.querySelectorAll("#payments tbody tr:not(.group)").length,
+            document.getElementById("status").textContent,
+        ]; })""")
+        sheets = len(re.findall(rb"/Type /Page\b", reader.page.pdf(prefer_css_page_size=True)))
+        return *reader.page.evaluate("window.paper"), sheets
+
+    return prints
+
+
+def test_paper_has_the_rows_of_all_pages_and_the_screen_is_as_before(report_of, reading, printed):
+    count = ROWS_AT_ONCE * 2 + 1
+    with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
+        reader.page.get_by_role("button", name="Next rows").click()
+        before = reader.status, reader.texts(1)
+        assert printed(reader)[:2] == (count, "1,001 of 1,001 rows, grouped by what to do.")
+        assert (reader.status, reader.texts(1)) == before
+        reader.page.locator("#search").fill("nobody")
+        assert printed(reader)[:2] == (0, "0 of 1,001 rows, grouped by what to do.")
+
+
+def test_paper_says_what_it_leaves_out_and_where_all_is(report_of, reading, printed):
+    count = ROWS_ON_PAPER + 1
+    with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
+        row_count, said, sheet_count = printed(reader)
+        assert row_count == ROWS_ON_PAPER
+        assert said == (
+            "2,001 of 2,001 rows, grouped by what to do; here 1 to 2,000. "
+            "All of them are in the outcome file."
+        )
+        assert ROWS_ON_PAPER / 50 < sheet_count < ROWS_ON_PAPER / 10
+        assert "outcome file" not in reader.status
 
 
 @pytest.mark.parametrize("width", [1280, 390])

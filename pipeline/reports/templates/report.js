@@ -47,9 +47,8 @@
     return row;
   }
 
-  function show(page = 0) {
+  function show(page = 0, size = Number(table.dataset.rowsAtOnce)) {
     const all = found();
-    const size = Number(table.dataset.rowsAtOnce);
     const part = all.slice(page * size, (page + 1) * size);
     at = page;
     for (const body of [...table.tBodies]) body.remove();
@@ -76,6 +75,13 @@
     show(at + Number(button.value));
     document.getElementById("rows").scrollIntoView();
     if (button.disabled) pages.querySelector(":enabled").focus();
+  }
+
+  function toPaper() {
+    const [before, most] = [at, Number(table.dataset.rowsOnPaper)];
+    onafterprint = () => show(before);
+    show(0, most);
+    if (found().length > most) status.textContent += " All of them are in the outcome file.";
   }
 
   function sort(head) {
@@ -118,6 +124,7 @@
     document.getElementById("reset").onclick = () => choose("");
     table.onclick = ({ target }) => target.closest("td button") && copy(target.closest("tr"));
     pages.onclick = ({ target }) => target.value && turn(target);
+    onbeforeprint = toPaper;
     document.querySelector(".tools").hidden = false;
     show();
   }
