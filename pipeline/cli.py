@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -422,34 +422,30 @@ def quota() -> None:
 @click.option(
     "--outcomes",
     is_flag=True,
-    help="Delete the outcome files, attention.csv and the reports too; with --older-than, if a name was "
-    "purged now or before. Running again writes them without it.",
+    help="Delete the files that hold the names too; with --older-than, if a name was purged now or before. "
+    "Running again writes outcomes and reports without the names.",
 )
 def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     """Delete the names that banks returned from the ledger in DIR, the folder of a run.
 
     Nothing of them is left in the ledger's bytes. The answers stay: no question is asked again.
-    outcomes.csv or outcomes.parquet, attention.csv and report.html hold these names as well, and are left
-    alone without --outcomes; whoever has a copy has the names.
-    """
-    from pipeline.ledger.purge import purge as purge_ledger
-    from pipeline.reports.documents import files_with_names
-    from schemas.wire import timestamp
 
-    now = datetime.now(UTC)
-    files = [file for file in files_with_names(folder) if file.exists()]
-    name_count = purge_ledger(
-        folder / "ledger.db",
-        answers_before=timestamp(now - older_than),
-        now=timestamp(now),
-        also=files if outcomes else (),
-    )
-    _say(f"{folder}: {name_count} returned names purged from the ledger")
-    left = [file.name for file in files if file.exists()]
-    if deleted := [file.name for file in files if file.name not in left]:
-        _say(f"{folder}: deleted {', '.join(deleted)}")
-    if left:
-        _say(f"{folder}: {', '.join(left)} may still hold returned names; delete what you do not need")
+    These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, report.html, report.xlsx,
+    and what `precheck fix` wrote: corrections.csv and the corrected payment file. Without --outcomes they are
+    left alone. With it they are deleted, and so is what a killed run left of them. summary.json,
+    approvals.json and the files of `precheck split` hold none. Whoever has a copy, such as a workbook with
+    decisions, has the names.
+
+    manifest.json says what was purged and when, so that `precheck verify` misses nothing that went this way.
+    """
+    from pipeline.purging import purge as purge_folder
+
+    done = purge_folder(folder, older_than, with_files=outcomes)
+    _say(f"{folder}: {done.name_count} returned names purged from the ledger")
+    if done.deleted:
+        _say(f"{folder}: deleted {', '.join(done.deleted)}")
+    if done.left:
+        _say(f"{folder}: {', '.join(done.left)} may still hold returned names; delete what you do not need")
 
 
 for _command in (folder_commands.report, folder_commands.show, folder_commands.verify):

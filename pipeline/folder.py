@@ -17,7 +17,7 @@ from pipeline.approvals import approvals_of
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.frames import OUTCOMES
 from pipeline.ledger.reading import recorded
-from pipeline.manifest import read_manifest, refresh_manifest, unrecorded
+from pipeline.manifest import purged, read_manifest, refresh_manifest, unrecorded
 from pipeline.reports.documents import Rows, reports
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
@@ -104,7 +104,8 @@ def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
     ]
     if input_file is not None:
         findings.append(_as_checked(input_file, manifest))
-    findings += [_as_recorded(folder / file.name, file) for file in (manifest.outcome_file, *manifest.files)]
+    files = (manifest.outcome_file, *manifest.files)
+    findings += [_as_recorded(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _tried("approvals", lambda: _approvals(folder, manifest))
     findings += _tried("summary", lambda: [summary_agrees(manifest, _read_summary(folder))])
     findings += _tried("rows", lambda: _rows_agree(folder, manifest))
@@ -115,6 +116,8 @@ def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
 
 
 def _rows_agree(folder: Path, manifest: Manifest) -> list[Finding]:
+    if (forgotten := _forgotten(folder, manifest)) is not None:
+        return [Finding("rows", f"cannot be counted again: {manifest.outcome_file.name} was {forgotten}")]
     rows = rows_of(folder, manifest, changed=True)
     return rows_agree(manifest, rows.payments, rows.outcomes)
 
@@ -122,7 +125,16 @@ def _rows_agree(folder: Path, manifest: Manifest) -> list[Finding]:
 def _ledger_agrees(folder: Path, manifest: Manifest) -> list[Finding]:
     with recorded(_ledger(folder), now=_now()) as record:
         kept = Kept(record.run, record.counts, record.last_finish, record.answers())
-        return ledger_agrees(manifest, kept, rows_of(folder, manifest, changed=True).outcomes)
+        is_forgotten = _forgotten(folder, manifest) is not None
+        outcomes = None if is_forgotten else rows_of(folder, manifest, changed=True).outcomes
+        return ledger_agrees(manifest, kept, outcomes)
+
+
+def _forgotten(folder: Path, manifest: Manifest) -> str | None:
+    """How the outcome file went, where it is gone by a purge."""
+    name = manifest.outcome_file.name
+    time = None if (folder / name).exists() else purged(manifest, name)
+    return None if time is None else f"deleted by precheck purge at {time}"
 
 
 def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
@@ -147,6 +159,8 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
         InputError: it is not there, not an outcome file, or was changed.
     """
     path = folder / manifest.outcome_file.name
+    if (forgotten := _forgotten(folder, manifest)) is not None:
+        raise InputError(f"{path}: {forgotten}; run the same command again, which asks nothing twice")
     source = read(path, mapping=manifest.mapping)
     if not changed and source.sha256 != manifest.outcome_file.sha256:
         raise InputError(_changed(path))
@@ -190,11 +204,13 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
     return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
 
 
-def _as_recorded(path: Path, evidence: FileEvidence) -> Finding:
-    """Whether a file has the bytes that the manifest says."""
+def _as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
+    """Whether a file has the bytes that the manifest says; one that was purged may be gone."""
     try:
         sha256, byte_count = _identity(path)
     except OSError as error:
+        if purged_at is not None and isinstance(error, FileNotFoundError):
+            return Finding(evidence.name, f"deleted by precheck purge at {purged_at}")
         return Finding(evidence.name, f"{error.strerror}; bring it back from a copy", DIFFERS)
     if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
         return Finding(evidence.name, _changed(path).partition(": ")[2], DIFFERS)

@@ -25,6 +25,7 @@ from schemas.manifest import (
     LedgerEvidence,
     Manifest,
     ProfileUsed,
+    Purge,
     ServerUsed,
 )
 from schemas.strict import parse
@@ -137,6 +138,26 @@ def refresh_manifest(
     )
     _write(folder, renewed)
     return renewed
+
+
+def record_purge(folder: Path, purge: Purge) -> None:
+    """Take into the manifest that names are deleted; before they are, so that no missing file looks lost.
+
+    Names go also where there is no manifest, or none that can be read: then there is nothing to keep true.
+
+    Raises:
+        OutputError, DiskError: the manifest cannot be written.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except (UsageError, InputError):
+        return
+    _write(folder, manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time}))
+
+
+def purged(manifest: Manifest, name: str) -> str | None:
+    """When a file was deleted by a purge; None where it should be there."""
+    return next((purge.time for purge in reversed(manifest.purges) if name in purge.files), None)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -76,6 +76,16 @@ class LedgerEvidence(Part):
     """When the first run in this folder began."""
 
 
+class Purge(Part):
+    """That names which banks returned were deleted, by `precheck purge`."""
+
+    time: str
+    answers_before: str
+    """The ledger forgot the names of the answers that came before this time."""
+    files: list[str]
+    """The files that were deleted with them, and need not be there any more."""
+
+
 class Manifest(Part):
     """What was checked, with what, and with which result."""
 
@@ -104,3 +114,4 @@ class Manifest(Part):
     """Over all rows of the file, by currency: the control totals."""
     ledger: LedgerEvidence
     approvals: list[Approval]
+    purges: list[Purge] = []

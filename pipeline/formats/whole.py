@@ -31,7 +31,7 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.
         DiskError: the disk is full or failed.
     """
-    part = path.with_name(path.name + _PART)
+    part = unfinished(path)
     try:
         refuse_what_is_no_file(path)
         part.unlink(missing_ok=True)
@@ -48,6 +48,11 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
             part.unlink(missing_ok=True)
     except OSError as error:
         raise refused(path, error, otherwise=_ELSEWHERE) from error
+
+
+def unfinished(path: Path) -> Path:
+    """The name of a file while it is written; a process that was killed leaves it behind."""
+    return path.with_name(path.name + _PART)
 
 
 def _new_file(part: Path) -> io.BufferedRandom:

@@ -5,10 +5,10 @@ corrected. Its answer is needed as long as the run: purged, it stays final and i
 """
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.disks import refused, unwritten
+from pipeline.disks import unwritten
 from pipeline.ledger.files import opened, require_ledger
 from pipeline.ledger.seals import sealed_anew
 
@@ -16,16 +16,16 @@ _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
 _WITHOUT_NAME = sealed_anew("answer", matched_name="NULL")
 
 
-def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] = ()) -> int:
+def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], object] = lambda: None) -> int:
     """Delete the matched names of answers that came before a time.
 
     Args:
         path: the ledger's file.
         answers_before: UTC, ISO 8601 with Z; a name of an answer from then on is kept.
         now: UTC, ISO 8601 with Z.
-        also: other files that hold the names. They are deleted before the names, so that a purge that
-            was interrupted is made good by the next one; but not where all names are to be kept that the
-            ledger ever held.
+        first: deletes what else holds the names. It is called before they go, so that a purge that was
+            interrupted is made good by the next one; but not where all names are to be kept that the
+            ledger ever held. The folder is locked meanwhile.
 
     Returns:
         How many names were deleted.
@@ -33,7 +33,7 @@ def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] =
     Raises:
         UsageError: there is no ledger.
         LockedError: a run is working in the folder.
-        OutputError: the file is not a ledger, or a file cannot be deleted.
+        OutputError: the file is not a ledger.
         DiskError: the ledger is damaged or cannot be written to.
     """
     require_ledger(path)
@@ -44,7 +44,7 @@ def purge(path: Path, *, answers_before: str, now: str, also: Collection[Path] =
         ).fetchone()
         [was_purged] = db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
         if due_count or was_purged or answers_before >= now:
-            _delete(also)
+            first()
         try:
             _erase(db, answers_before, now)
         except sqlite3.OperationalError as error:
@@ -65,11 +65,3 @@ def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _delete(files: Collection[Path]) -> None:
-    for file in files:
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise refused(file, error, otherwise="delete it yourself") from error

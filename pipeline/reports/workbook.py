@@ -26,7 +26,7 @@ from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
 from pipeline.reports.sheets import ALL, REVIEWS, Column, Sheet, shown
 from pipeline.reports.terminal import SIMULATED, visible
-from schemas.folder import REPORT_XLSX
+from schemas.folder import REPORT_XLSX, REPORT_XLSX_PARTS
 from schemas.review import Decision
 from schemas.summary import Summary
 
@@ -83,7 +83,7 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
 @contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
     """A place for the library's temporary files, which hold names: in the run's own folder, not in /tmp."""
-    scratch = folder / f".{REPORT_XLSX}.parts"
+    scratch = folder / REPORT_XLSX_PARTS
     shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed here
     scratch.mkdir(mode=0o700)
     try:

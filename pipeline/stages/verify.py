@@ -94,13 +94,13 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
     )
 
 
-def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame) -> list[Finding]:
+def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None) -> list[Finding]:
     """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome file.
 
     Args:
         manifest: of the run.
         kept: what the ledger holds.
-        outcomes: `Outcomes`, read from the outcome file.
+        outcomes: `Outcomes`, read from the outcome file; None where that was purged.
     """
     run, counts, finish, answers = kept
     is_same_run = (run.input_sha256, run.profile_sha256, run.environment) == (
@@ -127,7 +127,7 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame) -> lis
             f"{said.attempt_count:,} and {said.answer_count:,}, or it is about another outcome file: a later "
             "run did not end; run its command again",
         ),
-        _answers_are_on_record(answers, outcomes),
+        *([] if outcomes is None else [_answers_are_on_record(answers, outcomes)]),
     ]
 
 

@@ -270,7 +270,7 @@ def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):
     words = ("run", file, *sandbox.using("sandbox"), "--quiet", "--out", "out")
     desk(*words)
     desk("purge", "out", "--outcomes")
-    assert set(not_well(desk("verify", "out"))) >= {"outcomes.csv", "attention.csv"}
+    assert desk("verify", "out").status == 0
     assert desk(*words).status == 0
     assert desk("verify", "out").status == 0
 

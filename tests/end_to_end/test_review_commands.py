@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -190,11 +191,90 @@ def test_no_name_and_no_account_is_printed(checked):
             assert not row[field] or row[field] not in said
 
 
-def test_purging_names_with_their_files_takes_the_workbook_and_the_corrections(checked):
+def contents(folder):
+    """The bytes of every file of a folder, and of the parts of those that are archives, by name."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            yield path.name, path.read_bytes()
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(path) as archive:
+                    yield from ((f"{path.name}/{part}", archive.read(part)) for part in archive.namelist())
+
+
+def holding(folder, names):
+    """The files of a folder that hold one of these names."""
+    spelled = [name.encode(encoding) for name in names for encoding in ("utf-8", "utf-16-le")]
+    return {
+        name.partition("/")[0] for name, content in contents(folder) if any(one in content for one in spelled)
+    }
+
+
+PURGED = {
+    "outcomes.csv", "report.html", "report.xlsx", "corrections.csv", "corrected.simulated.csv",
+}  # fmt: skip
+
+
+@pytest.fixture
+def returned(checked):
+    """The desk with a run whose file has none of the names that banks returned; those names."""
+    outcomes = checked.outcomes(FOLDER)
+    names = {row["check_matched_name"] for row in outcomes} - {""}
+    rows = [row for row in rows_of(MIXED) if row["name"] not in names]
+    shutil.rmtree(checked.folder / FOLDER)
+    file = checked.payments(rows, MIXED.name, header=list(rows[0]))
+    assert checked("run", file, "--quiet").status == 0
+    returned = {row["check_matched_name"] for row in checked.outcomes(FOLDER)} - {""}
+    assert len(returned) > 1
+    return returned
+
+
+def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees(checked, returned):
+    folder = checked.folder / FOLDER
     assert checked("fix", FOLDER, *ACCEPT, "--allow-simulated").status == 0
+    assert checked("split", FOLDER, "--allow-simulated").status == 0
+    assert holding(folder, returned) == PURGED | {"ledger.db"}
+    (folder / "report.html.part").write_bytes((folder / "report.html").read_bytes())
+    (folder / ".report.xlsx.parts").mkdir()
+    (folder / ".report.xlsx.parts" / "sheet").write_text(min(returned))
+
+    purged = checked("purge", FOLDER, "--outcomes")
+
+    assert purged.status == 0
+    assert "may still hold" not in purged.err
+    assert holding(folder, returned) == set()
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    [purge] = manifest["purges"]
+    assert set(purge["files"]) == PURGED | {"attention.csv"}
+    verified = checked("verify", FOLDER)
+    assert verified.status == 0
+    for name in purge["files"]:
+        assert f"ok      {name}: deleted by precheck purge at {purge['time']}" in verified.err
+    assert "ok      rows: cannot be counted again: outcomes.csv was deleted by precheck purge" in verified.err
+    assert "release.simulated.csv: unchanged" in verified.err
+    assert "deleted by precheck purge" in checked("show", FOLDER, "--row", 1).sentences[0]
+
+    # What went another way is missing all the same, and what is there again must be what it was.
+    (folder / "summary.json").rename(folder / "outcomes.csv")
+    verified = checked("verify", FOLDER)
+    assert verified.status == 65
+    assert "PROBLEM summary.json" in verified.err
+    assert "PROBLEM outcomes.csv" in verified.err
+
+
+def test_a_purge_names_what_it_leaves_alone_and_may_hold_names(checked):
+    folder = checked.folder / FOLDER
+    shutil.copyfile(folder / "report.xlsx", folder / "decided.xlsx")
+    kept = checked("purge", FOLDER)
+    assert "outcomes.csv, attention.csv, report.html, report.xlsx, decided.xlsx may still hold" in kept.err
+    assert "decided.xlsx may still hold" in checked("purge", FOLDER, "--outcomes").err
+    assert (folder / "decided.xlsx").exists()
+
+
+def test_a_purge_needs_no_manifest(checked):
+    (checked.folder / FOLDER / "manifest.json").write_text("{")
     assert checked("purge", FOLDER, "--outcomes").status == 0
-    names = {path.name for path in (checked.folder / FOLDER).iterdir()}
-    assert not names & {"report.xlsx", "corrections.csv", "corrected.simulated.csv", "outcomes.csv"}
+    assert (checked.folder / FOLDER / "manifest.json").read_text() == "{"
+    assert not (checked.folder / FOLDER / "outcomes.csv").exists()
 
 
 def test_a_report_in_a_folder_of_somebody_else_is_not_replaced(desk):

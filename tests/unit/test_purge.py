@@ -67,9 +67,9 @@ def test_a_purge_is_on_record_and_can_be_said_again(ledger):
 def test_other_files_go_only_where_a_name_is_due(ledger, tmp_path):
     outcomes = tmp_path / "outcomes.csv"
     outcomes.touch()
-    purge(ledger, answers_before=OLD, now=LATER, also=[outcomes, tmp_path / "absent"])
+    purge(ledger, answers_before=OLD, now=LATER, first=outcomes.unlink)
     assert outcomes.exists()
-    purge(ledger, answers_before=LATER, now=LATER, also=[outcomes, tmp_path / "absent"])
+    purge(ledger, answers_before=LATER, now=LATER, first=outcomes.unlink)
     assert not outcomes.exists()
 
 
@@ -77,7 +77,7 @@ def test_other_files_go_also_where_the_names_went_before(ledger, tmp_path):
     outcomes = tmp_path / "outcomes.csv"
     outcomes.touch()
     purge(ledger, answers_before=NOW, now=LATER)
-    purge(ledger, answers_before=NOW, now=LATER, also=[outcomes])
+    purge(ledger, answers_before=NOW, now=LATER, first=outcomes.unlink)
     assert not outcomes.exists()
 
 
@@ -85,7 +85,7 @@ def test_other_files_go_whenever_nothing_is_to_be_kept(tmp_path):
     Ledger.open(tmp_path / "ledger.db", IDENTITY, now=OLD).close()
     outcomes = tmp_path / "outcomes.csv"
     outcomes.touch()
-    assert purge(tmp_path / "ledger.db", answers_before=LATER, now=LATER, also=[outcomes]) == 0
+    assert purge(tmp_path / "ledger.db", answers_before=LATER, now=LATER, first=outcomes.unlink) == 0
     assert not outcomes.exists()
 
 

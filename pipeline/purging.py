@@ -1,0 +1,81 @@
+"""Forgetting the names that banks returned to a run: in its ledger, and with the files that hold them too."""
+
+import shutil
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.disks import refused
+from pipeline.errors import InputError, UsageError
+from pipeline.formats.whole import unfinished
+from pipeline.ledger.purge import purge as purge_ledger
+from pipeline.manifest import read_manifest, record_purge, unrecorded
+from pipeline.reports.documents import files_with_names
+from schemas.folder import REPORT_XLSX_PARTS
+from schemas.manifest import Purge
+from schemas.wire import timestamp
+
+
+class Purged(NamedTuple):
+    """What was forgotten, and what was not."""
+
+    name_count: int
+    """Names deleted from the ledger."""
+    deleted: list[str]
+    """Files that were deleted."""
+    left: list[str]
+    """Files that hold such names, or may, as nobody knows what is in them."""
+
+
+def purge(folder: Path, older_than: timedelta, *, with_files: bool) -> Purged:
+    """Delete the names that banks returned to the run in a folder.
+
+    Args:
+        folder: of the run.
+        older_than: names of younger answers are kept.
+        with_files: delete the files that hold the names too; all of them, also where some names are kept, but
+            none where nothing is old enough.
+
+    Raises:
+        UsageError: it is no folder of a run.
+        LockedError: somebody works in the folder.
+        OutputError: the file there is not a ledger, or a file cannot be deleted.
+        DiskError: the ledger is damaged or cannot be written to.
+    """
+    now = datetime.now(UTC)
+    time, answers_before = timestamp(now), timestamp(now - older_than)
+    there = [file for file in files_with_names(folder) if file.exists()]
+    files = there if with_files else []
+
+    def delete() -> None:
+        record_purge(
+            folder, Purge(time=time, answers_before=answers_before, files=[file.name for file in files])
+        )
+        if with_files:
+            _delete([*files, *map(unfinished, files_with_names(folder))])
+            shutil.rmtree(folder / REPORT_XLSX_PARTS, ignore_errors=True)
+
+    name_count = purge_ledger(folder / "ledger.db", answers_before=answers_before, now=time, first=delete)
+    left = [file.name for file in there if file.exists()]
+    return Purged(
+        name_count,
+        [file.name for file in there if file.name not in left],
+        [*left, *_not_ours(folder)],
+    )
+
+
+def _delete(files: Iterable[Path]) -> None:
+    for file in files:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise refused(file, error, otherwise="delete it yourself") from error
+
+
+def _not_ours(folder: Path) -> list[str]:
+    """Files that people have put into the folder, such as a workbook with their decisions."""
+    try:
+        return sorted(unrecorded(folder, read_manifest(folder)))
+    except (UsageError, InputError):
+        return []
