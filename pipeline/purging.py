@@ -1,6 +1,5 @@
 """Forgetting the names that banks returned to a run: in its ledger, and with the files that hold them too."""
 
-import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +11,6 @@ from pipeline.formats.whole import unfinished
 from pipeline.ledger.purge import purge as purge_ledger
 from pipeline.manifest import read_manifest, record_purge, unrecorded
 from pipeline.reports.documents import files_with_names
-from schemas.folder import REPORT_XLSX_PARTS
 from schemas.manifest import Purge
 from schemas.wire import timestamp
 
@@ -54,7 +52,6 @@ def purge(folder: Path, older_than: timedelta, *, with_files: bool) -> Purged:
         )
         if with_files:
             _delete([*files, *map(unfinished, files_with_names(folder))])
-            shutil.rmtree(folder / REPORT_XLSX_PARTS, ignore_errors=True)
 
     name_count = purge_ledger(folder / "ledger.db", answers_before=answers_before, now=time, first=delete)
     left = [file.name for file in there if file.exists()]

@@ -5,8 +5,6 @@ from pathlib import Path
 
 REPORT_HTML = "report.html"
 REPORT_XLSX = "report.xlsx"
-REPORT_XLSX_PARTS = ".report.xlsx.parts"
-"""A folder in which the workbook is put together; a run that was killed leaves it behind."""
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
 CORRECTED, RELEASE, HOLD = "corrected", "release", "hold"

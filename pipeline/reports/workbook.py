@@ -3,30 +3,32 @@
 Text is written as text whatever it looks like, so that nothing in a payment file is run, followed or
 counted: an account number keeps its zeros, and a name that starts like a formula stays a name. The
 columns Decision and Reason are read back by `pipeline.formats.decisions`.
+
+The library makes the workbook with its sheets, styles and headers; the rows are put into it as `cells`
+writes them.
 """
 
 import io
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
 from pathlib import Path
-from traceback import clear_frames
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import polars as pl
 import xlsxwriter
-from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from pipeline.apis.totals import plain
 from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
-from pipeline.reports.sheets import ALL, REVIEWS, Column, Sheet, shown
+from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
+from pipeline.reports.sheets import ALL, REVIEWS, Sheet, shown
 from pipeline.reports.terminal import SIMULATED, visible
-from schemas.folder import REPORT_XLSX, REPORT_XLSX_PARTS
+from schemas.folder import REPORT_XLSX
 from schemas.review import Decision
 from schemas.summary import Summary
 
@@ -34,13 +36,18 @@ ALL_ROWS_MAX = 50_000
 """With more rows than that the sheet All says where they are: a spreadsheet would only be slow with them."""
 REVIEW_ROWS_MAX = 10_000
 """Of each other sheet; those with the largest amounts, as nobody reads more."""
-DIGITS_MAX = 15
-"""A spreadsheet's numbers hold so many digits exactly; a longer amount stays text."""
 
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 3
-_LINE_POINTS = 15
 _NUMBERS = (ROW, "Amount", "Rows")
+_DIMENSION = re.compile(rb"<dimension [^>]*>")
+"""How large the library takes a sheet to be; programs find it out without."""
+_OPTIONS = {
+    "in_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+}
 
 
 def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
@@ -56,46 +63,45 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
     """
     assert rows.height == summary.input.row_count
     path = folder / REPORT_XLSX
-    with write_whole(path) as file, _scratch(folder) as scratch:
-        options = {
-            "constant_memory": True,
-            "tmpdir": str(scratch),
-            "strings_to_formulas": False,
-            "strings_to_urls": False,
-            "strings_to_numbers": False,
-        }
-        # Through memory: what the library leaves open must not be the file that is being written.
-        buffer = io.BytesIO()
-        try:
-            with xlsxwriter.Workbook(buffer, options) as book:
-                finished = datetime.fromisoformat(summary.finished)
-                book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
-                _Writer(book, summary).write(shown(rows))
-        except FileCreateError as error:
-            of_the_disk: OSError = error.args[0]
-            # The library's half-written archive ends here, and not aloud when the buffer has gone.
-            clear_frames(of_the_disk.__traceback__)
-            raise of_the_disk from None
-        file.write(buffer.getbuffer())
+    empty = io.BytesIO()
+    with xlsxwriter.Workbook(empty, _OPTIONS) as book:
+        finished = datetime.fromisoformat(summary.finished)
+        book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
+        writer = _Writer(book, summary)
+        writer.write(shown(rows))
+    with write_whole(path) as file:
+        # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
+        file.write(_filled(empty, writer.rows).getbuffer())
     return path
 
 
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """A place for the library's temporary files, which hold names: in the run's own folder, not in /tmp."""
-    scratch = folder / REPORT_XLSX_PARTS
-    shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed here
-    scratch.mkdir(mode=0o700)
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
+    """The workbook with the rows of its sheets, in their order, below what each has already."""
+    filled = io.BytesIO()
+    parts = {f"xl/worksheets/sheet{number}.xml": lines for number, lines in enumerate(rows, start=1)}
+    with ZipFile(empty) as source, ZipFile(filled, "w") as target:
+        for part in source.infolist():
+            again = ZipInfo(part.filename, part.date_time)
+            again.compress_type = ZIP_DEFLATED
+            head, end, tail = source.read(part).partition(b"</sheetData>")
+            lines = parts.get(part.filename)
+            with target.open(again, "w") as written:
+                written.write(_DIMENSION.sub(b"", head) if lines else head)
+                for line in lines or ():
+                    written.write(line.encode())
+                written.write(end + tail)
+    return filled
 
 
 class _Writer:
-    """One workbook being written: its styles, and the sheets in their order."""
+    """One workbook being written: its styles, and the sheets in their order.
+
+    Attributes:
+        rows: the rows of each sheet, which are put in when the library is done.
+    """
 
     def __init__(self, book: xlsxwriter.Workbook, summary: Summary) -> None:
+        self.rows: list[Iterable[str]] = []
         self._book = book
         self._summary = summary
 
@@ -105,7 +111,7 @@ class _Writer:
         line: dict[str, str | int] = {"bottom": 1, "bottom_color": "#E2E8F0"}
         self._text = style(**line, num_format="@", align="left", indent=1)
         self._wrapped = style(**line, num_format="@", align="left", indent=1, text_wrap=True)
-        self._amounts = {places: style(**line, num_format=f"#,##0.{'0' * places}") for places in (2, 3)}
+        self._cents, self._mills = (style(**line, num_format=f"#,##0.{'0' * places}") for places in (2, 3))
         self._long_amount = style(**line, num_format="@", align="right")
         self._count = style(**line, num_format="#,##0")
         self._title = style(bold=True, font_size=13, valign="vcenter")
@@ -149,39 +155,34 @@ class _Writer:
         decision = next(at for at, column in enumerate(sheet.columns) if column.header == DECISION)
         if not rows.is_empty():
             page.data_validation(_HEADER_LINE + 1, decision, last, decision, _CHOICE)
-        filled = [(at, column) for at, column in enumerate(sheet.columns) if column.source is not None]
-        blank = [at for at, column in enumerate(sheet.columns) if column.source is None]
-        cells_of_rows = rows.select(str(column.source) for _, column in filled).iter_rows()
-        for line, cells in enumerate(cells_of_rows, start=_HEADER_LINE + 1):
-            # The height is said, as not every program finds it out by itself.
-            page.set_row(line, _LINE_POINTS * _line_count(filled, cells))
-            for (at, column), cell in zip(filled, cells, strict=True):
-                self._write_cell(page, line, at, column, cell)
-            for at in blank:
-                page.write_blank(line, at, None, self._input)
+            self.rows[-1] = rows_xml(rows, sheet.columns, self._styles(), first=_HEADER_LINE + 2)
 
-    def _write_cell(self, page: Worksheet, line: int, at: int, column: Column, cell: object) -> None:
-        match cell:
-            case None:
-                page.write_blank(line, at, None, self._text)
-            case Decimal():
-                self._write_amount(page, line, at, cell)
-            case int():
-                page.write_number(line, at, cell, self._count)
-            case str():
-                page.write_string(line, at, visible(cell), self._wrapped if column.wraps else self._text)
-            case _:
-                raise AssertionError("a cell of a kind that the workbook does not have")
+    def _styles(self) -> Styles:
+        """The numbers of the styles that rows have."""
+        return Styles(
+            *(
+                style._get_xf_index()  # noqa: SLF001 (the library tells it in no other way)
+                for style in (
+                    self._text,
+                    self._wrapped,
+                    self._count,
+                    self._cents,
+                    self._mills,
+                    self._long_amount,
+                    self._input,
+                )
+            )
+        )
 
     def _write_amount(self, page: Worksheet, line: int, at: int, amount: Decimal) -> None:
         """The amount as a number made from its decimal text, or as text where a number cannot hold it."""
         shortest = plain(amount)
         if len(shortest.as_tuple().digits) > DIGITS_MAX:
-            page.write_string(line, at, f"{shortest:,} (as text: too long for a number)", self._long_amount)
+            page.write_string(line, at, amount_as_text(shortest), self._long_amount)
             return
-        places = 2 if shortest == shortest.quantize(Decimal("0.01")) else 3
         # The library writes a Decimal digit by digit: no float comes near it.
-        page.write_number(line, at, shortest, self._amounts[places])
+        has_mills = shortest.as_tuple().exponent == -3
+        page.write_number(line, at, shortest, self._mills if has_mills else self._cents)
 
     def _write_headers(self, page: Worksheet, line: int, headers: Sequence[str]) -> None:
         page.set_row(line, 20)
@@ -191,6 +192,7 @@ class _Writer:
     def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
         """A new sheet with its title, and with what must be said of simulated answers."""
         page = self._book.add_worksheet(name)
+        self.rows.append(())
         for at, width in enumerate(widths):
             page.set_column(at, at, width)
         page.set_landscape()
@@ -209,20 +211,20 @@ class _Writer:
 
     def _write_summary(self) -> None:
         summary = self._summary
-        title = f"Payee check of {visible(summary.input.name)}"
+        title = f"Payee check of {_told(summary.input.name)}"
         page = self._page("Summary", title, [27, 11, 21, 12, 14, 66])
         page.hide_gridlines(2)
         facts = [
             ("Payments", f"{summary.input.row_count:,}"),
             ("Environment", summary.environment.value),
-            ("Profile", visible(summary.profile)),
+            ("Profile", _told(summary.profile)),
             ("Finished", summary.finished),
             ("SHA-256 of the file", summary.input.sha256),
             (RUN_ID, summary.run_id),
             ("Written by", f"payee-precheck {summary.tool_version}"),
         ]
         if summary.next_step:
-            facts.append(("Not complete", visible(summary.next_step)))
+            facts.append(("Not complete", _told(summary.next_step)))
         for line, (label, fact) in enumerate(facts, start=_HEADER_LINE + 1):
             page.write_string(line, 0, label, self._label)
             page.write_string(line, 1, fact, self._fact)
@@ -244,21 +246,26 @@ class _Writer:
                     page.write_blank(line, 0, None, self._text)
                     page.write_blank(line, 1, None, self._text)
                 self._write_amount(page, line, 2, money.amount)
-                page.write_string(line, 3, visible(money.currency or "(none)"), self._text)
+                page.write_string(line, 3, _told(money.currency or "(none)"), self._text)
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> None:
         headers = ["Code", "Rows", "What to do", "", "Outcome", "What it means"]
         self._write_headers(page, line, headers)
         for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
-            meaning = visible(code.reason)
-            page.set_row(line_of_code, _LINE_POINTS * ceil(len(meaning) / 70))
-            page.write_string(line_of_code, 0, visible(code.code), self._text)
+            meaning = _told(code.reason)
+            page.set_row(line_of_code, LINE_POINTS * ceil(len(meaning) / 70))
+            page.write_string(line_of_code, 0, _told(code.code), self._text)
             page.write_number(line_of_code, 1, code.row_count, self._count)
             page.write_string(line_of_code, 2, code.action.value.replace("_", " "), self._text)
             page.write_blank(line_of_code, 3, None, self._text)
             page.write_string(line_of_code, 4, code.outcome.value.replace("_", " "), self._text)
             page.write_string(line_of_code, 5, meaning, self._wrapped)
+
+
+def _told(text: str) -> str:
+    """Text from outside, harmless: from `<r>` to `</r>`, the library would take it for its own markup."""
+    return visible(text) + (" " if text.endswith("</r>") else "")
 
 
 _CHOICE = {
@@ -267,11 +274,3 @@ _CHOICE = {
     "error_title": "Decision",
     "error_message": f"Choose one of {', '.join(Decision)}.",
 }
-
-
-def _line_count(columns: Sequence[tuple[int, Column]], cells: Sequence[object]) -> int:
-    """How many lines the longest wrapped cell takes; words seldom fill a line to its end."""
-    return max(
-        ceil(len(cell) * 1.1 / column.width) if column.wraps and isinstance(cell, str) and cell else 1
-        for (_, column), cell in zip(columns, cells, strict=True)
-    )

@@ -234,8 +234,6 @@ def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees
     assert checked("split", FOLDER, "--allow-simulated").status == 0
     assert holding(folder, returned) == PURGED | {"ledger.db"}
     (folder / "report.html.part").write_bytes((folder / "report.html").read_bytes())
-    (folder / ".report.xlsx.parts").mkdir()
-    (folder / ".report.xlsx.parts" / "sheet").write_text(min(returned))
 
     purged = checked("purge", FOLDER, "--outcomes")
 

@@ -7,11 +7,17 @@ import openpyxl
 import pytest
 
 from pipeline.reports import workbook
+from pipeline.reports.cells import TEXT_CHARS_MAX
 from pipeline.reports.workbook import write_workbook
 from pipeline.stages.read import read
 from schemas.outcomes import Environment
 
+MARKUP = '<r></r></is></c><c r="Z9"><f>1+1</f></c><c r="Z10" t="inlineStr"><is><r></r>'
+"""Written as it is, it would be the library's markup, and a formula."""
 HOSTILE = (
+    MARKUP,
+    "</t></is></c></row></sheetData>",
+    'A & B <Ltd> "x"',
     "=1+1",
     '=HYPERLINK("https://invented.example","x")',
     "+44 20",
@@ -68,6 +74,31 @@ def test_nothing_from_a_payment_file_or_a_bank_is_a_formula_or_a_link(book_of):
     assert not [name for name, xml in everything.items() if re.search(r"<f[ >]|<hyperlink|<ddeLink", xml)]
     assert not [name for name in everything if "externalLink" in name or "vba" in name]
     assert not [name for name, xml in everything.items() if 'TargetMode="External"' in xml]
+
+
+def test_text_is_what_it_was_whatever_it_looks_like(book_of):
+    texts = [MARKUP, "=1+1", "A & B <Ltd>", "001122", "1E5", "ends with </r>"]
+    sheet = openpyxl.load_workbook(book_of([(text, "1.00") for text in texts], [ANNM] * len(texts)))["All"]
+    assert [cell.value for cell in column(sheet, "Payee")] == texts
+
+
+@pytest.mark.parametrize("text", ["_x0041_", "_x0041_x0042_", "__x0041_"])
+def test_what_looks_like_an_escape_of_the_format_is_escaped(book_of, text):
+    xml = parts(book_of([(text, "1.00")], [ANNM]))["xl/worksheets/sheet7.xml"]
+    assert f">{text.replace('_x', '_x005F_x')}</t>" in xml
+
+
+def test_a_long_text_is_cut_where_a_spreadsheet_would_refuse_it(book_of):
+    sheet = openpyxl.load_workbook(book_of([("A" * 40_000, "1.00")], [ANNM]))["All"]
+    assert column(sheet, "Payee")[0].value == "A" * TEXT_CHARS_MAX
+
+
+def test_markup_stays_text_on_the_summary_too(tmp_path, summary_of, payments_of, outcomes_of):
+    summary = summary_of(profile=MARKUP)
+    summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": 1})})
+    path = write_workbook(summary, payments_of({}).join(outcomes_of(ANNM), on="row"), tmp_path)
+    assert not [name for name, xml in parts(path).items() if re.search(r"<f[ >]", xml)]
+    assert openpyxl.load_workbook(path)["Summary"]["B6"].value.strip() == MARKUP
 
 
 def test_text_that_would_turn_the_direction_of_reading_is_shown_for_what_it_is(book_of):
