@@ -1,11 +1,13 @@
 """What the pages tell a reader to type does what they show: the tutorial, the demo, the nightly script."""
 
 import csv
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,12 +45,24 @@ def line_starting(text, start):
     return next(line for line in text.splitlines() if line.startswith(start))
 
 
-def reasons_shown():
-    """The table of held rows on the page: row, code, why, what to do."""
+def table_shown(*headers):
+    """The cells of a table of the tutorial."""
     page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
-    _, _, table = page.partition("| row | code | why it is held | what to do |\n|---|---|---|---|\n")
+    _, found, table = page.partition(f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}\n")
+    assert found, headers
     lines = table.partition("\n\n")[0].splitlines()
     return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+
+
+def fill_in(path):
+    """Write into a workbook what the tutorial shows, as its reader does by hand."""
+    book = openpyxl.load_workbook(path)
+    for sheet, row, *decided in table_shown("Sheet", "Row", "Decision", "Reason"):
+        [headers, *lines] = book[sheet].iter_rows(min_row=3)
+        at = {cell.value: cell.column - 1 for cell in headers}
+        [line] = [line for line in lines if line[at["Row"]].value == int(row)]
+        line[at["Decision"]].value, line[at["Reason"]].value = decided
+    book.save(path)
 
 
 def reasons_written(path):
@@ -137,7 +151,12 @@ def test_tutorial_commands_succeed_in_order_and_print_what_the_page_shows(termin
         printed, status = terminal(command)
         assert status == 0, command
         assert shows(shown, printed), f"{command}\n{printed}"
-    assert reasons_shown() == reasons_written(desk.folder / "corrected.precheck" / "hold_reasons.csv")
+        if command.endswith(" decided.xlsx"):
+            fill_in(desk.folder / "decided.xlsx")
+    held = table_shown("row", "code", "why it is held", "what to do")
+    assert held == reasons_written(desk.folder / "corrected.precheck" / "hold_reasons.csv")
+    approvals = json.loads((desk.folder / "payments_mixed.precheck" / "approvals.json").read_bytes())
+    assert [approval["why"] for approval in approvals] == ["known to payroll", "agreed with payroll"]
 
 
 @pytest.mark.usefixtures("samples")
