@@ -1,1 +1,4 @@
-"""Commands of `precheck` that are not in `cli` itself: parse, call, print, exit. No decision lives here."""
+"""The commands of `precheck`, each in the module of its name: parse, call, print, exit.
+
+No decision lives here. Heavy imports stand inside the commands, so that `precheck --help` answers at once.
+"""

@@ -5,7 +5,8 @@ from contextlib import chdir
 import pytest
 from click.testing import CliRunner
 
-from pipeline.cli import OUTCOMES, WARNINGS, main
+from pipeline.cli import main
+from pipeline.commands.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
 from pipeline.run import exit_code, folders
 from schemas.outcomes import Environment, Outcome, WarningCode

@@ -1,0 +1,86 @@
+"""How a command ends: an error of the program is one sentence and an exit status, and so is a signal."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import click
+
+from pipeline.errors import DiskError, PrecheckError
+
+
+class Group(click.Group):
+    """Turns the errors of the program into one sentence and an exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
+        """Run the command that was named."""
+        os.umask(0o077)  # whatever is written is for its owner, the folders above it too
+        before = _on_signal(_leave)  # before anything heavy is imported
+        try:
+            return super().invoke(ctx)
+        except PrecheckError as error:
+            say(str(error))
+            sys.exit(error.exit_code)
+        except KeyboardInterrupt as interrupt:
+            [number] = interrupt.args or [signal.SIGINT]
+            say(_stopped_by(number))
+            sys.exit(128 + number)
+        except BrokenPipeError:
+            # Whoever read our output has gone; there is nobody left to tell.
+            with suppress(OSError):
+                sys.stdout.close()
+            sys.exit(DiskError.exit_code)
+        except OSError as error:
+            # Files are written where errors of theirs are known: what failed is an output stream.
+            with suppress(OSError):
+                say(f"the output cannot be written ({error.strerror}); make room, or send it elsewhere")
+            sys.exit(DiskError.exit_code)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def interruptible() -> None:
+    """Let SIGINT and SIGTERM end a command that has things to close."""
+    _on_signal(_interrupt)
+
+
+def say(sentence: str) -> None:
+    """Tell a person something on standard error, or its log where that is of JSON documents."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().obj == "json":
+        import structlog
+
+        structlog.get_logger().error(sentence)
+        return
+    from pipeline.reports.terminal import visible
+
+    click.echo(f"precheck: {visible(sentence)}", err=True)
+
+
+def _on_signal(handler: Callable[[int, object], NoReturn]) -> dict[signal.Signals, Any]:
+    """Have SIGINT and SIGTERM handled like this; return what handled them before."""
+    return {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    """End a command at once, while there is nothing to close.
+
+    An exception would not do: Python drops those that are raised in the callbacks of its imports, and
+    the command would go on as if it had not been asked to stop.
+    """
+    os.write(2, f"precheck: {_stopped_by(number)}\n".encode())
+    os._exit(128 + number)
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    """End a command that has things to close, wherever it is; while questions are asked, `run` listens."""
+    raise KeyboardInterrupt(number)
+
+
+def _stopped_by(number: int) -> str:
+    name = signal.Signals(number).name
+    return f"stopped by {name}; what was answered is kept: run the same command again to go on"

@@ -1,0 +1,123 @@
+"""Options that several commands have, and how their words are read."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.errors import UsageError
+
+PATH = click.Path(path_type=Path, readable=False)
+"""Whether a path can be used is found out, and told, where it is used."""
+
+
+class Days(click.ParamType[timedelta]):
+    """A number of days, written as 30d."""
+
+    name = "days"
+
+    def convert(
+        self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Read it."""
+        if isinstance(value, timedelta):
+            return value
+        if not re.fullmatch("[0-9]{1,5}d", value):
+            self.fail(f"{value!r} is not a number of days such as 30d", param, ctx)
+        return timedelta(days=int(value.removesuffix("d")))
+
+
+profile_options: list[Callable[..., Any]] = [
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Which profile of the configuration to use. Without it, a sandbox is started that gives "
+        "simulated answers; sandbox-standard does so for VoP Standard.",
+    ),
+    click.option("--config", type=PATH, metavar="FILE", help="The configuration file."),
+]
+input_options: list[Callable[..., Any]] = [
+    click.option(
+        "--map",
+        "mapping",
+        multiple=True,
+        metavar="FIELD=HEADER",
+        help="Read the column HEADER as FIELD, such as --map name=Beneficiary. May be repeated.",
+    ),
+    click.option("--encoding", metavar="NAME", help="Of a CSV file that is not UTF-8, such as cp1252."),
+    click.option(
+        "--sheet", metavar="NAME", help="Of a workbook; default: the only visible sheet that has data."
+    ),
+]
+order_option = click.option(
+    "--order",
+    type=click.Choice(["file", "amount"]),
+    default="file",
+    show_default=True,
+    help="What to ask first: in file order, or the largest payments.",
+)
+reuse_options: list[Callable[..., Any]] = [
+    click.option(
+        "--reuse-from",
+        multiple=True,
+        type=PATH,
+        metavar="DIR",
+        help="Use the matches of an earlier run in DIR again instead of asking. May be repeated.",
+    ),
+    click.option(
+        "--reuse-max-age",
+        type=Days(),
+        default="30d",
+        show_default=True,
+        metavar="DAYS",
+        help="How old an answer of --reuse-from may be.",
+    ),
+]
+decisions_option = click.option(
+    "--decisions",
+    type=PATH,
+    metavar="FILE",
+    help="The workbook of this run, report.xlsx, with what people wrote into Decision and Reason.",
+)
+by_option = click.option("--by", metavar="NAME", help="Who decides, for the record; default: the login name.")
+allow_simulated_option = click.option(
+    "--allow-simulated",
+    is_flag=True,
+    help="Write payment files from a sandbox's answers; their names say .simulated.",
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+
+
+def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command these options, in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return add
+
+
+def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    """What `--map` says: canonical field -> header.
+
+    Raises:
+        UsageError: it cannot be meant.
+    """
+    from schemas.payments import FIELDS
+
+    mapping = {}
+    for pair in pairs:
+        name, separator, header = pair.partition("=")
+        if not separator or not name.strip() or not header.strip():
+            raise UsageError(f"--map {pair}: write FIELD=HEADER, such as --map name=Beneficiary")
+        if name.strip() not in FIELDS:
+            raise UsageError(f"--map {pair}: no field {name.strip()}; one of {', '.join(FIELDS)}")
+        if name.strip() in mapping:
+            raise UsageError(f"--map {pair}: {name.strip()} is mapped twice; name one header")
+        mapping[name.strip()] = header.strip()
+    return mapping

@@ -1,0 +1,66 @@
+"""`precheck plan`: what a run would take."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from pipeline.commands.ending import interruptible
+from pipeline.commands.options import (
+    PATH,
+    input_options,
+    options,
+    order_option,
+    profile_options,
+    read_mapping,
+    reuse_options,
+)
+
+
+@click.command()
+@click.argument("file", type=PATH)
+@options(profile_options, input_options)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="The folder of the run, whose answers are not asked for again; default: FILE's name with .precheck.",
+)
+@order_option
+@options(reuse_options)
+def plan(  # noqa: PLR0913 (one argument per option)
+    *,
+    file: Path,
+    profile: str | None,
+    config: Path | None,
+    mapping: tuple[str, ...],
+    encoding: str | None,
+    sheet: str | None,
+    out: Path | None,
+    order: str,
+    reuse_from: tuple[Path, ...],
+    reuse_max_age: timedelta,
+) -> None:
+    """Say what checking FILE would take, and send nothing.
+
+    What the run in DIR has been answered already, and what --reuse-from answers, is not counted as a call.
+    """
+    from pipeline.earlier import Permitted
+    from pipeline.reports.listings import print_forecast
+    from pipeline.reports.terminal import console
+    from pipeline.run import Job, folders, forecast_file
+
+    interruptible()
+    [folder] = folders([file], out).values()
+    job = Job(
+        file=file,
+        out=folder,
+        profile=profile,
+        config=config,
+        mapping=read_mapping(mapping),
+        encoding=encoding,
+        sheet=sheet,
+        order="amount" if order == "amount" else "file",
+        reusable=Permitted(reuse_from, reuse_max_age),
+    )
+    print_forecast(forecast_file(job), console())

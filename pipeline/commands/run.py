@@ -1,0 +1,210 @@
+"""`precheck run`: check payment files."""
+
+import sys
+from contextlib import nullcontext
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from pipeline.commands.ending import interruptible, say
+from pipeline.commands.options import (
+    PATH,
+    input_options,
+    options,
+    order_option,
+    profile_options,
+    read_mapping,
+    reuse_options,
+)
+from pipeline.errors import CONCERN_ONE_FILE, UsageError, most_serious
+
+if TYPE_CHECKING:
+    from schemas.summary import Summary
+
+WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS")
+OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
+
+EXIT_STATUS = """\b
+Exit status:
+    0  every row is decided
+    1  a row has an outcome or a warning named by --fail-on
+    2  the command was called with words that do not fit
+   65  the input file cannot be used
+   73  an output cannot be created
+   74  the disk is full or failed
+   75  not every row is decided: run the same command again
+   76  the server broke the protocol repeatedly
+   77  the credentials or the certificate were refused
+   78  the configuration cannot be used, or there is no trusted TLS connection
+  130  stopped by Ctrl-C, or 143 by SIGTERM: run the same command again
+"""
+
+
+def _said(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
+    """A reason that is one."""
+    if reason is None or reason.strip():
+        return reason
+    raise UsageError("--allow-many-names: the reason is empty; write why, as it is recorded")
+
+
+@click.command(epilog=EXIT_STATUS)
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
+@options(profile_options, input_options)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Where the results go; default: FILE's name with .precheck. Several FILEs get a folder each in DIR.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["csv", "parquet"]),
+    help="Of the outcome file; default: FILE's, and csv for a workbook.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice((*OUTCOMES, "warning", *WARNINGS)),
+    metavar="OUTCOME",
+    help="Exit with 1 if a row has this outcome, this warning such as PAYMENT_REPEATED, or any: warning. "
+    "May be repeated.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", help="Ask at most N questions; defer the rest."
+)
+@order_option
+@click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
+@click.option(
+    "--allow-many-names",
+    "many_names_reason",
+    metavar="REASON",
+    callback=_said,
+    help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
+)
+@options(reuse_options)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Print nothing but errors, that answers are simulated, and how to go on with what is left.",
+)
+@click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="On standard error, text for a person or a JSON document a line.",
+)
+@click.option(
+    "--metrics",
+    type=PATH,
+    metavar="FILE",
+    help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
+)
+@click.option(
+    "--ping",
+    "ping_url",
+    envvar="PRECHECK_PING",
+    metavar="URL",
+    help="Call URL/start, and URL/STATUS with the exit status; without it, what PRECHECK_PING says.",
+)
+@click.option(
+    "--ping-ca", type=PATH, metavar="FILE", help="The only certificate authority to trust for --ping."
+)
+@click.pass_context
+def run(  # noqa: PLR0913 (one argument per option)
+    ctx: click.Context,
+    *,
+    files: tuple[Path, ...],
+    profile: str | None,
+    config: Path | None,
+    mapping: tuple[str, ...],
+    encoding: str | None,
+    sheet: str | None,
+    out: Path | None,
+    format_name: str | None,
+    fail_on: tuple[str, ...],
+    limit: int | None,
+    order: str,
+    fresh: bool,
+    many_names_reason: str | None,
+    reuse_from: tuple[Path, ...],
+    reuse_max_age: timedelta,
+    as_json: bool,
+    quiet: bool,
+    log_form: Literal["text", "json"],
+    metrics: Path | None,
+    ping_url: str | None,
+    ping_ca: Path | None,
+) -> None:
+    """Check every payment of FILE and write it back with the outcomes.
+
+    Running the same command again goes on where the last run ended: an answered check is never asked
+    again.
+    """
+    from pipeline.earlier import Permitted
+    from pipeline.logs import ProgressEvents, log_summary, log_to_stderr
+    from pipeline.monitoring import Watchers, watched
+    from pipeline.reports.files import FileEnd, print_files
+    from pipeline.reports.progress import progress
+    from pipeline.reports.terminal import console, print_summary
+    from pipeline.run import Job, exit_code, folders
+    from pipeline.run import run as run_job
+
+    interruptible()
+    log_to_stderr(log_form, quiet=quiet)
+    ctx.find_root().obj = log_form
+    terminal = console()
+    places = folders(files, out)
+    ends = {file: FileEnd(file.name, None, None) for file in places}
+    if len(files) > 1 and not quiet and log_form == "text":
+        # Also where an error ends the command: what the files before it came to is told.
+        ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
+    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+        for file, folder in places.items():
+            job = Job(
+                file=file,
+                out=folder,
+                profile=profile,
+                config=config,
+                mapping=read_mapping(mapping),
+                encoding=encoding,
+                sheet=sheet,
+                format=format_name,
+                order="amount" if order == "amount" else "file",
+                limit=limit,
+                fresh=fresh,
+                many_names_reason=many_names_reason,
+                reusable=Permitted(reuse_from, reuse_max_age),
+            )
+            events = nullcontext(ProgressEvents())
+            try:
+                with progress(terminal, quiet=quiet) if log_form == "text" else events as watch:
+                    result = run_job(job, watch)
+            except CONCERN_ONE_FILE as error:
+                say(str(error))
+                ends[file] = FileEnd(file.name, error.exit_code, None)
+                continue
+            ends[file] = FileEnd(file.name, exit_code(result.summary, fail_on), result.summary)
+            told.summaries.append(result.summary)
+            if as_json:
+                click.echo(result.summary.model_dump_json())
+            if log_form == "json":
+                log_summary(result.summary, folder, already_finished=result.already_finished)
+            elif not quiet:
+                print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
+            else:
+                _say_in_quiet(file, result.summary)
+        sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+
+
+def _say_in_quiet(file: Path, summary: "Summary") -> None:
+    """What nobody may miss, however quiet the command is to be."""
+    if summary.simulated:
+        say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+    if summary.next_step:
+        say(summary.next_step)

@@ -1,0 +1,56 @@
+"""`precheck split`: from the answers to the payments to release and to hold."""
+
+from pathlib import Path
+
+import click
+
+from pipeline.commands.options import (
+    PATH,
+    allow_simulated_option,
+    as_json_option,
+    by_option,
+    decisions_option,
+)
+
+
+@click.command()
+@click.argument("folder", type=PATH, metavar="DIR")
+@click.option("--config", type=PATH, metavar="FILE", help="The configuration file that has the policy.")
+@decisions_option
+@by_option
+@click.option("--hold-undecided", is_flag=True, help="Hold rows without an answer, instead of refusing.")
+@allow_simulated_option
+@as_json_option
+def split(  # noqa: PLR0913 (one argument per option)
+    *,
+    folder: Path,
+    config: Path | None,
+    decisions: Path | None,
+    by: str | None,
+    hold_undecided: bool,
+    allow_simulated: bool,
+    as_json: bool,
+) -> None:
+    """Split the payments of DIR, the folder of a run, into those that may be paid and those that are held.
+
+    The policy of the run's profile says which is which; without one, matches are released and all else is
+    held. Both files have the format and columns of the payment file, and their totals add up to its.
+    hold_reasons.csv says of each held row why it is held and what to do.
+    """
+    from pipeline.reports.reviews import print_split
+    from pipeline.reports.terminal import console
+    from pipeline.review import SplitJob, split_folder
+
+    done = split_folder(
+        SplitJob(
+            folder=folder,
+            config=config,
+            decisions=decisions,
+            by=by,
+            hold_undecided=hold_undecided,
+            allow_simulated=allow_simulated,
+        )
+    )
+    if as_json:
+        click.echo(done.model_dump_json())
+    print_split(done, console())
