@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
+# Tests at a time: they wait for real clocks and child processes, so more than there are cores upset each other.
+WORKERS ?= 2
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
 SSLYZE_VERSION := 6.3.1
@@ -48,7 +50,7 @@ $(SSLYZE):
 	  echo "no sslyze: its test of the sandbox's TLS is skipped" >&2
 
 test: .venv/installed  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: lint types imports docs test  ## everything that must hold before a change goes in
 
@@ -66,10 +68,10 @@ docs: .venv/installed  ## the generated pages are up to date, and links lead som
 	$(BIN)/python docs/generate.py --check
 
 faults: .venv/installed  ## try the fault table, short form; prints tried, survived, figure, goal
-	$(BIN)/python -m pytest tests/faults -m faults -q
+	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile
 
 faults-long: .venv/installed  ## the nightly form of the fault table
-	$(BIN)/python -m pytest tests/faults -m faults -q --long
+	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile --long
 
 mutants: .venv/installed  ## change the code in small ways, and see that a test fails for each
 	$(BIN)/python tests/mutants/run.py

@@ -5,7 +5,7 @@ row: tried, survived, figure, goal. With `--write-figures` the lines go into doc
 """
 
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,7 +32,8 @@ class Line:
 
 
 HEADERS = ("row", "fault", "tried", "survived", "figure", "goal")
-LINES = pytest.StashKey[list[Line]]()
+LINE = "line of the fault table"
+"""What a report calls it on its way from the process that ran the test."""
 
 
 def pytest_addoption(parser):
@@ -43,7 +44,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.stash[LINES] = []
+    config.pluginmanager.register(Table(config), "fault-table")
 
 
 def pytest_collection_modifyitems(items):
@@ -66,7 +67,8 @@ def tell(request):
     """
 
     def put(row, what, *, tried, survived, figure, goal):
-        request.config.stash[LINES].append(Line(row, what, tried, survived, figure, goal))
+        line = Line(row, what, tried, survived, figure, goal)
+        request.node.user_properties.append((LINE, asdict(line)))
         assert tried > 0, f"{row}: nothing was tried"
         assert survived == tried, f"{row} {what}: {survived} of {tried} survived; {figure}; goal: {goal}"
 
@@ -77,19 +79,30 @@ def in_order(line):
     return line.row[0], int(line.row[1:] or 0), line.what
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    lines = sorted(config.stash[LINES], key=in_order)
-    if not lines:
-        return
-    rows = [HEADERS, *(line.cells for line in lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
-    terminalreporter.section("fault table")
-    for row in rows:
-        terminalreporter.write_line(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        )
-    if config.getoption("--write-figures"):
-        PAGE.write_text(page_with(lines, long=config.getoption("--long")), "utf-8")
+class Table:
+    """The lines of all tests, from whichever process they come, and how they are shown."""
+
+    def __init__(self, config):
+        self._config = config
+        self._lines = []
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call":
+            self._lines += [Line(**line) for name, line in report.user_properties if name == LINE]
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if not self._lines:
+            return
+        lines = sorted(self._lines, key=in_order)
+        rows = [HEADERS, *(line.cells for line in lines)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
+        terminalreporter.section("fault table")
+        for row in rows:
+            terminalreporter.write_line(
+                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            )
+        if self._config.getoption("--write-figures"):
+            PAGE.write_text(page_with(lines, long=self._config.getoption("--long")), "utf-8")
 
 
 def page_with(lines, *, long):
