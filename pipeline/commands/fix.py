@@ -65,7 +65,7 @@ def fix(  # noqa: PLR0913 (one argument per option)
     """
     from pipeline.reports.reviews import print_fix
     from pipeline.reports.terminal import console
-    from pipeline.review import FixJob, fix_folder
+    from pipeline.review.fix import FixJob, fix_folder
     from schemas.review import Acceptance
 
     if accept and decisions is not None:

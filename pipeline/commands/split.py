@@ -39,7 +39,7 @@ def split(  # noqa: PLR0913 (one argument per option)
     """
     from pipeline.reports.reviews import print_split
     from pipeline.reports.terminal import console
-    from pipeline.review import SplitJob, split_folder
+    from pipeline.review.split import SplitJob, split_folder
 
     done = split_folder(
         SplitJob(

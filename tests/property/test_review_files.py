@@ -10,7 +10,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.review import FixJob, SplitJob, fix_folder, split_folder
+from pipeline.review.fix import FixJob, fix_folder
+from pipeline.review.split import SplitJob, split_folder
 from schemas.outcomes import Outcome
 from schemas.review import Acceptance
 

@@ -19,7 +19,8 @@ from pipeline.errors import (
     UsageError,
 )
 from pipeline.ledger import Ledger, RunIdentity
-from pipeline.review import FixJob, SplitJob, fix_folder, split_folder
+from pipeline.review.fix import FixJob, fix_folder
+from pipeline.review.split import SplitJob, split_folder
 from schemas.review import Acceptance
 
 BOTH = (Acceptance.CLOSE_MATCH, Acceptance.ACCOUNT_TYPE)

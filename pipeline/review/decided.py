@@ -1,0 +1,42 @@
+"""What people decided about a run, and whether anything may be made of its answers."""
+
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.finished import FinishedRun
+from pipeline.formats import decisions as workbook
+from schemas.approvals import Approval
+
+
+def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
+    """Refuse to make payment files of simulated answers, unless somebody said so.
+
+    Raises:
+        UsageError: nobody did.
+    """
+    if run.summary.simulated and not allowed:
+        raise UsageError(
+            f"{run.folder}: a sandbox answered, and no answer says anything about a real account; "
+            "check the file with a real profile, or say --allow-simulated to try this command"
+        )
+
+
+def decisions_of(path: Path | None, run: FinishedRun) -> pl.DataFrame:
+    """`Decisions` of a workbook about this run; of nobody without one.
+
+    Raises:
+        InputError, UsageError: as `formats.decisions.read`.
+    """
+    if path is None:
+        return workbook.no_decisions()
+    return workbook.read(path, run_id=run.summary.run_id, row_count=run.outcomes.height)
+
+
+def approvals_for(decisions: pl.DataFrame, by: str, time: str, what: str) -> list[Approval]:
+    """One for each reason that was given."""
+    return [
+        Approval(by=by, time=time, what=what, why=str(why or "no reason given"), rows=said["row"].to_list())
+        for (why,), said in decisions.group_by("reason", maintain_order=True)
+    ]
