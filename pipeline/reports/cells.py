@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import polars as pl
+from xlsxwriter.utility import xl_col_to_name
 
 from pipeline.apis.mending import mended
 from pipeline.apis.totals import plain
@@ -20,7 +21,7 @@ DIGITS_MAX = 15
 TEXT_CHARS_MAX = 16_000
 """A spreadsheet's cells hold 32,767 units of UTF-16, of which a character can take two."""
 LINE_POINTS = 15
-_ROWS_AT_ONCE = 5_000
+_ROWS_AT_ONCE = 1_000
 # Of the format's own escapes, such as _x0041_ for an A, none may be found in a text that has it literally.
 _ESCAPES = {
     "&": "&amp;",
@@ -47,7 +48,7 @@ class Styles(NamedTuple):
 
 
 def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, first: int) -> Iterator[str]:
-    """Write rows, some thousands at a time.
+    """Write rows, a thousand at a time.
 
     Args:
         rows: with the columns that `columns` name: text, whole numbers, or amounts as `frames.MONEY`.
@@ -57,12 +58,14 @@ def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, f
     """
     sources = {column.source for column in columns if column.source is not None}
     for start in range(0, rows.height, _ROWS_AT_ONCE):
-        part = rows.slice(start, _ROWS_AT_ONCE).select(*sources, _line=_lines(first + start))
+        part = rows.slice(start, _ROWS_AT_ONCE).select(
+            *sources, _line=pl.int_range(first + start, first + start + pl.len())
+        )
         part = part.with_columns(_harmless(part[name]) for name in sources if part[name].dtype == pl.String)
-        cells = [_cell(part, column, letters(at), styles) for at, column in enumerate(columns)]
+        cells = [_cell(part, column, xl_col_to_name(at), styles) for at, column in enumerate(columns)]
         height = pl.max_horizontal(_line_count(column) for column in columns if column.wraps) * LINE_POINTS
         opening = pl.format('<row r="{}" ht="{}" customHeight="1">', "_line", height)
-        yield from part.select(pl.concat_str(opening, *cells, pl.lit("</row>"))).to_series()
+        yield part.select(pl.concat_str(opening, *cells, pl.lit("</row>")).str.join("")).item()
 
 
 def amount_as_text(amount: Decimal) -> str:
@@ -72,19 +75,6 @@ def amount_as_text(amount: Decimal) -> str:
     '12,345,678,901,234.56 (as text: too long for a number)'
     """
     return f"{plain(amount):,} (as text: too long for a number)"
-
-
-def letters(at: int) -> str:
-    """The name of a column, counted from 0.
-
-    >>> letters(0), letters(25), letters(26)
-    ('A', 'Z', 'AA')
-    """
-    return ("" if at < 26 else letters(at // 26 - 1)) + chr(ord("A") + at % 26)
-
-
-def _lines(first: int) -> pl.Expr:
-    return pl.int_range(first, pl.len() + first)
 
 
 def _harmless(texts: pl.Series) -> pl.Series:

