@@ -43,23 +43,22 @@ def purge(folder: Path, older_than: timedelta, *, with_files: bool) -> Purged:
     """
     now = datetime.now(UTC)
     time, answers_before = timestamp(now), timestamp(now - older_than)
-    there = [file for file in files_with_names(folder) if file.exists()]
-    files = there if with_files else []
+    deleted: list[str] = []
 
-    def delete() -> None:
-        record_purge(
-            folder, Purge(time=time, answers_before=answers_before, files=[file.name for file in files])
-        )
-        if with_files:
-            _delete([*files, *map(unfinished, files_with_names(folder))])
+    def delete_files() -> None:
+        files = files_with_names(folder) if with_files else []
+        deleted.extend(_there(files))
+        record_purge(folder, Purge(time=time, answers_before=answers_before, files=deleted))
+        _delete([*files, *map(unfinished, files)])
 
-    name_count = purge_ledger(folder / "ledger.db", answers_before=answers_before, now=time, first=delete)
-    left = [file.name for file in there if file.exists()]
-    return Purged(
-        name_count,
-        [file.name for file in there if file.name not in left],
-        [*left, *_not_ours(folder)],
+    name_count = purge_ledger(
+        folder / "ledger.db", answers_before=answers_before, now=time, first=delete_files
     )
+    return Purged(name_count, deleted, [*_there(files_with_names(folder)), *_not_ours(folder)])
+
+
+def _there(files: Iterable[Path]) -> list[str]:
+    return [file.name for file in files if file.exists()]
 
 
 def _delete(files: Iterable[Path]) -> None:
