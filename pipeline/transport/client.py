@@ -1,29 +1,21 @@
-"""One request out, one response back, over TLS. The only module that knows httpx.
+"""Who is asked, and with which token: one API of one server, a token endpoint, a watcher of jobs.
 
-httpx gives the values and the seam; aiohttp's connection pool, behind `httpx_aiohttp`, does the work,
-because httpx's own costs ten times the CPU at 64 connections. A transport is called directly: no
-redirect is followed, no cookie kept, no proxy or netrc read, and no POST is sent twice, because only
-the caller knows what a second one costs.
+How a request travels is in `pool.py`. An address is read by httpx, and only one that is plainly https
+is used.
 """
 
-import asyncio
 import ssl
 from functools import partial
-from importlib.metadata import version
 from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlencode
 
-import aiohttp
 import httpx
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
-from httpx_aiohttp import AiohttpTransport
 
-from pipeline.errors import ConfigurationError, CredentialsError, PrecheckError, ProtocolError
+from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
 from pipeline.transport.pace import Pace
+from pipeline.transport.pool import Pool
 from pipeline.transport.retry import FailureKind, NetworkFailure
-from pipeline.transport.tls import explain
 from pipeline.transport.tokens import Token, Tokens, TokenUnavailable
 from schemas.strict import parse
 from schemas.token import TokenRequest, TokenResponse
@@ -31,14 +23,7 @@ from schemas.wire import Request, Response
 
 __all__ = ["Client", "FailureKind", "NetworkFailure", "TokenEndpoint"]
 
-BODY_BYTES_MAX = 64 * 1024
 TOKEN_DEADLINE_S = 10.0
-_KEEP_ALIVE_S = 15.0
-_HEADERS = {
-    "Accept": "application/json",
-    "Accept-Encoding": "identity",
-    "User-Agent": f"payee-precheck/{version('payee-precheck')}",
-}
 
 
 class Client:
@@ -74,9 +59,8 @@ class Client:
         self._base_url = _https(base_url, "base_url")
         self._tokens = tokens
         door = None if rate_per_s is None else Pace(rate_per_s)
-        self._open_pool = partial(_Pool, context, in_flight_max, door)
-        self._urls: dict[str, httpx.URL] = {}
-        self._pool: _Pool | None = None
+        self._open_pool = partial(Pool, context, in_flight_max, door)
+        self._pool: Pool | None = None
 
     async def __aenter__(self) -> Self:
         self._pool = self._open_pool()
@@ -126,12 +110,8 @@ class Client:
         headers = request.headers
         if (token := token or await self.token()) is not None:
             headers = {**headers, "Authorization": f"Bearer {token.value}"}
-        url = self._urls.get(request.path)
-        if url is None:
-            url = self._urls[request.path] = httpx.URL(self._base_url + request.path)
-        return await pool.exchange(
-            httpx.Request("POST", url, headers=headers, content=request.body), deadline_s
-        )
+        url = self._base_url + request.path
+        return await pool.exchange("POST", url, headers, request.body, deadline_s=deadline_s)
 
     async def drop_connections(self) -> None:
         """Use no open connection again, after an answer that must not be trusted.
@@ -163,7 +143,7 @@ class TokenEndpoint:
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment.
         """
-        self._url = httpx.URL(_https(url, "token_url"))
+        self._url = _https(url, "token_url")
         self._context = context
         self._method = method
 
@@ -179,11 +159,13 @@ class TokenEndpoint:
         """
         form = {**request.model_dump(), "client_secret": request.client_secret.get_secret_value()}
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        http = httpx.Request(self._method, self._url, headers=headers, content=urlencode(form).encode())
+        body = urlencode(form).encode()
         # A connection of its own: the next call is most of a token's life away.
-        pool = _Pool(self._context, 1)
+        pool = Pool(self._context, 1)
         try:
-            response = await pool.exchange(http, TOKEN_DEADLINE_S)
+            response = await pool.exchange(
+                self._method, self._url, headers, body, deadline_s=TOKEN_DEADLINE_S
+            )
         except NetworkFailure as failure:
             raise TokenUnavailable(f"{self._where}: no answer ({failure.kind})") from None
         finally:
@@ -192,7 +174,7 @@ class TokenEndpoint:
 
     @property
     def _where(self) -> str:
-        return f"token endpoint {self._url.host}"
+        return f"token endpoint {httpx.URL(self._url).host}"
 
     def _read(self, response: Response) -> TokenResponse:
         match response.status:
@@ -233,123 +215,12 @@ async def get(url: str, word: str, *, context: ssl.SSLContext, deadline_s: float
         NetworkFailure: there is no answer.
         TlsError: the server is not trusted.
     """
-    request = httpx.Request("GET", f"{_https(url, 'ping')}/{word}", headers=_HEADERS)
-    pool = _Pool(context, 1)
+    address = f"{_https(url, 'ping')}/{word}"
+    pool = Pool(context, 1)
     try:
-        return (await pool.exchange(request, deadline_s)).status
+        return (await pool.exchange("GET", address, {}, None, deadline_s=deadline_s)).status
     finally:
         await pool.close()
-
-
-class _Connector(aiohttp.TCPConnector):
-    """aiohttp's pool, which hands out a connection only when a request may leave on it at once."""
-
-    def __init__(self, context: ssl.SSLContext, connections_max: int, door: Pace | None) -> None:
-        super().__init__(ssl=context, limit=connections_max, keepalive_timeout=_KEEP_ALIVE_S)
-        self._door = door
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
-    ) -> Connection:
-        """A connection, new or kept, once the door lets one more request through."""
-        connection = await super().connect(req, traces, timeout)
-        if self._door is not None:
-            try:
-                await self._door.slot()
-            except BaseException:
-                # Cancelled here, nobody else knows of the connection.
-                connection.close()
-                raise
-        return connection
-
-
-class _Pool:
-    """The open connections, and how an exchange on one of them ends."""
-
-    def __init__(self, context: ssl.SSLContext, connections_max: int, door: Pace | None = None) -> None:
-        connector = _Connector(context, connections_max, door)
-        session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-            auto_decompress=False,
-            headers=_HEADERS,
-        )
-        self._transport = AiohttpTransport(client=session, verify=context, trust_env=False)
-        self._in_flight_count = 0
-        self._retired = False
-
-    async def exchange(self, request: httpx.Request, deadline_s: float) -> Response:
-        """Send a request and read the response, all within the deadline."""
-        failure: NetworkFailure | PrecheckError
-        self._in_flight_count += 1
-        try:
-            async with asyncio.timeout(deadline_s):
-                return await self._exchange(request)
-        except TimeoutError:
-            failure = NetworkFailure("deadline")
-        except NetworkFailure as error:
-            failure = error
-        except (httpx.TransportError, aiohttp.ClientError, OSError) as error:
-            failure = _failure_of(error, f"{request.url.host}:{request.url.port or 443}")
-        finally:
-            self._in_flight_count -= 1
-            if self._retired and self._in_flight_count == 0:
-                await self.close()
-        # Raised out here, it drags no request with headers and body along as its context.
-        raise failure
-
-    async def _exchange(self, request: httpx.Request) -> Response:
-        response = await self._transport.handle_async_request(request)
-        stream = response.stream
-        assert isinstance(stream, httpx.AsyncByteStream)
-        try:
-            headers = _lower_case(response.headers.raw)
-            if headers.get("content-encoding", "identity").strip().casefold() not in {"", "identity"}:
-                raise NetworkFailure("encoded")
-            body = b""
-            async for chunk in stream:
-                body += chunk
-                if len(body) > BODY_BYTES_MAX:
-                    raise NetworkFailure("oversized")
-            return Response(response.status_code, headers, body)
-        finally:
-            await stream.aclose()
-
-    async def retire(self) -> None:
-        """Close as soon as the last exchange has ended."""
-        self._retired = True
-        if self._in_flight_count == 0:
-            await self.close()
-
-    async def close(self) -> None:
-        """Close every connection."""
-        await self._transport.aclose()
-
-
-def _lower_case(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by lower-case name; a repeated one becomes a list (RFC 9110, section 5.2)."""
-    named: dict[str, str] = {}
-    for raw_name, raw_value in headers:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        named[name] = f"{named[name]}, {value}" if name in named else value
-    return named
-
-
-def _failure_of(error: Exception, server: str) -> NetworkFailure | PrecheckError:
-    """Find what went wrong below httpx and aiohttp, whose own classes tell too little apart."""
-    kind: FailureKind = "broken"
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, aiohttp.ClientConnectorError):
-            kind = "connect"
-        elif isinstance(cause, ssl.SSLError):
-            return explain(cause, server) or NetworkFailure("tls")
-        cause = cause.__cause__
-    return NetworkFailure(kind)
 
 
 def _https(url: str, what: str) -> str:
