@@ -7,11 +7,12 @@ This module opens and closes what must be opened and closed, and touches the rea
 chance. What happens in between is in the stages.
 """
 
+import gc
 import random
 import signal
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -159,7 +160,10 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
         ledger.allow(job.many_names_reason, time=timestamp(_now()))
     use_again(job.reusable, checks, ledger, apis, now=_now())
     world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
-    asked = anyio.run(_ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP})
+    with _garbage_rarely_collected():
+        asked = anyio.run(
+            _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
+        )
     warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
     outcomes = resolve(
         (validated.rejects, warnings),
@@ -226,6 +230,19 @@ class Asked(NamedTuple):
     answers: pl.DataFrame
     caps: dict[ApiName, tuple[int, datetime]]
     """API -> its cap, and when it begins anew."""
+
+
+@contextmanager
+def _garbage_rarely_collected() -> Iterator[None]:
+    """Spare the checks collections that find nothing: a check leaves no cycle behind (docs/adr/0012)."""
+    before = gc.get_threshold()
+    gc.freeze()  # what is here stays, and is not walked again
+    gc.set_threshold(10_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:

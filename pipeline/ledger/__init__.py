@@ -29,6 +29,7 @@ from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger import lines
 from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, opened
+from pipeline.ledger.keyed import keyed_hash
 from pipeline.ledger.lines import Counts, FinalAnswer, Finish, Reuse
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged, insertion
@@ -61,8 +62,9 @@ class Ledger:
     ) -> None:
         self._path = path
         self._db = connection
-        [self._run_key, name_proof] = connection.execute("SELECT run_key, name_proof FROM run").fetchone()
-        self._names = Names.under(secret, self._run_key, path)
+        [run_key, name_proof] = connection.execute("SELECT run_key, name_proof FROM run").fetchone()
+        self._hashed = keyed_hash(run_key)
+        self._names = Names.under(secret, run_key, path)
         self._names.require(name_proof)
         self._commits = Commits(path, connection)
         self._unsettled = _unsettled(path, connection)
@@ -127,7 +129,7 @@ class Ledger:
         The key of the hash lives in the ledger: two runs cannot be linked by their questions, but
         whoever holds the file can try names on it, which is why the file is 0600.
         """
-        return lines.question_key(self._run_key, check)
+        return lines.question_key(self._hashed, check)
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, in the order in which their requests left. Not while `writing()`.

@@ -1,6 +1,5 @@
 """What the lines of a ledger say, for whoever has it open: to write to it, or only to read."""
 
-import hmac
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from typing import NamedTuple
 
 from pipeline.frames import AnswerState, Check
 from pipeline.ledger.files import RunIdentity
+from pipeline.ledger.keyed import KeyedHash
 
 
 class FinalAnswer(NamedTuple):
@@ -75,13 +75,13 @@ def identity(db: sqlite3.Connection) -> RunIdentity:
     return RunIdentity(*row)
 
 
-def question_key(run_key: bytes, check: Check) -> bytes:
-    """What a ledger with this key knows a question by: 32 bytes.
+def question_key(hashed: KeyedHash, check: Check) -> bytes:
+    """What a ledger with this hash knows a question by: 32 bytes.
 
     Made of every field but the check's number, so that a file that is planned anew, in another
     order or by a newer version, never takes another question's answer for its own.
     """
-    return hmac.digest(run_key, json.dumps(check[1:]).encode(), "sha256")
+    return hashed(json.dumps(check[1:]).encode())
 
 
 def final_answers(

@@ -8,6 +8,7 @@ from sqlite3 import Connection
 from pipeline.frames import Check
 from pipeline.ledger import lines
 from pipeline.ledger.files import explained, opened_to_read
+from pipeline.ledger.keyed import keyed_hash
 from pipeline.ledger.lines import Attempt, Counts, FinalAnswer, Finish
 
 __all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded"]
@@ -21,11 +22,12 @@ class Record:
         self._db = db
         self.run = lines.identity(db)
         self.created_at = lines.created_at(db)
-        [self._run_key] = db.execute("SELECT run_key FROM run").fetchone()
+        [run_key] = db.execute("SELECT run_key FROM run").fetchone()
+        self._hashed = keyed_hash(run_key)
 
     def question_key(self, check: Check) -> bytes:
         """What this ledger knows a question by."""
-        return lines.question_key(self._run_key, check)
+        return lines.question_key(self._hashed, check)
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, without its matched name; those of earlier runs come last.

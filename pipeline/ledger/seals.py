@@ -5,13 +5,13 @@ line therefore carries a keyed hash of its values, and all of them are looked at
 The key lies in the same file: this is against failing disks and careless hands, not against a forger.
 """
 
-import hmac
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.errors import DiskError
+from pipeline.ledger.keyed import keyed_hash
 
 SEALED: Mapping[str, Sequence[str]] = {
     "intent": ("id", "question", "attempt", "request_id", "time"),
@@ -22,12 +22,15 @@ SEALED: Mapping[str, Sequence[str]] = {
 }
 """Table -> the columns that its seal covers."""
 
+_ENCODER = json.JSONEncoder(default=bytes.hex)
+
 
 def teach(db: sqlite3.Connection, run_key: bytes) -> None:
     """Make this connection know the SQL function `seal(table, values...)` of its run."""
+    hashed = keyed_hash(run_key)
 
     def seal(*values: str | int | bytes | None) -> bytes:
-        return hmac.digest(run_key, json.dumps(values, default=bytes.hex).encode(), "sha256")
+        return hashed(_ENCODER.encode(values).encode())
 
     db.create_function("seal", -1, seal, deterministic=True)
 
