@@ -28,7 +28,20 @@ class Document(BaseModel):
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("the document repeats a key")
+    return members
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise ValueError("the document holds a number that JSON does not have")
+
+
 AnyDocument = TypeVar("AnyDocument", bound=BaseModel)
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
 
 
 def parse(model: type[AnyDocument], body: bytes) -> AnyDocument:
@@ -42,16 +55,5 @@ def parse(model: type[AnyDocument], body: bytes) -> AnyDocument:
             deeply, or does not fit the model. The message never quotes the body.
     """
     document = model.model_validate_json(body, by_alias=True, by_name=False)
-    json.loads(body, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
+    _STRICT.decode(body.decode())
     return document
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("the document repeats a key")
-    return members
-
-
-def _refuse_constant(_name: str) -> NoReturn:
-    raise ValueError("the document holds a number that JSON does not have")

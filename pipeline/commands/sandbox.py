@@ -31,6 +31,14 @@ from pipeline.commands.options import PATH
     metavar="SECONDS",
     help="Median wait of a simulated bank.",
 )
+@click.option(
+    "--latency-spread",
+    type=click.FloatRange(min=0),
+    default=0.73,
+    show_default=True,
+    metavar="SIGMA",
+    help="How much the waits differ (log-normal); with 0, each takes --latency.",
+)
 @click.option("--responder-faults", is_flag=True, help="Let some simulated banks be slow, fail or break TLS.")
 @click.option(
     "--token-life",
@@ -119,6 +127,7 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     port: int,
     seed: int,
     latency_s: float,
+    latency_spread: float,
     responder_faults: bool,
     token_life_s: int,
     rate_per_s_max: int | None,
@@ -174,6 +183,7 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         port=port,
         seed=seed,
         latency_s=latency_s,
+        latency_spread=latency_spread,
         responder_faults=responder_faults,
         token_life_s=token_life_s,
         rate_per_s_max=rate_per_s_max,

@@ -8,23 +8,24 @@ from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.problems import ProblemError
 from schemas.problem import ProblemCode
 
-_SPREAD = 0.73  # of the log-normal wait: the 95th percentile is 3.3 times the median
 _JUST_WITHIN = 0.9  # of the responder wait
 
 
 class Responder:
     """The far end of one API: how long it takes, and how it fails."""
 
-    def __init__(self, *, wait_max_s: float, latency_s: float, seed: int) -> None:
+    def __init__(self, *, wait_max_s: float, latency_s: float, latency_spread: float, seed: int) -> None:
         """Describe the responders of one API.
 
         Args:
             wait_max_s: how long the gateway waits for a responder before it answers 504.
             latency_s: median of the log-normal wait added to every answer; 0 for none.
+            latency_spread: of that wait, the standard deviation of its logarithm; 0: always the median.
             seed: of the waits.
         """
         self._wait_max_s = wait_max_s
         self._latency_s = latency_s
+        self._latency_spread = latency_spread
         self._chance = random.Random(seed)  # noqa: S311 (waits are no secret)
 
     async def respond(self, conduct: Conduct) -> None:
@@ -53,7 +54,7 @@ class Responder:
 
     async def _wait(self) -> None:
         if self._latency_s > 0:
-            drawn_s = self._chance.lognormvariate(math.log(self._latency_s), _SPREAD)
+            drawn_s = self._chance.lognormvariate(math.log(self._latency_s), self._latency_spread)
             await asyncio.sleep(min(drawn_s, self._wait_max_s * _JUST_WITHIN))
 
     def _fail_sometimes(self) -> None:

@@ -117,6 +117,7 @@ def _endpoints(settings: SandboxSettings, identity: IdentityProvider) -> dict[st
         responder = Responder(
             wait_max_s=settings.responder_wait_s(api.name),
             latency_s=settings.latency_s,
+            latency_spread=settings.latency_spread,
             seed=settings.seed,
         )
         for role in api.roles:

@@ -58,6 +58,9 @@ class SandboxSettings:
     token_life_s: int = 3600
     latency_s: float = 0.0
     """Median of a log-normal wait added to every answer; 0 for none."""
+    latency_spread: float = 0.73
+    """Standard deviation of that wait's logarithm. With 0.73 the 95th percentile is 3.3 times the median,
+    with 0 every answer takes the same time."""
     responder_faults: bool = False
     """Whether banks that can misbehave do: slow, failing, silent, broken TLS."""
     cop_responder_wait_s: float = 7.0

@@ -12,7 +12,7 @@ ROWS = 20_000
 def figures(folder, _options):
     file = payments(folder / "latency.csv", ROWS)
     count = len(file.read_text().splitlines()) - 1
-    with sandbox(folder / "latency", "--latency", "1") as server:
+    with sandbox(folder / "latency", "--latency", "1", "--latency-spread", "0") as server:
         server.set(rate_per_s=5000, in_flight_max=IN_FLIGHT)
         many = cost_of(run(server, file, folder / "latency.out"))
         calls = [json.loads(line)["monotonic"] for line in server.log.read_text().splitlines()]
@@ -22,7 +22,7 @@ def figures(folder, _options):
         few = cost_of(run(server, file, folder / "quick.out"))
     kib = (many.peak_mib - few.peak_mib) * 1024 / (IN_FLIGHT - 64)
     yield Figure(
-        f"answers after 1 s (median), {IN_FLIGHT:,} in flight: checks per second",
+        f"answers after 1 s, {IN_FLIGHT:,} in flight: checks per second",
         f"{rate:,.0f}",
         "at least 1,700",
         rate >= 1700,

@@ -11,7 +11,7 @@ from pipeline.sandbox.responders import Responder
 
 
 def responder(**changes):
-    return Responder(**{"wait_max_s": 0.05, "latency_s": 0.0, "seed": 1, **changes})
+    return Responder(**{"wait_max_s": 0.05, "latency_s": 0.0, "latency_spread": 0.73, "seed": 1, **changes})
 
 
 def test_a_silent_bank_is_a_504_that_names_the_seconds():
@@ -45,6 +45,14 @@ def test_a_failing_gateway_answers_when_asked_again():
         except ProblemError as problem:
             statuses.append(problem.status)
     assert set(statuses) == {200, 500}
+
+
+def test_waits_without_a_spread_are_all_the_same():
+    far_end = responder(wait_max_s=60.0, latency_s=0.05, latency_spread=0.0)
+    for _ in range(5):
+        started = time.monotonic()
+        asyncio.run(far_end.respond(Conduct.STEADY))
+        assert 0.049 <= time.monotonic() - started < 5
 
 
 def test_latency_is_added_and_never_outlasts_the_gateway():
