@@ -425,10 +425,10 @@ def _calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
         ApiCalls(
             api=ApiName(api),
             question_count=question_count,
-            answered_before_count=tally.answered_before.get(ApiName(api), 0),
-            reused_count=tally.reused.get(ApiName(api), 0),
-            request_count=tally.requests.get(ApiName(api), 0),
-            repeat_count=tally.repeats.get(ApiName(api), 0),
+            answered_before_count=tally.answered_before[ApiName(api)],
+            reused_count=tally.reused[ApiName(api)],
+            request_count=tally.requests[ApiName(api)],
+            repeat_count=tally.repeats[ApiName(api)],
         )
         for api, question_count in counts.iter_rows()
     ]

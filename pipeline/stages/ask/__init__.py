@@ -6,17 +6,16 @@ So after a crash the requests that may have been sent are known, and they are at
 be in flight.
 """
 
-from collections.abc import AsyncIterator, Container, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from itertools import islice
 
 import anyio
 import anyio.abc
 import polars as pl
 
 from pipeline.errors import first_of
-from pipeline.frames import ANSWERS, CHECKS, Answer, Check
-from pipeline.ledger import FinalAnswer, Ledger
+from pipeline.frames import ANSWERS, CHECKS, Answer, AnswerState, Check, OwnCode
+from pipeline.ledger import Ledger
 from pipeline.stages.ask.asking import Asking, Run
 from pipeline.stages.ask.values import Channel, Sender, Tally, World
 from schemas.outcomes import ApiName
@@ -25,6 +24,11 @@ __all__ = ["Channel", "Sender", "Tally", "World", "ask"]
 
 DRAIN_MAX_S = 8.0
 """How long requests in flight are awaited after a stop: the longest responder's wait and a second."""
+
+_FINAL_ANSWERS = {
+    "question": pl.Binary(),
+    **{column: kind for column, kind in ANSWERS.items() if column != "check"},
+}
 
 
 async def ask(
@@ -54,39 +58,55 @@ async def ask(
         DiskError: the ledger cannot be written.
     """
     assert checks.schema == CHECKS
-    world.tally.check_count = checks.height
-    known = {final.question: _answer_of(final) for final in ledger.answers()}
-    allowed = None if limit is None else _first_open(checks, ledger, known, limit)
-    run = Run(ledger, world, known, ledger.open_attempts(), allowed)
+    known = _answered_before(checks, ledger)
+    left = checks.join(known, on="check", how="anti", maintain_order="left")
+    todo = left if limit is None else left.head(limit)
+    run = Run(ledger, world, ledger.open_attempts())
+    run.answers += _deferred(left.slice(todo.height), run)
+    _count(world.tally, checks, known, len(run.answers))
     try:
         async with ledger.writing(), _workers(world) as workers:
-            for (name, *_), part in checks.group_by("api", maintain_order=True):
+            for (name, *_), part in todo.group_by("api", maintain_order=True):
                 channel = channels[ApiName(str(name))]
                 asking = Asking(run, channel)
-                todo = _each(part)
+                questions = _each(part)
                 for _ in range(min(channel.in_flight_max, part.height)):
-                    workers.start_soon(asking.work, todo)
+                    workers.start_soon(asking.work, questions)
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
     if run.ended_by is not None:
         raise run.ended_by
-    return pl.DataFrame(run.answers, schema=ANSWERS, orient="row")
+    return known.vstack(pl.DataFrame(run.answers, schema=ANSWERS, orient="row"))
 
 
-def _first_open(checks: pl.DataFrame, ledger: Ledger, known: Container[bytes], limit: int) -> frozenset[int]:
-    """The first checks, in the order of asking and across all APIs, that have no answer yet."""
-    opened = (check.check for check in _each(checks) if ledger.question_key(check) not in known)
-    return frozenset(islice(opened, limit))
+def _answered_before(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
+    """The `Answers` that are final already: of earlier runs in this folder or, used again, in another."""
+    finals = pl.DataFrame(ledger.answers(), schema=_FINAL_ANSWERS, orient="row")
+    if finals.is_empty():
+        return pl.DataFrame(schema=ANSWERS)
+    questions = map(ledger.question_key, _each(checks))
+    asked = checks.select("check", pl.Series("question", questions, dtype=pl.Binary))
+    return asked.join(finals, on="question").select(*ANSWERS)
+
+
+def _deferred(checks: pl.DataFrame, run: Run) -> Iterator[Answer]:
+    """What becomes of questions that are beyond the limit of this run."""
+    for check in _each(checks):
+        sent_count = run.attempts.get(run.ledger.question_key(check), 0)
+        yield Answer(check.check, AnswerState.DEFERRED, OwnCode.LIMIT, None, None, None, sent_count)
+
+
+def _count(tally: Tally, checks: pl.DataFrame, known: pl.DataFrame, deferred_count: int) -> None:
+    """Tell the watchers of a run what is done before anything is asked."""
+    tally.check_count = checks.height
+    tally.done_count = known.height + deferred_count
+    for api, state, count in known.join(checks, on="check").group_by("api", "state").len().iter_rows():
+        counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
+        counts[ApiName(api)] += count
 
 
 def _each(checks: pl.DataFrame) -> Iterator[Check]:
     return (Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows())
-
-
-def _answer_of(final: FinalAnswer) -> Answer:
-    return Answer(
-        0, final.state, final.code, final.matched_name, final.request_id, final.time, final.attempts
-    )
 
 
 @asynccontextmanager

@@ -1,13 +1,13 @@
 """The asking of one API: workers that take questions and bring answers."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
 
 from pipeline.errors import PrecheckError
-from pipeline.frames import Answer, AnswerState, Check, OwnCode
+from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger import Ledger
 from pipeline.stages.ask.clocks import Clocks
 from pipeline.stages.ask.gate import Entry, Gate, Reply
@@ -30,12 +30,8 @@ class Run:
 
     ledger: Ledger
     world: World
-    known: Mapping[bytes, Answer]
-    """Final answers of earlier runs, by question."""
     attempts: Mapping[bytes, int]
     """Requests of earlier runs for questions that have no final answer yet."""
-    allowed: Collection[int] | None
-    """The checks that may be taken up in this run; None for all."""
     answers: list[Answer] = field(default_factory=list)
     clocks: Clocks = field(default_factory=Clocks)
     ended_by: PrecheckError | None = None
@@ -81,10 +77,6 @@ class Asking:
         self._introduced = anyio.Event()
         if channel.api.introduction is None:
             self._introduced.set()
-        run.world.tally.requests[channel.api.name] = 0
-        run.world.tally.repeats[channel.api.name] = 0
-        run.world.tally.answered_before[channel.api.name] = 0
-        run.world.tally.reused[channel.api.name] = 0
 
     async def work(self, todo: Iterator[Check]) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
@@ -108,17 +100,8 @@ class Asking:
     async def _take_up(self, check: Check) -> Answer | None:
         """Bring the answer to a question; None where it was postponed, or the run stopped before."""
         question = self._run.ledger.question_key(check)
-        known = self._run.known.get(question)
-        if known is not None:
-            tally = self._world.tally
-            counts = tally.reused if known.state is AnswerState.REUSED else tally.answered_before
-            counts[self._channel.api.name] += 1
-            return known._replace(check=check.check)
-        task = Task(check, question, self._run.attempts.get(question, 0))
-        if self._run.allowed is not None and check.check not in self._run.allowed:
-            return task.answer(AnswerState.DEFERRED, OwnCode.LIMIT)
         self._gate.budget.earn()
-        return await self._exchange(task)
+        return await self._exchange(Task(check, question, self._run.attempts.get(question, 0)))
 
     async def _take_up_again(self) -> Answer | None:
         """Go on with a postponed question, once its bank may be tried again or is given up."""

@@ -1,5 +1,6 @@
 """What asking works with: the way to each API, and the world outside."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -61,11 +62,11 @@ class Tally:
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
     """Set whenever nothing is in flight after a stop."""
-    answered_before: dict[ApiName, int] = field(default_factory=dict)
-    reused: dict[ApiName, int] = field(default_factory=dict)
+    answered_before: Counter[ApiName] = field(default_factory=Counter)
+    reused: Counter[ApiName] = field(default_factory=Counter)
     """Answers of an earlier run of another folder."""
-    requests: dict[ApiName, int] = field(default_factory=dict)
-    repeats: dict[ApiName, int] = field(default_factory=dict)
+    requests: Counter[ApiName] = field(default_factory=Counter)
+    repeats: Counter[ApiName] = field(default_factory=Counter)
     """Of these, those that asked a question again, as an earlier run may have asked it."""
 
 
