@@ -234,7 +234,7 @@ class Asked(NamedTuple):
 
 @contextmanager
 def _garbage_rarely_collected() -> Iterator[None]:
-    """Spare the checks collections that find nothing: what a check makes goes without one (docs/adr/0012)."""
+    """Spare the checks what finds nothing: thousands of requests in flight are no garbage (docs/adr/0012)."""
     before = gc.get_threshold()
     gc.freeze()  # what is here stays, and is not walked again
     gc.set_threshold(200_000, *before[1:])
