@@ -84,7 +84,7 @@ def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
 
 def tokens_of(server: Oauth) -> Tokens:
     """The access token of one server's client; nothing is fetched yet."""
-    from pipeline.transport.client import TokenEndpoint
+    from pipeline.transport.token_endpoint import TokenEndpoint
 
     context = client_context(ca_file=server.ca_file)
     endpoint = TokenEndpoint(server.token_url, context=context, method=server.token_method)

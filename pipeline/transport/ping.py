@@ -8,7 +8,8 @@ import ssl
 from urllib.parse import urlsplit
 
 from pipeline.errors import IncompleteError
-from pipeline.transport.client import NetworkFailure, get
+from pipeline.transport.once import once, plainly_https
+from pipeline.transport.retry import NetworkFailure
 
 PING_DEADLINE_S = 5.0
 
@@ -26,8 +27,9 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
             its server is not trusted.
         IncompleteError: it was not taken; the message has no more of the address than the host.
     """
+    address = f"{plainly_https(url, 'ping')}/{word}"
     try:
-        status = await get(url, word, context=context, deadline_s=PING_DEADLINE_S)
+        status = (await once("GET", address, context=context, deadline_s=PING_DEADLINE_S)).status
     except NetworkFailure as failure:
         raise IncompleteError(f"{urlsplit(url).hostname}: no answer ({failure.kind})") from None
     if not 200 <= status < 300:

@@ -8,7 +8,7 @@ one costs.
 
 import asyncio
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterable, Iterable, Mapping
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ from schemas.wire import Response
 
 BODY_BYTES_MAX = 64 * 1024
 _KEEP_ALIVE_S = 15.0
-_HEADERS = {
+HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
     "User-Agent": f"payee-precheck/{version('payee-precheck')}",
@@ -47,7 +47,7 @@ class Pool:
         """
         self._session = aiohttp.ClientSession(
             connector=_Connector(context, connections_max, door),
-            headers=_HEADERS,
+            headers=HEADERS,
             timeout=aiohttp.ClientTimeout(),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
@@ -82,13 +82,13 @@ class Pool:
                     method, url, headers=headers, data=body, allow_redirects=False
                 ) as response,
             ):
-                return await _whole(response)
+                return await whole(response.status, response.raw_headers, response.content.iter_any())
         except TimeoutError:
             failure = NetworkFailure("deadline")
         except NetworkFailure as error:
             failure = error
         except (aiohttp.ClientError, OSError) as error:
-            failure = _failure_of(error, url)
+            failure = failure_of(error, url, connecting=aiohttp.ClientConnectorError)
         finally:
             self._in_flight_count -= 1
             if self._retired and self._in_flight_count == 0:
@@ -132,17 +132,23 @@ class _Connector(aiohttp.TCPConnector):
         return connection
 
 
-async def _whole(response: aiohttp.ClientResponse) -> Response:
-    """Read a response to its end, unless it is one that nobody asked for in that form."""
-    headers = _lower_case(response.raw_headers)
+async def whole(
+    status: int, raw_headers: Iterable[tuple[bytes, bytes]], chunks: AsyncIterable[bytes]
+) -> Response:
+    """Read a response to its end, unless it is one that nobody asked for in that form.
+
+    Raises:
+        NetworkFailure: it is encoded, or too large.
+    """
+    headers = _lower_case(raw_headers)
     if headers.get("content-encoding", "identity").strip().casefold() not in {"", "identity"}:
         raise NetworkFailure("encoded")
     body = b""
-    async for chunk in response.content.iter_any():
+    async for chunk in chunks:
         body += chunk
         if len(body) > BODY_BYTES_MAX:
             raise NetworkFailure("oversized")
-    return Response(response.status, headers, body)
+    return Response(status, headers, body)
 
 
 def _lower_case(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -154,15 +160,21 @@ def _lower_case(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return named
 
 
-def _failure_of(error: Exception, url: str) -> NetworkFailure | PrecheckError:
-    """Find what went wrong below aiohttp, whose own classes tell too little apart."""
+def failure_of(error: Exception, url: str, *, connecting: type[Exception]) -> NetworkFailure | PrecheckError:
+    """Find what went wrong below an HTTP library, whose own classes tell too little apart.
+
+    Args:
+        error: what the library raised.
+        url: of the request.
+        connecting: what the library raises where there is no connection.
+    """
     kind: FailureKind = "broken"
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, aiohttp.ClientConnectorError):
+        if isinstance(cause, connecting):
             kind = "connect"
         elif isinstance(cause, ssl.SSLError):
             server = urlsplit(url)
             return explain(cause, f"{server.hostname}:{server.port or 443}") or NetworkFailure("tls")
-        cause = cause.__cause__
+        cause = cause.__cause__ or cause.__context__
     return NetworkFailure(kind)

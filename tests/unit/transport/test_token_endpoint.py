@@ -5,8 +5,8 @@ import pytest
 from aiohttp import web
 
 from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError, TlsError
-from pipeline.transport.client import TokenEndpoint
 from pipeline.transport.tls import client_context
+from pipeline.transport.token_endpoint import TokenEndpoint
 from pipeline.transport.tokens import TokenUnavailable
 from schemas.token import TokenRequest
 

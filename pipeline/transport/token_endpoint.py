@@ -1,0 +1,93 @@
+"""The token endpoint of an identity provider: client credentials in, an access token out."""
+
+import ssl
+from typing import Literal
+from urllib.parse import urlencode, urlsplit
+
+from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
+from pipeline.transport.once import once, plainly_https
+from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.tokens import TokenUnavailable
+from schemas.strict import parse
+from schemas.token import TokenRequest, TokenResponse
+from schemas.wire import Response
+
+TOKEN_DEADLINE_S = 10.0
+
+
+class TokenEndpoint:
+    """Calls the token endpoint of an identity provider: the `fetch` of `Tokens`.
+
+    Source: API reference, "Authentication": a GET with a form in its body. Some servers in between drop
+    the body of a GET; for them the method can be POST.
+    """
+
+    def __init__(self, url: str, *, context: ssl.SSLContext, method: Literal["GET", "POST"] = "GET") -> None:
+        """Check the address.
+
+        Args:
+            url: https, without a query: the secret travels in the body alone.
+            context: From `tls.client_context`, without a client certificate.
+            method: As the reference documents it, or POST.
+
+        Raises:
+            ConfigurationError: the address is not https, or has a user, a query or a fragment.
+        """
+        self._url = plainly_https(url, "token_url")
+        self._context = context
+        self._method = method
+
+    async def __call__(self, request: TokenRequest) -> TokenResponse:
+        """Ask once for a token.
+
+        Raises:
+            TokenUnavailable: no answer, or one that says "later".
+            CredentialsError: the identity provider refused the client.
+            ProtocolError: the answer is no token.
+            ConfigurationError: there is no token endpoint at this address; or, as TlsError, no trusted way
+                to it.
+        """
+        form = {**request.model_dump(), "client_secret": request.client_secret.get_secret_value()}
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        body = urlencode(form).encode()
+        try:
+            response = await once(
+                self._method, self._url, headers, body, context=self._context, deadline_s=TOKEN_DEADLINE_S
+            )
+        except NetworkFailure as failure:
+            raise TokenUnavailable(f"{self._where}: no answer ({failure.kind})") from None
+        return self._read(response)
+
+    @property
+    def _where(self) -> str:
+        return f"token endpoint {urlsplit(self._url).hostname}"
+
+    def _read(self, response: Response) -> TokenResponse:
+        match response.status:
+            case 200:
+                pass
+            case 400 | 401 | 403:
+                raise CredentialsError(
+                    f"{self._where}: HTTP {response.status}, it refuses the client; check client_id, the "
+                    f"secret and the scope, and whether token_method {self._method} is the right one"
+                )
+            case status if status in {408, 429} or status >= 500:
+                raise TokenUnavailable(f"{self._where}: HTTP {status}")
+            case status:
+                raise ConfigurationError(
+                    f"{self._where}: HTTP {status}, it hands out no tokens here; "
+                    "check token_url and token_method in the profile"
+                )
+        try:
+            answer = parse(TokenResponse, response.body)
+        except ValueError:
+            raise self._no_token("its answer is not the JSON of RFC 6749") from None
+        if answer.token_type is not None and answer.token_type.casefold() != "bearer":
+            raise self._no_token("it gives a token of another type than Bearer")
+        value = answer.access_token.get_secret_value()
+        if not (value.isascii() and value.isprintable() and " " not in value):
+            raise self._no_token("it gives a token that does not fit into a header")
+        return answer
+
+    def _no_token(self, what: str) -> ProtocolError:
+        return ProtocolError(f"{self._where}: {what}; check token_url, or ask the provider")
