@@ -5,7 +5,8 @@ One row of `Payments` is one payment row of the file; of `Accepted`, a payment f
 `Answers`, what came back for one question; of `Outcomes`, one payment, decided.
 
 Identifiers are text from the first byte read to the last byte written. Null means absent; there
-are no empty strings in a canonical field.
+are no empty strings in a canonical field. A column whose values are a closed set has that set for its
+type: nothing else can be in it, and it takes a byte a row.
 """
 
 from enum import StrEnum
@@ -13,13 +14,57 @@ from typing import NamedTuple
 
 import polars as pl
 
-from schemas.outcomes import COLUMNS, ApiName
+from schemas.cop import AccountType
+from schemas.outcomes import COLUMNS, Action, ApiName, Environment, Outcome
 from schemas.payments import FIELDS
+
+
+class AnswerState(StrEnum):
+    """What became of one question."""
+
+    ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
+    REUSED = "reused"  # a match that an earlier run was told, used again instead of asking
+    REFUSED = "refused"  # a 400: the server will not look at it, today or tomorrow
+    UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
+    DEFERRED = "deferred"  # not asked: a limit left it for a later run
+
+
+class OwnCode(StrEnum):
+    """The codes of questions that no server gave a code to."""
+
+    DAILY_CAP = "DAILY_CAP"  # deferred: the day's requests are used up
+    LIMIT = "LIMIT"  # deferred: --limit
+    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for a longer pause than a run sits out
+    CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
+    NETWORK = "NETWORK"  # unanswered: no whole reply, or no connection
+    DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
+
+
+class RouteReason(StrEnum):
+    """Why a payment goes to its API."""
+
+    GB_IBAN = "GB IBAN: checked by the sort code and account number in it"
+    IBAN = "IBAN"
+    SORT_CODE = "sort code and account number"
+
+
+class BicSource(StrEnum):
+    """Where the BIC of a responder comes from."""
+
+    FILE = "file"
+    TABLE = "table"  # the user's own
+    REGISTRY = "registry"
+
 
 Schema = dict[str, pl.DataType]
 
 MONEY = pl.Decimal(precision=38, scale=3)
 """Amounts, exact, in the currency's main unit: no currency has more than three decimals in use."""
+
+API = pl.Enum(ApiName)
+STATE = pl.Enum(AnswerState)
+OUTCOME = pl.Enum(Outcome)
+ACTION = pl.Enum(Action)
 
 PAYMENTS: Schema = {
     "row": pl.UInt32(),  # 1-based data row of the file; the header is not counted
@@ -37,10 +82,10 @@ REJECTS = FINDINGS
 WARNINGS = FINDINGS
 
 QUESTION: Schema = {
-    "api": pl.String(),  # an ApiName
+    "api": API,
     "account": pl.String(),  # cop: sort code and account number, 14 digits; vop: the IBAN
     "name": pl.String(),  # null where the payee is asked for by identification
-    "account_type": pl.String(),  # cop only: an AccountType
+    "account_type": pl.Enum(AccountType),  # cop only
     "secondary_reference": pl.String(),  # cop only
     "lei": pl.String(),
     "organisation_bic": pl.String(),
@@ -55,8 +100,8 @@ QUESTION: Schema = {
 ACCEPTED: Schema = {
     "row": pl.UInt32(),
     **QUESTION,
-    "route_reason": pl.String(),  # why this API
-    "bic_source": pl.String(),  # vop_standard only: file, table or registry
+    "route_reason": pl.Enum(RouteReason),
+    "bic_source": pl.Enum(BicSource),  # vop_standard only
     "amount": MONEY,  # null where the file gives none
     "currency": pl.String(),
 }
@@ -68,7 +113,7 @@ ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
 
 ANSWERS: Schema = {
     "check": pl.UInt32(),
-    "state": pl.String(),  # an AnswerState
+    "state": STATE,
     "code": pl.String(),  # verbatim: a reason code, a problem code, or one of our own
     "matched_name": pl.String(),
     "request_id": pl.String(),  # correlation id of the accepted answer
@@ -79,6 +124,10 @@ ANSWERS: Schema = {
 OUTCOMES: Schema = {
     "row": pl.UInt32(),
     **{column: pl.String() for column in COLUMNS},
+    "check_outcome": OUTCOME,
+    "check_action": ACTION,
+    "check_api": API,
+    "check_environment": pl.Enum(Environment),
     "check_attempts": pl.UInt32(),
 }
 
@@ -106,27 +155,6 @@ PLACEMENTS: Schema = {
     "why": pl.String(),  # why it is held, as a sentence; null where it is not
     "decided": pl.Boolean(),  # whether a person's decision made it so
 }
-
-
-class AnswerState(StrEnum):
-    """What became of one question."""
-
-    ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
-    REUSED = "reused"  # a match that an earlier run was told, used again instead of asking
-    REFUSED = "refused"  # a 400: the server will not look at it, today or tomorrow
-    UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
-    DEFERRED = "deferred"  # not asked: a limit left it for a later run
-
-
-class OwnCode(StrEnum):
-    """The codes of questions that no server gave a code to."""
-
-    DAILY_CAP = "DAILY_CAP"  # deferred: the day's requests are used up
-    LIMIT = "LIMIT"  # deferred: --limit
-    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for a longer pause than a run sits out
-    CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
-    NETWORK = "NETWORK"  # unanswered: no whole reply, or no connection
-    DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
 
 
 class Check(NamedTuple):

@@ -50,12 +50,12 @@ def bic11(bics: pl.Series) -> pl.Series:
 def remainder_97(text: pl.Expr) -> pl.Expr:
     """The remainder modulo 97 of codes of digits and capital letters, A being 10 and Z 35.
 
-    Leading zeros do not change a number, so every value is padded to one width and read in
-    two halves that fit an integer: at most 36 characters, 72 digits.
+    At most 36 characters are 72 digits, which are read in two halves that fit an integer.
     """
-    digits = text.str.replace_many(_LETTERS, _LETTER_VALUES).str.zfill(2 * _HALF_DIGITS)
-    high = digits.str.slice(0, _HALF_DIGITS).cast(pl.Int128, strict=False)
-    low = digits.str.slice(_HALF_DIGITS).cast(pl.Int128, strict=False)
+    digits = text.str.replace_many(_LETTERS, _LETTER_VALUES)
+    high = digits.str.head(-_HALF_DIGITS)
+    high = pl.when(high != "").then(high).otherwise(pl.lit("0")).cast(pl.Int128, strict=False)
+    low = digits.str.tail(_HALF_DIGITS).cast(pl.Int128, strict=False)
     return (high % 97 * pl.lit(10**_HALF_DIGITS, dtype=pl.Int128) + low) % 97
 
 

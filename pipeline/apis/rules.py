@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline.apis.amounts import AMBIGUOUS, AMOUNT
 from pipeline.apis.identifiers import BIC, SCIENTIFIC
+from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX
 from schemas.outcomes import ApiName
 from schemas.vop import SchemeCode
@@ -328,7 +329,7 @@ _MONEY_RULES = [
         "not a currency of three letters, such as GBP",
     ),
 ]
-_BY_ITS_DIGITS = pl.col("route_reason").str.starts_with("GB")
+_BY_ITS_DIGITS = pl.col("route_reason") == RouteReason.GB_IBAN
 _ROUTE_RULES = [
     Rule(
         "iban",

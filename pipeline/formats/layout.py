@@ -19,7 +19,7 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 _CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
-_CHUNK_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 _LOOKS_LIKE_DATA = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
@@ -123,7 +123,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layou
     Raises:
         InputError: the file is empty, has no header line, or a header stands twice in it.
     """
-    if not text.strip():
+    if not text or text.isspace():
         raise InputError(f"{where}: the file is empty; give a file with a header line and payments")
     # Cutting inside a character harms nothing: the lines read here are far shorter, or refused.
     head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")

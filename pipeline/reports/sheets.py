@@ -123,6 +123,6 @@ def shown(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what the sheets show of them: exact amounts, the account as one text, words as words."""
     return with_money(rows).with_columns(
         account=pl.concat_str("sort_code", "account_number", "iban", separator=" ", ignore_nulls=True),
-        outcome=pl.col("check_outcome").str.replace_all("_", " "),
-        action=pl.col("check_action").str.replace_all("_", " "),
+        outcome=pl.col("check_outcome").cast(pl.String).str.replace_all("_", " "),
+        action=pl.col("check_action").cast(pl.String).str.replace_all("_", " "),
     )

@@ -95,7 +95,8 @@ def read_written(
 def _source(
     table: Table, identity: "_Identity", file_format: Format, where: str, mapping: Mapping[str, str]
 ) -> Source:
-    original = table.cells.drop(COLUMNS, strict=False)
+    # In one piece: a column of several is copied whenever it stands beside one that is cut elsewhere.
+    original = table.cells.drop(COLUMNS, strict=False).rechunk()
     header_count = original.width - table.extra_column_count
     columns = read_columns(original.columns[:header_count], mapping, where=where)
     return Source(

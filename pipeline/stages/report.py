@@ -226,7 +226,12 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             pl.col("row_count").sum(),
             pl.col("rows").explode().sort().head(ROWS_NAMED_MAX),
         )
-        .sort("row_count", "check_code", "check_outcome", descending=[True, False, False])
+        .sort(
+            "row_count",
+            "check_code",
+            pl.col("check_outcome").cast(pl.String),
+            descending=[True, False, False],
+        )
         .select("check_outcome", "check_code", "check_action", "check_reason", "row_count", "rows")
     )
     return [

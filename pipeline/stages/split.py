@@ -56,7 +56,7 @@ def split(outcomes: pl.DataFrame, policy: Mapping[str, Verdict], decisions: pl.D
 def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
     # As plain text: of members of an enum polars would make a type that no other key fits.
     keys, verdicts = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
-    return pl.col(column).replace_strict(keys, verdicts, default=None, return_dtype=pl.String)
+    return pl.col(column).cast(pl.String).replace_strict(keys, verdicts, default=None, return_dtype=pl.String)
 
 
 def _why(verdict: pl.Expr) -> pl.Expr:

@@ -16,7 +16,16 @@ from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES
-from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
+from pipeline.frames import (
+    ACCEPTED,
+    API,
+    PAYMENTS,
+    QUESTION,
+    REJECTS,
+    WARNINGS,
+    BicSource,
+    RouteReason,
+)
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, WarningCode
 
@@ -60,15 +69,26 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
-    clean = _route(_clean(payments), routes)
-    rejects = _broken_rules(clean)
-    fit = clean.filter(~pl.col("row").is_in(rejects["row"].unique().implode()))
-    accepted = _accepted(fit, routes)
+    sorted_out = [_sorted_out(some, routes) for some in payments.iter_slices(_ROWS_AT_ONCE)]
+    accepted = pl.concat([pl.DataFrame(schema=ACCEPTED), *(fit for fit, _ in sorted_out)])
+    rejects = pl.concat([pl.DataFrame(schema=REJECTS), *(unfit for _, unfit in sorted_out)])
     assert accepted.height + rejects["row"].n_unique() == payments.height
     warnings = pl.concat(
         [_many_payees(accepted), _mixed_scripts(accepted), _repeated_payments(accepted, payments)]
     )
     return Validated(accepted, rejects, warnings)
+
+
+_ROWS_AT_ONCE = 65_536
+"""Rules speak of one row. Some rows at a time, what they need is small, and stays in the caches."""
+
+
+def _sorted_out(payments: pl.DataFrame, routes: Routes) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`Accepted` and `Rejects` of some of the payments, each row judged by itself."""
+    clean = _route(_clean(payments), routes)
+    rejects = _broken_rules(clean)
+    fit = clean.filter(~pl.col("row").is_in(rejects["row"].unique().implode()))
+    return _accepted(fit, routes), rejects
 
 
 # Cleaning: what people may write differently and still mean the same.
@@ -123,6 +143,8 @@ def _without(pattern: str, texts: pl.Series) -> pl.Series:
 _HAS_IBAN = pl.col("iban").is_not_null()
 _IS_GB_IBAN = pl.col("iban").str.starts_with("GB")
 _TO_COP = pl.col("to") == ApiName.COP
+_REASON = ACCEPTED["route_reason"]
+_SOURCE = ACCEPTED["bic_source"]
 
 
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
@@ -131,15 +153,15 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     gb_iban_to_cop = (
         _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop") & pl.col("name").is_not_null()
     )
-    cop = pl.lit(ApiName.COP.value if routes.cop else None, dtype=pl.String)
-    vop = pl.lit(routes.vop, dtype=pl.String)
+    cop = pl.lit(ApiName.COP if routes.cop else None, API)
+    vop = pl.lit(routes.vop, API)
     routed = clean.with_columns(
         to=pl.when(gb_iban_to_cop | ~_HAS_IBAN).then(cop).otherwise(vop),
         route_reason=pl.when(gb_iban_to_cop)
-        .then(pl.lit("GB IBAN: checked by the sort code and account number in it"))
+        .then(pl.lit(RouteReason.GB_IBAN, _REASON))
         .when(_HAS_IBAN)
-        .then(pl.lit("IBAN"))
-        .otherwise(pl.lit("sort code and account number")),
+        .then(pl.lit(RouteReason.IBAN, _REASON))
+        .otherwise(pl.lit(RouteReason.SORT_CODE, _REASON)),
         by_identification=pl.lit(routes.vop is not None)
         & _HAS_IBAN
         & ~gb_iban_to_cop
@@ -151,8 +173,7 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
         )
     )
     if routes.vop is not ApiName.VOP_STANDARD:
-        absent = pl.lit(None, dtype=pl.String)
-        return routed.with_columns(responder_bic=absent, bic_source=absent)
+        return routed.with_columns(responder_bic=pl.lit(None, pl.String), bic_source=pl.lit(None, _SOURCE))
     return _add_responders(routed, routes.bic_table)
 
 
@@ -167,11 +188,11 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
         .with_columns(
             responder_bic=pl.coalesce("bic", "directory_bic", "registry_bic"),
             bic_source=pl.when(pl.col("bic").is_not_null())
-            .then(pl.lit("file"))
+            .then(pl.lit(BicSource.FILE, _SOURCE))
             .when(pl.col("directory_bic").is_not_null())
-            .then(pl.lit("table"))
+            .then(pl.lit(BicSource.TABLE, _SOURCE))
             .when(pl.col("registry_bic").is_not_null())
-            .then(pl.lit("registry")),
+            .then(pl.lit(BicSource.REGISTRY, _SOURCE)),
         )
         .drop("directory_bic", "registry_bic")
     )
@@ -204,6 +225,7 @@ def _accepted(fit: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     """Shape the questions: nothing that the API will not see may make two of them differ."""
     by_identification = pl.col("by_identification")
     to_vop = ~_TO_COP
+    account_type = pl.col("account_type").cast(QUESTION["account_type"])
     accepted = fit.select(
         "row",
         api=pl.col("to"),
@@ -213,9 +235,7 @@ def _accepted(fit: pl.DataFrame, routes: Routes) -> pl.DataFrame:
         .then(pl.col("iban").str.slice(8, 14))
         .otherwise(pl.concat_str("sort_code", "account_number", ignore_nulls=True)),
         name=pl.when(~by_identification).then("name"),
-        account_type=pl.when(_TO_COP).then(
-            pl.col("account_type").fill_null(routes.default_account_type.value)
-        ),
+        account_type=pl.when(_TO_COP).then(account_type.fill_null(routes.default_account_type)),
         secondary_reference=pl.when(_TO_COP).then("secondary_reference"),
         lei=pl.when(by_identification).then("lei"),
         organisation_bic=pl.when(by_identification).then("organisation_bic"),

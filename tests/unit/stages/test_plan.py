@@ -5,7 +5,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, QUESTION
+from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, QUESTION, BicSource, RouteReason
 from pipeline.stages.plan import plan
 
 QUILLON = {"api": "cop", "account": "11223312345678", "name": "Ada Quillon", "account_type": "Personal"}
@@ -34,9 +34,16 @@ def test_same_question_is_asked_once_and_answers_every_payment_that_asks_it():
     assert assignments.rows() == [(1, 1), (2, 2), (3, 1), (4, 1), (5, 2)]
 
 
+OTHERS = dict.fromkeys(QUESTION, ("X", "x")) | {
+    "api": ("vop_gateway", "vop_standard"),
+    "account_type": ("Business", None),
+}
+
+
 @pytest.mark.parametrize("field", QUESTION)
 def test_payments_that_differ_in_one_part_of_the_question_are_two_questions(field):
-    checks, assignments = plan(accepted_of(QUILLON, {**QUILLON, field: "X"}, {**QUILLON, field: "x"}))
+    one, other = OTHERS[field]
+    checks, assignments = plan(accepted_of(QUILLON, {**QUILLON, field: one}, {**QUILLON, field: other}))
     assert checks.height == 3
     assert assignments["check"].to_list() == [1, 2, 3]
 
@@ -48,15 +55,22 @@ def test_absent_is_a_value_of_its_own_and_equal_to_itself(field):
     assert assignments["check"].to_list() == [1, 2, 1, 2]
 
 
-@pytest.mark.parametrize("field", ["route_reason", "bic_source", "amount", "currency"])
-def test_what_the_api_does_not_see_makes_no_second_question(field):
-    values = {"amount": (Decimal(1), Decimal(2))}.get(field, ("a", "b"))
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("route_reason", tuple(RouteReason)[:2]),
+        ("bic_source", tuple(BicSource)[:2]),
+        ("amount", (Decimal(1), Decimal(2))),
+        ("currency", ("a", "b")),
+    ],
+)
+def test_what_the_api_does_not_see_makes_no_second_question(field, values):
     checks, _ = plan(accepted_of(*({**QUILLON, field: value} for value in values)))
     assert checks.height == 1
 
 
 def test_checks_carry_the_question_word_for_word():
-    question = {field: f"<{field}>" for field in QUESTION}
+    question = {field: f"<{field}>" for field in QUESTION} | {"api": "cop", "account_type": "Business"}
     checks, _ = plan(accepted_of(question))
     assert checks.to_dicts() == [{"check": 1, **question}]
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
-from pipeline.frames import AnswerState
+from pipeline.frames import OUTCOMES, AnswerState
 from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
 from pipeline.stages.verify import Kept, ledger_agrees, rows_agree
 from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
@@ -100,7 +100,7 @@ def test_an_amount_moved_from_one_outcome_to_another_is_found(manifest, payments
 
 
 def test_another_outcome_is_found(manifest, payments, outcomes):
-    other = outcomes.with_columns(check_outcome=pl.lit("match"))
+    other = outcomes.with_columns(check_outcome=pl.lit("match", OUTCOMES["check_outcome"]))
     assert "rows" in differing(rows_agree(manifest, payments, other))
 
 

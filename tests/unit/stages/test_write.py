@@ -22,6 +22,9 @@ def outcomes_of(*words):
             "row": range(1, len(words) + 1),
             **dict.fromkeys(COLUMNS, ["x"] * len(words)),
             "check_outcome": words,
+            "check_action": ["pay"] * len(words),
+            "check_api": ["cop"] * len(words),
+            "check_environment": ["sandbox"] * len(words),
             "check_matched_name": [None] * len(words),
             "check_attempts": [1] * len(words),
         },
@@ -85,7 +88,7 @@ def test_a_file_larger_than_one_part_is_written_in_order(tmp_path):
         OUTCOMES_OF_ORIGINAL.head(2),
         OUTCOMES_OF_ORIGINAL.reverse(),
         OUTCOMES_OF_ORIGINAL.with_columns(row=pl.lit(1, pl.UInt32)),
-        outcomes_of("match", "match", "matched"),
+        OUTCOMES_OF_ORIGINAL.with_columns(check_outcome=pl.Series(["match", "match", "matched"])),
         outcomes_of("match", "match", None),
     ],
 )
