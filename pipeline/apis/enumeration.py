@@ -38,7 +38,8 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     assert accepted.schema == ACCEPTED
     name = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
     # Few accounts are paid often enough to have too many names at all.
-    often = accepted.filter(pl.len().over("account") > PAYEES_MAX)
+    again = accepted.filter(pl.col("account").hash().is_duplicated())
+    often = again.filter(pl.len().over("account") > PAYEES_MAX)
     return (
         often.select("row", *_ACCOUNT, payee=pl.struct(name, *_PAYEE[1:]))
         .with_columns(payee_count=pl.col("payee").n_unique().over(_ACCOUNT))

@@ -5,6 +5,7 @@ its sentence completes "row 17, sort_code: ..." and says what to do. Sources: th
 reference, "Resources and their fields"), and practice: what spreadsheets do to account numbers.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -12,7 +13,7 @@ import polars as pl
 from pipeline.apis.amounts import AMBIGUOUS, AMOUNT
 from pipeline.apis.identifiers import BIC, SCIENTIFIC
 from pipeline.frames import RouteReason
-from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX
+from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.outcomes import ApiName
 from schemas.vop import SchemeCode
 
@@ -370,3 +371,38 @@ RULES: tuple[Rule, ...] = (
     *_MONEY_RULES,
     *_ROUTE_RULES,
 )
+
+
+# Which rows a rule is asked of: most values of most files are plainly right.
+
+PLAIN: Mapping[str, pl.Expr] = {
+    "name": pl.col("name").str.contains(r"^[A-Za-z][ -~]{0,139}$"),
+    "account_type": pl.col("account_type").is_in(list(AccountType)),
+    "sort_code": pl.col("sort_code").str.contains(r"^[0-9]{6}$"),
+    "account_number": pl.col("account_number").str.contains(r"^[0-9]{8}$"),
+    "iban": pl.col("iban_fault").is_null(),
+    "lei": pl.col("lei_fault").is_null(),
+    "amount": pl.col("amount").str.contains(r"^[0-9]{1,18}(\.[0-9]{1,2})?$"),
+    "currency": pl.col("currency").str.contains(r"^[A-Z]{3}$"),
+}
+"""Field -> what its values look like that break no rule about this field alone."""
+
+
+def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
+    """The positions of the rules, by the rows that can break them.
+
+    A rule about one field alone is asked of the rows whose value is there and not plain, any other of all.
+    """
+    positions: dict[str, list[int]] = {}
+    for position, rule in enumerate(RULES):
+        fields = {column.removesuffix("_fault") for column in rule.broken.meta.root_names()}
+        positions.setdefault(fields.pop() if len(fields) == 1 else "", []).append(position)
+    nothing = pl.lit(value=False)
+    return [
+        (_has(field) & ~PLAIN.get(field, nothing) if field else pl.lit(value=True), mine)
+        for field, mine in positions.items()
+    ]
+
+
+RULES_BY_SUSPECTS = _by_suspects()
+"""Which rows can break some rules, and the positions of these in `RULES`."""
