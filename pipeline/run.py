@@ -27,7 +27,7 @@ import anyio
 import polars as pl
 import structlog
 
-from pipeline.apis.enumeration import refuse_many_payees, unknown_in_sequence, why_refused
+from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.channels import api_of, open_channels, quota_path, routes, scope_for
 from pipeline.earlier import Permitted, refuse_own_folder, spared, use_again
 from pipeline.errors import IncompleteError, InputError, OutputError, StoppedError, UsageError, first_of
@@ -45,13 +45,13 @@ from pipeline.stages.plan import Plan, plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, route_counts
 from pipeline.stages.resolve import resolve
-from pipeline.stages.validate import Validated, validate
+from pipeline.stages.validate import validate
 from pipeline.stages.write import write
 from schemas.folder import files_of_review
 from schemas.manifest import NAME as MANIFEST_NAME
 from schemas.outcomes import ApiName
 from schemas.strict import parse
-from schemas.summary import ApiCalls, Forecast, InputFile, Summary
+from schemas.summary import ApiCalls, Forecast, InputFile, RouteCount, Summary
 from schemas.wire import timestamp
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
@@ -100,12 +100,19 @@ class Result(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A file, read, validated and planned; nothing has been sent."""
+    """A file, read, validated and planned; nothing has been sent.
+
+    Of a large file every frame is large, so that only what is needed again outlives its stage.
+    """
 
     source: Source
     chosen: Chosen
     profile: Profile
-    validated: Validated
+    rejects: pl.DataFrame
+    warnings: pl.DataFrame
+    routes: list[RouteCount]
+    refusal: str | None
+    """Why nothing may be asked about this file, unless somebody allows it."""
     plan: Plan
 
 
@@ -147,48 +154,68 @@ def run(job: Job, watch: Watch) -> Result:
 def _prepared(job: Job, source: Source, chosen: Chosen, stack: ExitStack) -> Planned:
     """The plan, of a file that may be asked about, with its server there until the stack is closed."""
     planned = _planned(job, source, chosen, stack.enter_context(opened(chosen)))
-    if job.many_names_reason is None:
-        refuse_many_payees(planned.validated.accepted, where=job.file.name)
+    if planned.refusal is not None and job.many_names_reason is None:
+        raise InputError(planned.refusal)
     return planned
 
 
 def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: datetime) -> Summary:
     """Ask what is left to ask, and write everything that a run leaves behind."""
-    source, chosen, profile, validated, (checks, assignments) = planned
-    apis = {server.name: api_of(server) for server in profile.servers}
+    source, chosen = planned.source, planned.chosen
     if job.many_names_reason is not None:
         ledger.allow(job.many_names_reason, time=timestamp(_now()))
+    decided = _decided(job, planned, ledger, watch)
+    outcomes, format_name = decided.outcomes, job.format or source.outcome_format
+    written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
+    header = _header(job, planned, started, decided.next_step)
+    summary = report(header, source.payments, outcomes, decided.warnings, decided.calls)
+    report_files = reports(job.out, summary, Rows(source.payments, outcomes, source.original))
+    summary_file = _write_summary(summary, job.out)
+    _remove_stale(job.out, format_name)
+    finish = ledger.finish(
+        timestamp(_now()),
+        question_count=planned.plan.checks.height,
+        unanswered_count=decided.undecided_count,
+        outcome_sha256=written.sha256,
+    )
+    settings = Settings(chosen.name, planned.profile, chosen.fingerprint, job.mapping)
+    recorded = Recorded(finish, ledger.counts, ledger.created_at)
+    write_manifest(job.out, summary, settings, recorded, [written.path, summary_file, *report_files])
+    return summary
+
+
+class Decided(NamedTuple):
+    """What became of every payment, and what is told of the asking."""
+
+    outcomes: pl.DataFrame
+    warnings: pl.DataFrame
+    calls: list[ApiCalls]
+    next_step: str
+    undecided_count: int
+    """Questions that a later run may ask."""
+
+
+def _decided(job: Job, planned: Planned, ledger: Ledger, watch: Watch) -> Decided:
+    """Ask, and decide every payment by the answers, which are not needed after that."""
+    profile, (checks, assignments) = planned.profile, planned.plan
+    apis = {server.name: api_of(server) for server in profile.servers}
     use_again(job.reusable, checks, ledger, apis, now=_now())
     world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
     with _garbage_rarely_collected():
         asked = anyio.run(
             _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
         )
-    warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
+    warnings = pl.concat([planned.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
     outcomes = resolve(
-        (validated.rejects, warnings),
-        (checks, assignments),
-        asked.answers,
-        apis.values(),
-        profile.environment,
+        (planned.rejects, warnings), planned.plan, asked.answers, apis.values(), profile.environment
     )
-    format_name = job.format or source.outcome_format
-    written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
-    header = _header(job, planned, started, _next_step(checks, asked))
-    summary = report(header, source.payments, outcomes, warnings, _calls(checks, world.tally))
-    report_files = reports(job.out, summary, Rows(source.payments, outcomes, source.original))
-    summary_file = _write_summary(summary, job.out)
-    _remove_stale(job.out, format_name)
-    finish = ledger.finish(
-        timestamp(_now()),
-        question_count=checks.height,
-        unanswered_count=_undecided(asked.answers).height,
-        outcome_sha256=written.sha256,
+    return Decided(
+        outcomes,
+        warnings,
+        _calls(checks, world.tally),
+        _next_step(checks, asked),
+        _undecided(asked.answers).height,
     )
-    settings = Settings(chosen.name, profile, chosen.fingerprint, job.mapping)
-    recorded = Recorded(finish, ledger.counts, ledger.created_at)
-    write_manifest(job.out, summary, settings, recorded, [written.path, summary_file, *report_files])
-    return summary
 
 
 def forecast_file(job: Job) -> Forecast:
@@ -205,10 +232,9 @@ def forecast_file(job: Job) -> Forecast:
         server.name: Limits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
         for server in profile.servers
     }
-    findings = (planned.validated.rejects, planned.validated.warnings)
-    refusal = why_refused(planned.validated.accepted, where=job.file.name)
+    findings = (planned.rejects, planned.warnings)
     told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
-    return told.model_copy(update={"refusal": refusal})
+    return told.model_copy(update={"refusal": planned.refusal})
 
 
 def _read(job: Job) -> Source:
@@ -220,8 +246,17 @@ def _identity(source: Source, chosen: Chosen) -> RunIdentity:
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
-    validated = validate(source.payments, routes(profile))
-    return Planned(source, chosen, profile, validated, plan(validated.accepted, job.order))
+    accepted, rejects, warnings = validate(source.payments, routes(profile))
+    return Planned(
+        source,
+        chosen,
+        profile,
+        rejects,
+        warnings,
+        route_counts(accepted),
+        why_refused(accepted, warnings, where=job.file.name),
+        plan(accepted, job.order),
+    )
 
 
 class Asked(NamedTuple):
@@ -388,7 +423,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             byte_order_mark=source.byte_order_mark,
             extra_column_count=source.extra_column_count,
         ),
-        routes=route_counts(planned.validated.accepted),
+        routes=planned.routes,
         next_step=next_step,
         many_names_reason=job.many_names_reason,
     )

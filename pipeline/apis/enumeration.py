@@ -6,7 +6,6 @@ one exists. Neither looks like a payment file. The figures are judgements: nobod
 
 import polars as pl
 
-from pipeline.errors import InputError
 from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName, WarningCode
@@ -48,30 +47,22 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def refuse_many_payees(accepted: pl.DataFrame, *, where: str) -> None:
-    """Let nothing be asked of a file that tries names on accounts.
-
-    Raises:
-        InputError: an account has more than `PAYEES_MAX` names or identifications.
-    """
-    if (refusal := why_refused(accepted, where=where)) is not None:
-        raise InputError(refusal)
-
-
-def why_refused(accepted: pl.DataFrame, *, where: str) -> str | None:
+def why_refused(accepted: pl.DataFrame, warnings: pl.DataFrame, *, where: str) -> str | None:
     """What is said of a file that tries names on accounts, or None for any other.
 
     Args:
         accepted: `Accepted`.
+        warnings: `Warnings`, those of `many_payees` among them.
         where: the file, for the message, which names rows and no payee.
     """
-    rows = many_payees(accepted)["row"].to_list()
-    if not rows:
+    rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
+    if rows.is_empty():
         return None
-    account_count = accepted.filter(pl.col("row").is_in(rows)).select(_ACCOUNT).n_unique()
-    more = f" and {len(rows) - ROWS_NAMED_MAX:,} more" if len(rows) > ROWS_NAMED_MAX else ""
+    account_count = accepted.filter(pl.col("row").is_in(rows.implode())).select(_ACCOUNT).n_unique()
+    named = ", ".join(map(str, rows.head(ROWS_NAMED_MAX)))
+    more = f" and {rows.len() - ROWS_NAMED_MAX:,} more" if rows.len() > ROWS_NAMED_MAX else ""
     return (
-        f"{where} rows {', '.join(map(str, rows[:ROWS_NAMED_MAX]))}{more}: accounts with more than "
+        f"{where} rows {named}{more}: accounts with more than "
         f"{PAYEES_MAX} different names each: {account_count:,}; that is how names are tried out, so nothing "
         "was sent. Correct the rows, or say --allow-many-names REASON, which is recorded"
     )

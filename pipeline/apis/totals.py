@@ -46,7 +46,8 @@ def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
     Args:
         rows: as `outcomes_with_money` gives them.
     """
-    by_outcome = ((outcome, rows.filter(pl.col("check_outcome") == outcome)) for outcome in Outcome)
+    money = rows.select("check_outcome", "amount", "currency")
+    by_outcome = ((outcome, money.filter(pl.col("check_outcome") == outcome)) for outcome in Outcome)
     return [
         OutcomeTotal(outcome=outcome, row_count=mine.height, totals=totals(mine))
         for outcome, mine in by_outcome

@@ -2,8 +2,9 @@
 
 Some parsers can be made to abort the whole process by a few changed bytes, or to ask for more memory
 than there is. Such a file is parsed by a child; the worst that can happen is that the child dies, and
-then there is a sentence to say. The table comes back through a pipe as Arrow IPC: nothing is written
-to a disk, and no secret of this process is in the child's environment.
+then there is a sentence to say. The table comes back through a pipe as Arrow IPC, part by part, so that no
+process holds it twice: nothing is written to a disk, and no secret of this process is in the child's
+environment.
 """
 
 import importlib
@@ -14,6 +15,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from threading import Thread
+from typing import IO
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -32,6 +35,7 @@ SENTENCE_BYTES_MAX = 1_000
 """Of what a child says of a file; the child may be in the hands of the file."""
 NO_OPTIONS: Mapping[str, str | None] = {}
 
+_LENGTH_BYTES = 8
 _REFUSED = 3
 """The exit status of a child that says a sentence on standard output."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
@@ -51,8 +55,9 @@ def parse_confined(
     """Parse a file in a child process.
 
     Args:
-        module: The full name of a module with `parse(data: bytes, **options) -> pl.DataFrame`. The sentence
-            of an InputError of it is told, with `where` before it; whatever else it raises is damage.
+        module: The full name of a module with `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`: one
+            part or more, of the same columns. The sentence of an InputError of it is told, with `where`
+            before it; whatever else it raises is damage.
         data: The bytes of the file.
         where: The file, for messages.
         what: What the file should be, for messages: "the Parquet file".
@@ -64,19 +69,23 @@ def parse_confined(
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
     # Its messages quote cells, so nobody reads them.
-    child = subprocess.run(  # noqa: S603 (our own interpreter and module)
+    with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
-        input=data,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=children.environment() | _FRUGAL,
-        check=False,
-    )
-    if child.returncode == 0:
-        with suppress(PolarsError, PanicException, OSError):
-            return pl.read_ipc_stream(io.BytesIO(child.stdout))
-    if child.returncode == _REFUSED:
-        raise InputError(f"{where}: {child.stdout[:SENTENCE_BYTES_MAX].decode(errors='replace')}")
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        feeding = Thread(target=_feed, args=(child.stdin, data))
+        feeding.start()
+        said = _heard(child.stdout, part_bytes_max=limit_bytes)
+        feeding.join()
+    if child.returncode == 0 and isinstance(said, pl.DataFrame):
+        return said
+    if child.returncode == _REFUSED and isinstance(said, str):
+        raise InputError(f"{where}: {said}")
     if child.returncode == InputError.exit_code:
         raise InputError(f"{where}: {what} is damaged; copy or export it again")
     raise InputError(
@@ -85,8 +94,38 @@ def parse_confined(
     )
 
 
+def _feed(pipe: IO[bytes], data: bytes) -> None:
+    # A child that dies does not read to the end, and how it died is told by its exit status.
+    with suppress(BrokenPipeError), pipe:
+        pipe.write(data)
+
+
+def _heard(pipe: IO[bytes], *, part_bytes_max: int) -> pl.DataFrame | str | None:
+    """The table that a child sends in parts, or the sentence that it says instead; None for neither.
+
+    A part is told its length first; one of no length stands before a sentence.
+    """
+    parts = []
+    try:
+        while length := pipe.read(_LENGTH_BYTES):
+            part_bytes = int.from_bytes(length)
+            if part_bytes == 0:
+                return pipe.read(SENTENCE_BYTES_MAX).decode(errors="replace")
+            if part_bytes > part_bytes_max:
+                return None
+            part = pipe.read(part_bytes)
+            if len(part) < part_bytes:
+                return None
+            parts.append(pl.read_ipc_stream(io.BytesIO(part)))
+        return pl.concat(parts)
+    except (PolarsError, PanicException, OSError, ValueError):
+        return None
+    finally:
+        pipe.close()  # what it has to say more is of no use, and it must not wait for a listener
+
+
 def main() -> None:
-    """Be the child: bytes on standard input, a table on standard output, and an exit status."""
+    """Be the child: bytes on standard input, a table in parts on standard output, and an exit status."""
     request = json.loads(sys.argv[1])
     limit_bytes = request["memory_max_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
@@ -95,15 +134,23 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     parser = importlib.import_module(request["module"])
     try:
-        cells: pl.DataFrame = parser.parse(sys.stdin.buffer.read(), **request["options"])
         # Whole or not at all: what comes back is believed when the exit status is 0.
-        cells.write_ipc_stream(sys.stdout.buffer)
-        sys.stdout.flush()
+        for cells in parser.parse(sys.stdin.buffer.read(), **request["options"]):
+            part = io.BytesIO()
+            cells.write_ipc_stream(part)
+            _say(part.getbuffer())
     except MemoryError:
         sys.exit(1)
     except InputError as refusal:
+        _say(b"")
         sys.stdout.buffer.write(str(refusal).encode())
         sys.stdout.flush()
         sys.exit(_REFUSED)
     except (Exception, PanicException):  # noqa: BLE001 (of a stranger's file nothing is known, and the parent is told)
         sys.exit(InputError.exit_code)
+
+
+def _say(part: bytes | memoryview) -> None:
+    sys.stdout.buffer.write(len(part).to_bytes(_LENGTH_BYTES))
+    sys.stdout.buffer.write(part)
+    sys.stdout.flush()

@@ -4,7 +4,7 @@ A workbook has been through other people's hands and programs, so that it is par
 everything that strangers made, and believed only where it names the run that it was written for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -62,11 +62,11 @@ def no_decisions() -> pl.DataFrame:
     return pl.DataFrame(schema=DECISIONS)
 
 
-def parse(data: bytes) -> pl.DataFrame:
+def parse(data: bytes) -> Iterator[pl.DataFrame]:
     """Parse a workbook, in the child.
 
     Returns:
-        One row per row of a sheet that has the three columns, and one per run id.
+        One part: one row per row of a sheet that has the three columns, and one per run id.
     """
     import fastexcel  # only the child needs it
 
@@ -76,7 +76,7 @@ def parse(data: bytes) -> pl.DataFrame:
         sheet = workbook.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
         rows = [[_text(cell) for cell in row] for row in sheet.rows()]
         parts.append(_sheet(name, rows))
-    return pl.concat(parts)
+    yield pl.concat(parts)
 
 
 def _sheet(name: str, rows: Sequence[Sequence[str | None]]) -> pl.DataFrame:

@@ -28,8 +28,9 @@ def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> P
         `Assignments`, one row per accepted payment.
     """
     assert accepted.schema == ACCEPTED
-    first = _first_alike(accepted.select(list(QUESTION)))
-    is_first = first == pl.int_range(0, accepted.height, dtype=first.dtype, eager=True)
+    numbers = accepted.select(list(QUESTION)).with_row_index("position")
+    first = _first_alike(numbers)
+    is_first = first == numbers["position"]
     check = is_first.cum_sum().cast(pl.UInt32).alias("check")
     assignments = accepted.select("row", check.gather(first))
     numbered = accepted.with_columns(check).filter(is_first)
@@ -48,9 +49,8 @@ def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> P
 
 
 def _first_alike(questions: pl.DataFrame) -> pl.Series:
-    """For every question, the position of the first that is equal to it: its own, if it is the first."""
+    """For every question the `position` of the first that is equal to it, which may be its own."""
     # Hashes first: most questions are like no other, and then none of their texts need be compared.
-    numbered = questions.with_row_index("position")
-    alike = numbered.filter(questions.hash_rows().is_duplicated())
-    first = alike.select(pl.col("position").first().over(list(QUESTION)))["position"]
-    return numbered["position"].scatter(alike["position"], first)
+    alike = questions.filter(questions.select(list(QUESTION)).hash_rows().is_duplicated())
+    first = alike.select(pl.col("position").first().over(list(QUESTION))).to_series()
+    return questions["position"].scatter(alike["position"], first)

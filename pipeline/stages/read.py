@@ -95,8 +95,8 @@ def read_written(
 def _source(
     table: Table, identity: "_Identity", file_format: Format, where: str, mapping: Mapping[str, str]
 ) -> Source:
-    # In one piece: a column of several is copied whenever it stands beside one that is cut elsewhere.
-    original = table.cells.drop(COLUMNS, strict=False).rechunk()
+    cells = _in_one_piece(table.cells)
+    original = cells.drop(COLUMNS, strict=False)
     header_count = original.width - table.extra_column_count
     columns = read_columns(original.columns[:header_count], mapping, where=where)
     return Source(
@@ -112,8 +112,16 @@ def _source(
         line_end=table.line_end,
         byte_order_mark=table.byte_order_mark,
         extra_column_count=table.extra_column_count,
-        earlier=table.cells.select(column for column in COLUMNS if column in table.cells.columns),
+        earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
+
+
+def _in_one_piece(cells: pl.DataFrame) -> pl.DataFrame:
+    """The columns, each taken out of the frame: a large file must not be there twice.
+
+    A column of several pieces is copied whenever it stands beside one that is cut elsewhere.
+    """
+    return pl.DataFrame([cells.drop_in_place(column).rechunk() for column in cells.columns])
 
 
 class _Identity(NamedTuple):

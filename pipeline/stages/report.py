@@ -73,9 +73,12 @@ def report(
     rows = outcomes_with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
-    attention = rows.filter(pl.col("check_outcome").is_in(list(ATTENTION)))
-    asked_count = rows.filter(pl.col("check_api").is_not_null()).height
-    undecided_count = rows.filter(pl.col("check_outcome").is_in(list(UNDECIDED))).height
+    needs_attention = pl.col("check_outcome").is_in(list(ATTENTION))
+    asked_count, undecided_count, attention_count = rows.select(
+        pl.col("check_api").count(),
+        pl.col("check_outcome").is_in(list(UNDECIDED)).sum(),
+        needs_attention.sum().alias("attention"),
+    ).row(0)
     return Summary(
         tool_version=header.tool_version,
         profile=header.profile,
@@ -90,8 +93,8 @@ def report(
         routes=header.routes,
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
-        attention=_attention_rows(attention),
-        attention_count=attention.height,
+        attention=_attention_rows(rows.lazy().filter(needs_attention)),
+        attention_count=attention_count,
         warnings=[
             WarningRow(row=row, code=code, message=message)
             for row, code, message in warnings.select("row", "code", "message")
@@ -209,22 +212,15 @@ def _day_count(call_count: int, limits: Limits) -> int:
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
-    by_reason = rows.group_by("check_outcome", "check_code", "check_reason").agg(
-        pl.col("check_action").first(),
-        pl.len().alias("row_count"),
-        pl.col("row").bottom_k(ROWS_NAMED_MAX).alias("rows"),
-    )
     # The shortest reason is the one that speaks of this code alone.
-    shortest = pl.col("check_reason").sort_by(
-        pl.col("check_reason").str.len_bytes(), pl.col("rows").list.min()
-    )
+    shortest = pl.col("check_reason").get(pl.col("check_reason").str.len_bytes().arg_min())
     counts = (
-        by_reason.group_by("check_outcome", "check_code")
+        rows.group_by("check_outcome", "check_code")
         .agg(
             pl.col("check_action").first(),
-            shortest.first(),
-            pl.col("row_count").sum(),
-            pl.col("rows").explode().sort().head(ROWS_NAMED_MAX),
+            shortest,
+            pl.len().alias("row_count"),
+            pl.col("row").head(ROWS_NAMED_MAX).alias("rows"),
         )
         .sort(
             "row_count",
@@ -232,7 +228,6 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             pl.col("check_outcome").cast(pl.String),
             descending=[True, False, False],
         )
-        .select("check_outcome", "check_code", "check_action", "check_reason", "row_count", "rows")
     )
     return [
         CodeCount(
@@ -263,9 +258,14 @@ def _warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
     )
 
 
-def _attention_rows(attention: pl.DataFrame) -> list[AttentionRow]:
-    largest = attention.sort("amount", "row", descending=[True, False], nulls_last=True).head(ROWS_LISTED_MAX)
+def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:
     columns = ("row", "payment_id", "check_outcome", "check_code", "check_action", "check_reason")
+    largest = (
+        attention.select(*columns, "amount", "currency")
+        .sort("amount", "row", descending=[True, False], nulls_last=True)
+        .head(ROWS_LISTED_MAX)
+        .collect()
+    )
     return [
         AttentionRow(
             row=row,
@@ -277,7 +277,5 @@ def _attention_rows(attention: pl.DataFrame) -> list[AttentionRow]:
             amount=None if amount is None else plain(amount),
             currency=currency,
         )
-        for row, payment_id, outcome, code, action, reason, amount, currency in largest.select(
-            *columns, "amount", "currency"
-        ).iter_rows()
+        for row, payment_id, outcome, code, action, reason, amount, currency in largest.iter_rows()
     ]

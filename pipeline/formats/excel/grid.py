@@ -8,7 +8,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
 import polars as pl
@@ -33,12 +33,12 @@ _WHOLE_MAX = 10.0**DIGITS_MAX
 _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
 
 
-def parse(data: bytes, *, sheet: str | None) -> pl.DataFrame:
+def parse(data: bytes, *, sheet: str | None) -> Iterator[pl.DataFrame]:
     """Parse one sheet of a workbook.
 
     Returns:
-        The used range of the sheet as text, from its first row that has anything to its last; empty cells
-        are null. Beside it, `DEFECT`.
+        One part: the used range of the sheet as text, from its first row that has anything to its last;
+        empty cells are null. Beside it, `DEFECT`.
 
     Raises:
         InputError: a sentence for the user, without the name of the file.
@@ -55,7 +55,7 @@ def parse(data: bytes, *, sheet: str | None) -> pl.DataFrame:
     values = _overlaid(values, cells)
     values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
     values = values.with_columns(_merged(cells, values.height).alias(DEFECT))
-    return _without_blank_end(values)
+    yield _without_blank_end(values)
 
 
 def _values(workbook: bytes, sheet: str) -> pl.DataFrame:

@@ -26,7 +26,7 @@ def parse(data):
         sys.stdout.buffer.write(b"half a table")
         sys.stdout.flush()
         os._exit(0)
-    return pl.DataFrame({"said": [what], "environment": [" ".join(sorted(os.environ))]})
+    yield pl.DataFrame({"said": [what], "environment": [" ".join(sorted(os.environ))]})
 """
 
 
