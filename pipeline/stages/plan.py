@@ -33,14 +33,12 @@ def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> P
     is_first = first == numbers["position"]
     check = is_first.cum_sum().cast(pl.UInt32).alias("check")
     assignments = accepted.select("row", check.gather(first))
-    numbered = accepted.with_columns(check).filter(is_first)
+    checks = accepted.select(check, *QUESTION).filter(is_first)
     if order == "amount":
         amounts = accepted.select("amount", assignments["check"])
         largest = amounts.group_by("check").agg(largest=pl.col("amount").max())
-        numbered = numbered.join(largest, on="check", how="left").sort(
-            "largest", "check", descending=[True, False], nulls_last=True
-        )
-    checks = numbered.select(list(CHECKS))
+        largest = largest.sort("largest", "check", descending=[True, False], nulls_last=True)
+        checks = largest.select("check").join(checks, on="check", maintain_order="left")
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
     assert assignments["check"].null_count() == 0

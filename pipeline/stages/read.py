@@ -16,7 +16,7 @@ from pipeline.formats import Format, excel, format_named, format_of, outcome_for
 from pipeline.formats.columns import ColumnReading, Columns, read_columns
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
-from pipeline.frames import PAYMENTS
+from pipeline.frames import PAYMENTS, slim
 from schemas.outcomes import COLUMNS
 from schemas.payments import FIELDS
 
@@ -95,7 +95,7 @@ def read_written(
 def _source(
     table: Table, identity: "_Identity", file_format: Format, where: str, mapping: Mapping[str, str]
 ) -> Source:
-    cells = _in_one_piece(table.cells)
+    cells = slim(table.cells)
     original = cells.drop(COLUMNS, strict=False)
     header_count = original.width - table.extra_column_count
     columns = read_columns(original.columns[:header_count], mapping, where=where)
@@ -114,14 +114,6 @@ def _source(
         extra_column_count=table.extra_column_count,
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
-
-
-def _in_one_piece(cells: pl.DataFrame) -> pl.DataFrame:
-    """The columns, each taken out of the frame: a large file must not be there twice.
-
-    A column of several pieces is copied whenever it stands beside one that is cut elsewhere.
-    """
-    return pl.DataFrame([cells.drop_in_place(column).rechunk() for column in cells.columns])
 
 
 class _Identity(NamedTuple):

@@ -21,7 +21,7 @@ from pipeline.frames import (
 )
 from schemas.outcomes import Action, Environment, Outcome
 
-_KIND = ("api", "basis", "state", "code", "day")
+_KIND = ("api", "by_name", "state", "code", "day")
 """What a verdict follows from; the day is that of an answer of an earlier run, null for others."""
 
 
@@ -52,49 +52,48 @@ def resolve(
     assert assignments.schema == ASSIGNMENTS
     assert answers.schema == ANSWERS
     assert answers["check"].n_unique() == answers.height == checks.height
-    told = _told(checks, answers)
-    verdicts = _verdicts(told.select(_KIND).unique(maintain_order=True), apis)
-    placed = told.join(verdicts, on=_KIND, nulls_equal=True).select("check", "place", "verdict")
-    asked = assignments.join(placed, on="check", validate="m:1").drop("check")
-    assert asked.height == assignments.height
+    verdicts, asked = _asked(planned, answers, apis)
     rejected = _rejected(rejects).with_row_index("verdict", offset=verdicts.height)
+    verdicts = pl.concat([verdicts, rejected.drop("verdict", "row")], how="diagonal")
     rows = pl.concat([asked, rejected.select("row", "verdict")], how="diagonal").sort("row")
-    verdicts = pl.concat([verdicts.drop("verdict", *_KIND), rejected.drop("verdict", "row")], how="diagonal")
+    verdicts, rows = _with_notes(verdicts, rows, warnings)
     outcomes = (
-        rows.select("row")
+        rows.select("row", check_environment=pl.lit(environment, OUTCOMES["check_environment"]))
         .hstack(verdicts.select(pl.all().gather(rows["verdict"])))
         .hstack(_particulars(answers).select(pl.all().gather(rows["place"])))
-        .join(_notes(warnings), on="row", how="left", maintain_order="left")
-        .with_columns(
-            # Most rows have no note, and share the text of their reason.
-            check_reason=pl.coalesce(pl.concat_str("check_reason", "note", separator=" "), "check_reason"),
-            check_environment=pl.lit(environment.value),
-            check_attempts=pl.col("check_attempts").fill_null(0),
-        )
-        .select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items())
+        .with_columns(pl.col("check_attempts").fill_null(0))
+        .select(list(OUTCOMES))
     )
+    assert outcomes.schema == OUTCOMES
     assert outcomes["row"].n_unique() == outcomes.height
     assert outcomes["check_outcome"].null_count() == 0
     return outcomes
 
 
-def _told(checks: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Every check with its place among the answers and the kind of its answer."""
-    basis = pl.when(pl.col("name").is_null()).then(pl.lit(Basis.IDENTIFICATION)).otherwise(pl.lit(Basis.NAME))
-    reused_on = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
-    return (
-        answers.select("check", "state", "code", day=reused_on)
+def _asked(
+    planned: tuple[pl.DataFrame, pl.DataFrame], answers: pl.DataFrame, apis: Iterable[Api]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
+    checks, assignments = planned
+    is_reused = pl.col("state") == AnswerState.REUSED
+    told = (
+        answers.select("check", "state", "code", day=pl.when(is_reused).then(pl.col("time").str.head(10)))
         .with_row_index("place")
-        .join(checks.select("check", "api", basis=basis), on="check", how="inner")
+        .join(checks.select("check", "api", by_name=pl.col("name").is_not_null()), on="check", how="inner")
     )
+    kinds = told.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
+    placed = told.join(kinds, on=_KIND, nulls_equal=True).select("check", "place", "verdict")
+    asked = assignments.join(placed, on="check", validate="m:1").drop("check")
+    assert asked.height == assignments.height
+    return _verdicts(kinds, apis), asked
 
 
 def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
-    """The verdict of every kind of answer, numbered from 0."""
+    """The verdict on every kind of answer."""
     by_name = {api.name: api for api in apis}
     meanings = [
-        _meaning(by_name[api], Basis(basis), AnswerState(state), code)
-        for api, basis, state, code, _ in kinds.select(_KIND).iter_rows()
+        _meaning(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
+        for api, is_by_name, state, code in kinds.select("api", "by_name", "state", "code").iter_rows()
     ]
     said = pl.DataFrame(
         [(meaning.outcome, meaning.reason, meaning.action) for meaning in meanings],
@@ -102,10 +101,8 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
         orient="row",
     )
     reused = pl.format("{} Answered on {} by an earlier run.", "check_reason", "day")
-    return (
-        kinds.hstack(said)
-        .with_columns(check_reason=pl.coalesce(reused, "check_reason"), check_code="code", check_api="api")
-        .with_row_index("verdict")
+    return said.hstack(kinds.select("day", check_code="code", check_api="api")).select(
+        pl.exclude("day", "check_reason"), check_reason=pl.coalesce(reused, "check_reason")
     )
 
 
@@ -138,6 +135,16 @@ def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _notes(warnings: pl.DataFrame) -> pl.DataFrame:
+def _with_notes(
+    verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The same, where a row that is warned of has a verdict of its own, which says so."""
     note = pl.format("Note: {}.", "message")
-    return warnings.group_by("row", maintain_order=True).agg(note=note.str.join(" "))
+    notes = warnings.group_by("row", maintain_order=True).agg(note=note.str.join(" "))
+    noted = rows.with_row_index("position").join(notes, on="row", maintain_order="left")
+    own = verdicts.select(pl.all().gather(noted["verdict"])).with_columns(
+        check_reason=pl.concat_str("check_reason", noted["note"], separator=" ")
+    )
+    numbers = pl.int_range(verdicts.height, verdicts.height + own.height, dtype=pl.UInt32, eager=True)
+    renumbered = rows["verdict"].scatter(noted["position"], numbers)
+    return pl.concat([verdicts, own]), rows.with_columns(renumbered)

@@ -25,6 +25,7 @@ from pipeline.frames import (
     WARNINGS,
     BicSource,
     RouteReason,
+    slim,
 )
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, WarningCode
@@ -69,9 +70,14 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
-    sorted_out = [_sorted_out(some, routes) for some in payments.iter_slices(_ROWS_AT_ONCE)]
-    accepted = pl.concat([pl.DataFrame(schema=ACCEPTED), *(fit for fit, _ in sorted_out)])
-    rejects = pl.concat([pl.DataFrame(schema=REJECTS), *(unfit for _, unfit in sorted_out)])
+    fit, unfit = [pl.DataFrame(schema=ACCEPTED)], [pl.DataFrame(schema=REJECTS)]
+    for some in payments.iter_slices(_ROWS_AT_ONCE):
+        accepted, rejects = _sorted_out(some, routes)
+        fit.append(accepted)
+        unfit.append(rejects)
+    accepted, rejects = pl.concat(fit), pl.concat(unfit)
+    del fit
+    accepted = slim(accepted)
     assert accepted.height + rejects["row"].n_unique() == payments.height
     warnings = pl.concat(
         [_many_payees(accepted), _mixed_scripts(accepted), _repeated_payments(accepted, payments)]

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 COMMAND = [sys.executable, "-m", "pipeline.cli"]
 RUN_MAX_S = 900
+LOOK_EVERY_S = 0.05
 
 
 class Cost(NamedTuple):
@@ -21,6 +23,7 @@ class Cost(NamedTuple):
     wall_s: float
     cpu_s: float
     peak_mib: float
+    """Resident, of all its processes at the same time."""
 
 
 def cost_of(command, *, status=0, stdin=""):
@@ -38,14 +41,47 @@ def cost_of(command, *, status=0, stdin=""):
         text=True,
         env=os.environ | {"XDG_STATE_HOME": os.environ.get("XDG_STATE_HOME", "")},
     ) as process:
+        together = Together(process.pid)
         process.stdin.write(stdin)
         process.stdin.close()
         said = process.stderr.read()
         _, ended, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(ended)
+        together.join()
     if process.returncode != status:
         raise SystemExit(f"{command}: ended with {process.returncode}\n{said}")
-    return Cost(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return Cost(
+        time.monotonic() - started,
+        usage.ru_utime + usage.ru_stime,
+        max(usage.ru_maxrss / 1024, together.peak_mib),
+    )
+
+
+class Together(threading.Thread):
+    """The memory of a process and its children at the same time, looked at until it ends.
+
+    What the system keeps is the peak of the largest of them.
+    """
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.peak_mib = 0.0
+        self._pid = pid
+        self.start()
+
+    def run(self):
+        while (mib := _resident_mib(self._pid)) > 0:
+            self.peak_mib = max(self.peak_mib, mib)
+            time.sleep(LOOK_EVERY_S)
+
+
+def _resident_mib(pid):
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024**2 + sum(map(_resident_mib, children))
 
 
 class Sandbox:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.apis.enumeration import unknown_in_sequence
+from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.frames import ANSWERS, AnswerState
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
@@ -20,17 +20,7 @@ from schemas.summary import ApiCalls, InputFile
 
 def main(file, folder):
     source = read(file, mapping={})
-    validated = validate(source.payments, Routes(cop=True, vop=ApiName.VOP_GATEWAY))
-    checks, assignments = plan(validated.accepted)
-    answers = answered(checks)
-    warnings = pl.concat([validated.warnings, unknown_in_sequence(checks, assignments, answers)])
-    outcomes = resolve(
-        (validated.rejects, warnings),
-        (checks, assignments),
-        answers,
-        [cop.API, vop.GATEWAY],
-        Environment.SANDBOX,
-    )
+    routes, outcomes, warnings, calls = decided(source)
     folder.mkdir(exist_ok=True)
     write(source.original, outcomes, folder, format_name=source.format, delimiter=source.delimiter)
     header = Header(
@@ -48,15 +38,37 @@ def main(file, folder):
             encoding=source.encoding,
             columns={},
         ),
-        routes=route_counts(validated.accepted),
+        routes=routes,
         next_step="",
+    )
+    report(header, source.payments, outcomes, warnings, calls)
+
+
+def decided(source):
+    """From the payments to their outcomes; what is not needed again goes, as it does in `pipeline.run`."""
+    routes, refusal, rejects, warnings, (checks, assignments) = planned(source)
+    assert refusal is None, refusal
+    answers = answered(checks)
+    warnings = pl.concat([warnings, unknown_in_sequence(checks, assignments, answers)])
+    outcomes = resolve(
+        (rejects, warnings),
+        (checks, assignments),
+        answers,
+        [cop.API, vop.GATEWAY],
+        Environment.SANDBOX,
     )
     counts = checks.group_by("api", maintain_order=True).len().iter_rows()
     calls = [
         ApiCalls(api=ApiName(api), question_count=count, answered_before_count=0, request_count=count)
         for api, count in counts
     ]
-    report(header, source.payments, outcomes, warnings, calls)
+    return routes, outcomes, warnings, calls
+
+
+def planned(source):
+    accepted, rejects, warnings = validate(source.payments, Routes(cop=True, vop=ApiName.VOP_GATEWAY))
+    refusal = why_refused(accepted, warnings, where="the file")
+    return route_counts(accepted), refusal, rejects, warnings, plan(accepted)
 
 
 def answered(checks):

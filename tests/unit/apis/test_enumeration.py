@@ -20,7 +20,9 @@ def names(*said, **more):
 
 
 def refusal(rows):
-    found = many_payees(rows).select("row", field=pl.lit("name"), code=pl.lit("MANY_NAMES"), message=pl.lit(""))
+    found = many_payees(rows).select(
+        "row", field=pl.lit("name"), code=pl.lit("MANY_NAMES"), message=pl.lit("")
+    )
     other = pl.DataFrame([(1, "name", "MIXED_SCRIPTS", "")], schema=WARNINGS, orient="row")
     return why_refused(rows, pl.concat([found, other]), where="payroll.csv")
 
