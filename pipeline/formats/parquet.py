@@ -10,14 +10,20 @@ checksums to its pages, which most do not: Parquet without them promises nothing
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import IO
+from typing import IO, TYPE_CHECKING, cast
 
 import polars as pl
+from polars import selectors
+from polars.exceptions import PolarsError
 
 from pipeline.errors import InputError
 from pipeline.formats.confined import parse_confined
 from pipeline.formats.layout import COLUMNS_MAX
 from pipeline.formats.table import Table, no_defects
+from schemas.outcomes import COLUMNS
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 NAME = "parquet"
 SUFFIX = ".parquet"
@@ -93,7 +99,7 @@ def parse(data: bytes) -> Iterator[pl.DataFrame]:
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) -> None:  # noqa: ARG001 - Parquet has no delimiter
-    """Write a table with its types.
+    """Write a table with its types, a little at a time.
 
     The file is read back and must have the columns of the table, its height, and the whole of one
     column, cell by cell.
@@ -108,13 +114,36 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) 
         OSError: the file cannot take it.
         AssertionError: the file does not hold what was written.
     """
-    # Through memory, so that it is this file that fails when the disk is full.
-    buffer = io.BytesIO()
-    table.write_parquet(buffer)
-    file.write(buffer.getbuffer())
+    through = _Through(file)
+    # Our closed sets are text to other programs; those of the input stay as they are.
+    cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
+    try:
+        cells.sink_parquet(cast("IO[bytes]", through))
+    except PolarsError:
+        if through.refused is not None:
+            raise through.refused from None
+        raise
     file.seek(0)
-    written = io.BytesIO(file.read())
-    if pl.read_parquet_schema(written) != table.schema:
+    written = pl.scan_parquet(file.read())
+    if written.collect_schema() != cells.collect_schema():
         raise AssertionError("the written file does not have the columns that it was given")
-    if not pl.read_parquet(written, columns=[column])[column].equals(table[column]):
+    if not written.select(column).collect().equals(cells.select(column).collect()):
         raise AssertionError(f"the written file has another {column} than it was given")
+
+
+class _Through(io.RawIOBase):
+    """Passes on what is written, and keeps the error of the file, for which polars has one of its own."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.refused: OSError | None = None
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.refused = error
+            raise

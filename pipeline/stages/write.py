@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
-from polars import selectors
 
 from pipeline.formats import format_named
 from pipeline.formats.delimited import DELIMITER
@@ -44,7 +43,7 @@ def write(
     """
     _assert_conserved(original, outcomes)
     delimiter = delimiter or DELIMITER
-    table = original.hstack(outcomes.select(COLUMNS).cast({selectors.enum(): pl.String}).get_columns())
+    table = original.hstack(outcomes.select(COLUMNS).get_columns())
 
     file_format = format_named(format_name)
     path = folder / f"outcomes{file_format.SUFFIX}"

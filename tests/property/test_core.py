@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.apis import ContractBreachError, basis_of, cop, vop
-from pipeline.apis.identifiers import iban_faults
-from pipeline.apis.rules import RULES
+from pipeline.apis.identifiers import iban_faults, lei_faults
+from pipeline.apis.rules import RULES, RULES_BY_SUSPECTS
 from pipeline.frames import (
     ACCEPTED,
     ANSWERS,
@@ -123,6 +123,35 @@ def test_messages_are_sentences_of_the_rules_and_quote_nothing(payments, routes)
     assert set(rejects["message"]) <= {rule.sentence for rule in RULES}
     for message in warnings["message"]:
         assert re.fullmatch(r"the same payment as row \d+; make sure that both are meant", message)
+
+
+PLAINLY_RIGHT = {
+    "name": st.from_regex(r"\A[A-Za-z][ -~]{0,139}\Z"),
+    "account_type": st.sampled_from(AccountType),
+    "sort_code": st.from_regex(r"\A[0-9]{6}\Z"),
+    "account_number": st.from_regex(r"\A[0-9]{8}\Z"),
+    "amount": st.from_regex(r"\A[0-9]{1,18}(\.[0-9]{1,2})?\Z"),
+    "currency": st.from_regex(r"\A[A-Z]{3}\Z"),
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@bounded
+@given(st.data())
+def test_a_value_that_no_rule_is_asked_about_breaks_none(field, data):
+    near = PLAINLY_RIGHT.get(field, st.nothing())
+    values = pl.Series(field, data.draw(st.lists(values_of(field) | near, max_size=12)), dtype=pl.String)
+    rows = pl.DataFrame([values, iban_faults(values), lei_faults(values)])
+    for suspect, positions in RULES_BY_SUSPECTS:
+        for position in positions:
+            if set(RULES[position].broken.meta.root_names()) <= {field, f"{field}_fault"}:
+                broken = RULES[position].broken.fill_null(value=True)
+                assert rows.filter(broken & ~suspect).is_empty(), (RULES[position].code, values.to_list())
+
+
+def test_every_rule_is_asked_once():
+    asked = [position for _, positions in RULES_BY_SUSPECTS for position in positions]
+    assert sorted(asked) == list(range(len(RULES)))
 
 
 @bounded

@@ -1,5 +1,6 @@
 """IBAN, BIC and LEI: what is accepted, and which fault is found in what is not."""
 
+import re
 from itertools import pairwise
 
 import polars as pl
@@ -101,6 +102,14 @@ def test_published_example_that_lost_or_won_a_character_is_too_short_or_too_long
     longer = f"{iban[:4]}0{iban[4:]}"
     assert fault_of(iban[:-1]) == "LENGTH"
     assert fault_of(longer) == ("LENGTH" if len(longer) <= 34 else "FORMAT")
+
+
+def test_every_structure_says_the_length_and_the_characters_of_an_iban():
+    for country, (length, body) in iban_structures().items():
+        pieces = re.findall(r"(\[[^\]]+\])\{(\d+)\}", body)
+        assert body == "".join(f"{characters}{{{count}}}" for characters, count in pieces), country
+        assert 4 + sum(int(count) for _, count in pieces) == length, country
+        assert {characters for characters, _ in pieces} <= {"[0-9]", "[A-Z]", "[A-Z0-9]"}, country
 
 
 def test_every_country_that_publishes_an_example_has_a_structure_of_its_length():

@@ -11,6 +11,7 @@ from pipeline.formats.confined import parse_confined
 PARSERS = """
 import os, signal, sys
 import polars as pl
+from pipeline.errors import InputError
 
 def parse(data):
     what = data.decode()
@@ -26,6 +27,25 @@ def parse(data):
         sys.stdout.buffer.write(b"half a table")
         sys.stdout.flush()
         os._exit(0)
+    if what == "refuse":
+        raise InputError("the sheet is empty")
+    if what == "half":
+        yield pl.DataFrame({"said": [what]})
+        os.abort()
+    if what == "halt":
+        sys.stdout.buffer.write((100).to_bytes(8) + b"less than a hundred bytes")
+        sys.stdout.flush()
+        os._exit(0)
+    if what == "endless":
+        sys.stdout.buffer.write((2**63).to_bytes(8))
+        sys.stdout.flush()
+        os._exit(0)
+    if what == "other columns":
+        yield pl.DataFrame({"something": [what]})
+    if what == "parts":
+        for number in range(3):
+            yield pl.DataFrame({"said": [f"{number} {row}" for row in range(50_000)]})
+        return
     yield pl.DataFrame({"said": [what], "environment": [" ".join(sorted(os.environ))]})
 """
 
@@ -47,7 +67,18 @@ def test_the_table_comes_back(parse):
     assert parse("hello")["said"].to_list() == ["hello"]
 
 
-@pytest.mark.parametrize("end", ["abort", "kill", "memory", "cut"])
+def test_parts_come_back_as_one_table_in_their_order(parse):
+    assert parse("parts")["said"].to_list() == [f"{part} {row}" for part in range(3) for row in range(50_000)]
+
+
+def test_a_sentence_of_the_parser_is_told(parse):
+    with pytest.raises(InputError, match=r"^payroll\.x: the sheet is empty$"):
+        parse("refuse")
+
+
+@pytest.mark.parametrize(
+    "end", ["abort", "kill", "memory", "cut", "half", "halt", "endless", "other columns"]
+)
 def test_a_child_that_dies_is_a_sentence(parse, end):
     with pytest.raises(InputError, match=r"^payroll\.x: the file is damaged, or needs more than [0-9.]+ GiB"):
         parse(end)
@@ -59,6 +90,11 @@ def test_what_a_parser_says_is_not_repeated(parse):
     ) as error:
         parse("raise")
     assert error.value.__cause__ is None
+
+
+def test_a_child_that_does_not_read_to_the_end_is_no_error_of_ours(parse):
+    with pytest.raises(InputError, match="damaged"):
+        parse_confined("no_such_module", b"x" * 10_000_000, where="payroll.x", what="the file")
 
 
 def test_no_credential_is_in_the_environment_of_the_child(parse):

@@ -1,6 +1,8 @@
 """Parquet files."""
 
+import errno
 import io
+import os
 
 import polars as pl
 import pytest
@@ -81,3 +83,43 @@ class OtherFile(io.BytesIO):
 def test_a_file_that_does_not_hold_what_was_written_is_noticed(other):
     with pytest.raises(AssertionError, match="the written file"):
         parquet.write(TABLE, OtherFile(other), column="check_outcome", delimiter=",")
+
+
+def test_closed_sets_of_ours_are_text_in_the_file_and_those_of_the_input_keep_their_type():
+    table = TABLE.cast({"check_outcome": pl.Enum(["match", "no_match"]), "name": pl.Enum(["Quillon"])})
+    file = io.BytesIO()
+    parquet.write(table, file, column="check_outcome", delimiter=",")
+    assert read(file.getvalue()).cells.equals(TABLE.cast({"name": pl.Enum(["Quillon"])}))
+
+
+class FullDisk(io.BytesIO):
+    """A file that takes some bytes and no more."""
+
+    def write(self, data):
+        if self.tell() + len(data) > 50:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)
+
+
+def test_what_the_disk_says_is_passed_on():
+    with pytest.raises(OSError, match="No space left") as error:
+        parquet.write(TABLE, FullDisk(), column="check_outcome", delimiter=",")
+    assert error.value.errno == errno.ENOSPC
+
+
+@pytest.mark.parametrize("use_pyarrow", [False, True])
+def test_row_groups_come_back_one_after_the_other(use_pyarrow):
+    table = pl.DataFrame({"name": [f"Payee {n}" for n in range(2500)], "n": range(2500)})
+    file = io.BytesIO()
+    table.write_parquet(file, row_group_size=1000, use_pyarrow=use_pyarrow)
+    assert read(file.getvalue()).cells.equals(table)
+
+
+def test_a_row_group_of_another_length_than_the_file_says_is_noticed():
+    file = io.BytesIO()
+    pl.DataFrame({"name": [f"Payee {n}" for n in range(300)]}).write_parquet(file, row_group_size=100)
+    pages = file.getvalue()
+    damaged = pages.replace(b"\xd8\x04", b"\xd6\x04")
+    assert damaged != pages  # 300 rows in all, as the footer writes it, are now 299
+    with pytest.raises(InputError, match="is damaged"):
+        read(damaged)
