@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import polars as pl
+from polars import selectors
 from xlsxwriter.utility import xl_col_to_name
 
 from pipeline.apis.mending import mended
@@ -51,7 +52,8 @@ def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, f
     """Write rows, a thousand at a time.
 
     Args:
-        rows: with the columns that `columns` name: text, whole numbers, or amounts as `frames.MONEY`.
+        rows: with the columns that `columns` name: text, words of a closed set, whole numbers, or amounts as
+            `frames.MONEY`.
         columns: of the sheet, left to right.
         styles: of the workbook.
         first: the line of the first row, counted from 1.
@@ -61,6 +63,7 @@ def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, f
         part = rows.slice(start, _ROWS_AT_ONCE).select(
             *sources, _line=pl.int_range(first + start, first + start + pl.len())
         )
+        part = part.cast({selectors.enum(): pl.String})
         part = part.with_columns(_harmless(part[name]) for name in sources if part[name].dtype == pl.String)
         cells = [_cell(part, column, xl_col_to_name(at), styles) for at, column in enumerate(columns)]
         height = pl.max_horizontal(_line_count(column) for column in columns if column.wraps) * LINE_POINTS
