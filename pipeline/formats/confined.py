@@ -80,7 +80,11 @@ def parse_confined(
         assert child.stdout is not None
         feeding = Thread(target=_feed, args=(child.stdin, data))
         feeding.start()
-        said = _heard(child.stdout, part_bytes_max=limit_bytes)
+        try:
+            said = heard(child.stdout, table_bytes_max=limit_bytes)
+        except MemoryError:
+            child.kill()
+            said = None
         feeding.join()
     if child.returncode == 0 and isinstance(said, pl.DataFrame):
         return said
@@ -100,19 +104,23 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def _heard(pipe: IO[bytes], *, part_bytes_max: int) -> pl.DataFrame | str | None:
+def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
     """The table that a child sends in parts, or the sentence that it says instead; None for neither.
 
-    A part is told its length first; one of no length stands before a sentence.
+    Of each part the length comes first; one of no length stands before a sentence.
+
+    Raises:
+        MemoryError: the parts are more than they may be: they would fill this process instead of its child.
     """
-    parts = []
+    parts, table_bytes = [], 0
     try:
         while length := pipe.read(_LENGTH_BYTES):
             part_bytes = int.from_bytes(length)
+            table_bytes += part_bytes
             if part_bytes == 0:
                 return pipe.read(SENTENCE_BYTES_MAX).decode(errors="replace")
-            if part_bytes > part_bytes_max:
-                return None
+            if table_bytes > table_bytes_max:
+                raise MemoryError
             part = pipe.read(part_bytes)
             if len(part) < part_bytes:
                 return None

@@ -1,12 +1,14 @@
 """Parsing in a child: what it may cost, what comes back, and what the child is not told."""
 
+import io
 import os
 from contextlib import chdir
 
+import polars as pl
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.formats.confined import parse_confined
+from pipeline.formats.confined import heard, parse_confined
 
 PARSERS = """
 import os, signal, sys
@@ -90,6 +92,15 @@ def test_what_a_parser_says_is_not_repeated(parse):
     ) as error:
         parse("raise")
     assert error.value.__cause__ is None
+
+
+def test_parts_may_not_fill_the_parent_one_after_the_other():
+    part = io.BytesIO()
+    pl.DataFrame({"said": ["x" * 100]}).write_ipc_stream(part)
+    said = (len(part.getvalue()).to_bytes(8) + part.getvalue()) * 3
+    assert heard(io.BytesIO(said), table_bytes_max=3 * len(part.getvalue())).height == 3
+    with pytest.raises(MemoryError):
+        heard(io.BytesIO(said), table_bytes_max=3 * len(part.getvalue()) - 1)
 
 
 def test_a_child_that_does_not_read_to_the_end_is_no_error_of_ours(parse):
