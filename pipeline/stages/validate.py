@@ -86,7 +86,7 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
 
 
 _ROWS_AT_ONCE = 131_072
-"""Rules speak of one row. Some rows at a time, what they need is small, and stays in the caches."""
+"""Rules speak of one row each, so that what they work with need be there for some of the rows only."""
 
 
 def _sorted_out(payments: pl.DataFrame, routes: Routes) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -2,9 +2,10 @@
 
 from decimal import Decimal
 
+import polars as pl
 import pytest
 
-from pipeline.frames import ACCEPTED, REJECTS, WARNINGS
+from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
@@ -77,6 +78,28 @@ def test_accepted_rows_keep_the_order_of_the_file(payments_of):
     rows = [UK if number % 3 else {**IBAN, "iban": None} for number in range(3000)]
     accepted = validate(payments_of(*rows), BOTH).accepted
     assert accepted["row"].to_list() == [number + 1 for number in range(3000) if number % 3]
+
+
+def test_a_file_larger_than_what_is_judged_at_once_is_judged_as_one():
+    count = 300_000
+    payments = (
+        pl.DataFrame({"row": range(1, count + 1)}, schema={"row": pl.UInt32})
+        .with_columns(pl.lit(None, kind).alias(name) for name, kind in PAYMENTS.items() if name != "row")
+        .with_columns(
+            name=pl.format("Payee {}", "row"),
+            sort_code=pl.when(pl.col("row") % 1000 == 0).then(pl.lit("1")).otherwise(pl.lit("112233")),
+            account_number=pl.col("row").cast(pl.String).str.zfill(8),
+            amount=pl.lit("5"),
+        )
+    )
+    last = payments.tail(1).with_columns(row=pl.lit(count + 1, pl.UInt32), sort_code=pl.lit("112233"))
+    again = last.with_columns(row=pl.lit(count + 2, pl.UInt32))
+    accepted, rejects, warnings = validate(pl.concat([payments, last, again]), BOTH)
+    bad = list(range(1000, count + 1, 1000))
+    assert rejects["row"].to_list() == bad
+    assert set(rejects["code"]) == {"SORT_CODE_DAMAGED"}
+    assert accepted["row"].to_list() == sorted(set(range(1, count + 3)) - set(bad))
+    assert warnings.select("row", "code").rows() == [(count + 2, "PAYMENT_REPEATED")]
 
 
 def test_blank_row_is_told_once_and_not_for_each_missing_field(codes):
