@@ -46,7 +46,8 @@ def report(folder: Path) -> Summary:
     manifest = read_manifest(folder)
     with recorded(_ledger(folder), now=_now(), alone=True):
         summary = _summary(folder, manifest)
-        written = reports(folder, summary, rows_of(folder, manifest))
+        rows = rows_of(folder, manifest)
+        written = reports(folder, summary, rows, outcome_name=manifest.outcome_file.name)
         refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])
     return summary
 

@@ -27,7 +27,12 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
     """Have log lines written; as text only what a person must know, as JSON also how a run went."""
     stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
     at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
-    in_json: list[Processor] = [at, structlog.processors.add_log_level, structlog.processors.JSONRenderer()]
+    in_json: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        at,
+        structlog.processors.add_log_level,
+        structlog.processors.JSONRenderer(),
+    ]
     usual = "info" if form == "json" else "warning"
     structlog.configure(
         processors=in_json if form == "json" else [at, _line],
@@ -42,6 +47,13 @@ def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str
     at, what = event.pop("at"), event.pop("event")
     details = ", ".join(f"{key}: {value}" for key, value in event.items())
     return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
+
+
+def log_file(name: str | None) -> None:
+    """Say of each JSON line from now on which file it is about; None: about none."""
+    structlog.contextvars.clear_contextvars()
+    if name is not None:
+        structlog.contextvars.bind_contextvars(file=name)
 
 
 class ProgressEvents:
@@ -63,7 +75,6 @@ def log_summary(summary: Summary, folder: Path, *, already_finished: bool) -> No
     """Say how one file went, without a row of it."""
     log.info(
         "file finished",
-        file=summary.input.name,
         folder=str(folder),
         environment=summary.environment.value,
         simulated=summary.simulated,

@@ -169,7 +169,8 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
     header = _header(job, planned, started, decided.next_step)
     summary = report(header, source.payments, outcomes, decided.warnings, decided.calls)
-    report_files = reports(job.out, summary, Rows(source.payments, outcomes, source.original))
+    rows = Rows(source.payments, outcomes, source.original)
+    report_files = reports(job.out, summary, rows, outcome_name=written.path.name)
     summary_file = _write_summary(summary, job.out)
     _remove_stale(job.out, format_name)
     finish = ledger.finish(

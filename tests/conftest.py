@@ -14,7 +14,7 @@ from pipeline.stages.write import write
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
-pytest_plugins = ["desk"]
+pytest_plugins = ["desk", "readers"]
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +130,8 @@ def finish_run():
             header = Header("0", "main", Environment(environment), time, time, described, [], "run again")
             summary = report(header, source.payments, outcomes, pl.DataFrame(schema=WARNINGS), [])
             (folder / "summary.json").write_text(summary.model_dump_json())
-            made = reports(folder, summary, Rows(source.payments, outcomes, source.original))
+            rows = Rows(source.payments, outcomes, source.original)
+            made = reports(folder, summary, rows, outcome_name=written.path.name)
             finish = ledger.finish(time, question_count=0, unanswered_count=0, outcome_sha256=written.sha256)
             write_manifest(
                 folder,

@@ -146,15 +146,16 @@ def iban_structures() -> dict[str, tuple[int, str]]:
 
 
 def masked(account: str | None) -> str:
-    """An account by its end, and an IBAN by its country as well.
+    """An account by its end, and an IBAN by its country as well; a short one by its length alone.
 
     >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
-    ('**5678', 'DE**0077', '**', '')
+    ('**5678', 'DE**0077', '** (7 characters)', '')
     """
     if not account:
         return ""
     letters = "".join(letter for letter in account if letter.isascii() and letter.isalnum())
     if len(letters) < MASKED_FROM_CHARS:
-        return "**"
+        char_count = len("".join(account.split()))
+        return f"** ({char_count:,} character{'' if char_count == 1 else 's'})"
     country = letters[:2].upper() if letters[:2].isalpha() else ""
     return f"{country}**{letters[-4:].upper()}"

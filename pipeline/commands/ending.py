@@ -22,11 +22,11 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except PrecheckError as error:
-            say(str(error))
+            say(str(error), status=error.exit_code)
             sys.exit(error.exit_code)
         except KeyboardInterrupt as interrupt:
             [number] = interrupt.args or [signal.SIGINT]
-            say(_stopped_by(number))
+            say(_stopped_by(number), status=128 + number)
             sys.exit(128 + number)
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell.
@@ -36,7 +36,8 @@ class Group(click.Group):
         except OSError as error:
             # Files are written where errors of theirs are known: what failed is an output stream.
             with suppress(OSError):
-                say(f"the output cannot be written ({error.strerror}); make room, or send it elsewhere")
+                said = f"the output cannot be written ({error.strerror}); make room, or send it elsewhere"
+                say(said, status=DiskError.exit_code)
             sys.exit(DiskError.exit_code)
         finally:
             for number, handler in before.items():
@@ -48,13 +49,18 @@ def interruptible() -> None:
     _on_signal(_interrupt)
 
 
-def say(sentence: str) -> None:
-    """Tell a person something on standard error, or its log where that is of JSON documents."""
+def say(sentence: str, *, status: int | None = None) -> None:
+    """Tell a person something on standard error, or its log where that is of JSON documents.
+
+    Args:
+        sentence: for a person.
+        status: the exit status that it explains, for the log; None where it explains none.
+    """
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().obj == "json":
         import structlog
 
-        structlog.get_logger().error(sentence)
+        structlog.get_logger().error(sentence, **({} if status is None else {"status": status}))
         return
     from pipeline.reports.terminal import visible
 

@@ -147,7 +147,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     again.
     """
     from pipeline.earlier import Permitted
-    from pipeline.logs import ProgressEvents, log_summary, log_to_stderr
+    from pipeline.logs import ProgressEvents, log_file, log_summary, log_to_stderr
     from pipeline.monitoring import Watchers, watched
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
@@ -166,6 +166,7 @@ def run(  # noqa: PLR0913 (one argument per option)
         ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
     with watched(Watchers(metrics, ping_url, ping_ca)) as told:
         for file, folder in places.items():
+            log_file(file.name)
             job = Job(
                 file=file,
                 out=folder,
@@ -186,7 +187,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 with progress(terminal, quiet=quiet) if log_form == "text" else events as watch:
                     result = run_job(job, watch)
             except CONCERN_ONE_FILE as error:
-                say(str(error))
+                say(str(error), status=error.exit_code)
                 ends[file] = FileEnd(file.name, error.exit_code, None)
                 continue
             ends[file] = FileEnd(file.name, exit_code(result.summary, fail_on), result.summary)
@@ -199,6 +200,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
             else:
                 _say_in_quiet(file, result.summary)
+        log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
 
 

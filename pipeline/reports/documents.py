@@ -32,13 +32,14 @@ class Rows(NamedTuple):
     """The columns of the file, untouched."""
 
 
-def reports(folder: Path, summary: Summary, rows: Rows) -> list[Path]:
+def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) -> list[Path]:
     """Write every report of a run.
 
     Args:
         folder: of the run; must exist.
         summary: of the run.
         rows: of the run.
+        outcome_name: of the outcome file in the folder.
 
     Returns:
         What was written, one file for each of `REPORT_NAMES`.
@@ -50,7 +51,7 @@ def reports(folder: Path, summary: Summary, rows: Rows) -> list[Path]:
     shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
         _page(folder / PAGE_NAME, summary, shown),
-        write_workbook(summary, shown, folder),
+        write_workbook(summary, shown, folder, outcome_name=outcome_name),
         _attention(folder / ATTENTION_NAME, summary, rows),
     ]
 

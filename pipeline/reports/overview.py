@@ -9,6 +9,8 @@ from schemas.outcomes import Outcome
 from schemas.summary import OutcomeTotal
 
 CURRENCIES_DRAWN_MAX = 3
+DRAWN_CHARS_MAX = 36
+"""Of the totals of the drawn currencies together: what stands side by side on half a screen."""
 CURRENCIES_NAMED_MAX = 12
 
 
@@ -17,8 +19,8 @@ class Bar(NamedTuple):
 
     text: str
     """Empty where there is nothing to count."""
-    length: int
-    """Of 100, which is the longest bar of the column; at least 1 where there is anything."""
+    share: int
+    """In percent, of the whole file's rows or money of that currency; at least 1 where there is anything."""
 
 
 class Line(NamedTuple):
@@ -33,7 +35,7 @@ class Overview(NamedTuple):
     """What the picture shows."""
 
     headers: tuple[str, ...]
-    """Rows first, then the currencies that most rows have."""
+    """Rows first, then the currencies that most rows have, as many as there is room for."""
     lines: tuple[Line, ...]
     """The outcomes that have rows."""
     totals: tuple[str, ...]
@@ -45,13 +47,14 @@ class Overview(NamedTuple):
 
 
 def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
-    """Lay out the totals of a summary: bars are comparable within a column, never between two."""
+    """Lay out the totals of a summary: a bar is a share of the whole, so that all bars are comparable."""
     found = [total for total in outcomes if total.row_count]
     row_counts: dict[str | None, int] = {}
     for money in (money for total in found for money in total.totals):
         row_counts[money.currency] = row_counts.get(money.currency, 0) + money.row_count
     currencies = sorted(row_counts, key=lambda code: (-row_counts[code], code or ""))
-    drawn, rest = currencies[:CURRENCIES_DRAWN_MAX], currencies[CURRENCIES_DRAWN_MAX:]
+    drawn_count = _drawn_count([amount_text(_sum(found, code)) for code in currencies])
+    drawn, rest = currencies[:drawn_count], currencies[drawn_count:]
     bars = [
         _bars([Decimal(total.row_count) for total in found], "{:,}".format),
         *(_bars([_amount(total, code) for total in found], amount_text) for code in drawn),
@@ -81,9 +84,19 @@ def _sum(outcomes: Sequence[OutcomeTotal], currency: str | None) -> Decimal:
     return sum((_amount(total, currency) for total in outcomes), Decimal())
 
 
+def _drawn_count(totals: Sequence[str]) -> int:
+    """How many currencies, of those with these totals, there is room for: one at least."""
+    room = DRAWN_CHARS_MAX
+    for count, total in enumerate(totals[:CURRENCIES_DRAWN_MAX]):
+        room -= len(total)
+        if room < 0 and count:
+            return count
+    return min(len(totals), CURRENCIES_DRAWN_MAX)
+
+
 def _bars(numbers: Sequence[Decimal], text_of: Callable[[Decimal], str]) -> list[Bar]:
-    longest = max(numbers, default=Decimal())
+    whole = sum(numbers, Decimal())
     return [
-        Bar(text_of(number), max(1, int(100 * number / longest))) if number else Bar("", 0)
+        Bar(text_of(number), max(1, int(100 * number / whole))) if number else Bar("", 0)
         for number in numbers
     ]

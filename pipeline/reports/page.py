@@ -76,6 +76,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     style, script = _source("report.css"), _source("report.js")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
@@ -91,6 +92,11 @@ def _template() -> Template:
 
 def _source(name: str) -> str:
     return files("pipeline.reports").joinpath("templates", name).read_text("utf-8")
+
+
+def _breakable(text: str) -> Markup:
+    """A code or an id, as text that may go on in the next line after an underscore."""
+    return Markup("_<wbr>").join(text.split("_"))
 
 
 def _policy(style: str, script: str) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
 from pipeline.apis.totals import with_money
 from pipeline.formats.decisions import DECISION, REASON, ROW
 from schemas.outcomes import Action, Outcome
@@ -46,6 +47,7 @@ _WHO = (
 )
 _MATCHED = Column("Name at the bank", "check_matched_name", 28, wraps=True)
 _TYPE = Column("Account type", "account_type", 13)
+_TYPE_FOUND = Column("Account type at the bank", "account_type_found", 23)
 _MONEY = (Column("Amount", "amount", 15), Column("Currency", "currency", 10))
 _WHY = (
     Column("Code", "check_code", 12),
@@ -62,7 +64,7 @@ REVIEWS = (
         "Fix",
         "the answer says what is to be corrected. Decide fix, and precheck fix --decisions writes the file.",
         pl.col("check_action").is_in(_CORRECTED),
-        _WITH_NAME,
+        (*_WHO, _MATCHED, *_ACCOUNT, _TYPE_FOUND, *_MONEY, *_WHY, *_DECIDED),
         "#2563EB",
     ),
     Sheet(
@@ -123,6 +125,9 @@ def shown(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what the sheets show of them: exact amounts, the account as one text, words as words."""
     return with_money(rows).with_columns(
         account=pl.concat_str("sort_code", "account_number", "iban", separator=" ", ignore_nulls=True),
+        account_type_found=pl.col("check_code").cast(pl.String).replace_strict(
+            ACCOUNT_TYPES_FOUND, default=None, return_dtype=pl.String
+        ),
         outcome=pl.col("check_outcome").cast(pl.String).str.replace_all("_", " "),
         action=pl.col("check_action").cast(pl.String).str.replace_all("_", " "),
     )

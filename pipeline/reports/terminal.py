@@ -160,8 +160,8 @@ def _what_to_do(summary: Summary) -> Table:
     table = table_of(">rows", "code", "what it means, and what to do")
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
         if count.outcome is not Outcome.MATCH:
-            more = ", ..." if count.row_count > len(count.rows) else ""
-            which = f"Row{'s' if count.row_count > 1 else ''} {', '.join(map(str, count.rows))}{more}."
+            end = ", ..." if count.row_count > len(count.rows) else "."
+            which = f"Row{'s' if count.row_count > 1 else ''} {', '.join(map(str, count.rows))}{end}"
             # A rejected row's reason says itself what to do.
             advice = "" if count.action is Action.CORRECT_ROW else ADVICE[count.action]
             meaning = " ".join(filter(None, (count.reason, advice, which)))

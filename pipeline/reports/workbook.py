@@ -22,7 +22,7 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from pipeline.apis.totals import plain
+from pipeline.apis.totals import control_totals, plain
 from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
@@ -52,13 +52,14 @@ _OPTIONS = {
 }
 
 
-def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
+def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path, *, outcome_name: str) -> Path:
     """Write `report.xlsx`, which appears whole or not at all.
 
     Args:
         summary: of the run.
         rows: `Payments` joined with `Outcomes` on `row`, in row order.
         folder: where to write; must exist.
+        outcome_name: of the outcome file, which has the rows that are too many for a sheet.
 
     Raises:
         OutputError, DiskError: as `write_whole`.
@@ -70,7 +71,7 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path) -> Path:
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary)
-        writer.write(shown(rows))
+        writer.write(shown(rows), outcome_name)
     with write_whole(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
@@ -126,12 +127,13 @@ class _Writer:
         self._number_header = style(**header, align="right")
         self._label = style(font_color="#52616B", align="left", indent=1)
         self._fact = style(num_format="@")
+        self._number_fact = style(num_format="#,##0", align="left")
         self._input = style(
             num_format="@", bg_color="#FFF8E1", text_wrap=True, border=1, border_color="#E5D9B6"
         )
 
-    def write(self, rows: pl.DataFrame) -> None:
-        """Write every sheet."""
+    def write(self, rows: pl.DataFrame, outcome_name: str) -> None:
+        """Write every sheet, one of which may say that its rows are in the outcome file."""
         self._write_summary()
         for sheet in REVIEWS:
             chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
@@ -141,7 +143,7 @@ class _Writer:
         if rows.height <= ALL_ROWS_MAX:
             self._write_rows(ALL, rows, f"{ALL.name} ({rows.height:,}): {ALL.title}")
         else:
-            where = f"{rows.height:,} rows are more than a sheet should hold; they are in the outcome file."
+            where = f"{rows.height:,} rows are more than a sheet should hold; they are in {outcome_name}."
             self._write_rows(ALL, rows.clear(), f"{ALL.name}: {where}")
 
     def _write_rows(self, sheet: Sheet, rows: pl.DataFrame, title: str) -> None:
@@ -212,10 +214,12 @@ class _Writer:
     def _write_summary(self) -> None:
         summary = self._summary
         title = f"Payee check of {_told(summary.input.name)}"
-        page = self._page("Summary", title, [27, 11, 21, 12, 14, 66])
+        page = self._page("Summary", title, [27, 11, 25, 14, 70])
         page.hide_gridlines(2)
+        line = _HEADER_LINE + 1
+        page.write_string(line, 0, "Payments", self._label)
+        page.write_number(line, 1, summary.input.row_count, self._number_fact)
         facts = [
-            ("Payments", f"{summary.input.row_count:,}"),
             ("Environment", summary.environment.value),
             ("Profile", _told(summary.profile)),
             ("Finished", summary.finished),
@@ -225,22 +229,28 @@ class _Writer:
         ]
         if summary.next_step:
             facts.append(("Not complete", _told(summary.next_step)))
-        for line, (label, fact) in enumerate(facts, start=_HEADER_LINE + 1):
+        for label, fact in facts:
+            line += 1
             page.write_string(line, 0, label, self._label)
             page.write_string(line, 1, fact, self._fact)
-        line = self._write_outcomes(page, _HEADER_LINE + len(facts) + 2)
+        line = self._write_outcomes(page, line + 2)
         self._write_codes(page, line + 2)
 
     def _write_outcomes(self, page: Worksheet, line: int) -> int:
-        """A line for each outcome and currency; the number of the last line."""
+        """A line for each outcome and currency, and for the whole file; the number of the last line."""
         self._write_headers(page, line, ["Outcome", "Rows", "Amount", "Currency"])
-        for total in self._summary.outcomes:
-            if total.row_count == 0:
-                continue
+        told = self._summary.outcomes
+        of_outcomes = [
+            (one.outcome.value.replace("_", " "), one.row_count, one.totals) for one in told if one.row_count
+        ]
+        for word, row_count, totals in (
+            *of_outcomes,
+            ("file", self._summary.input.row_count, control_totals(told)),
+        ):
             line += 1
-            page.write_string(line, 0, total.outcome.value.replace("_", " "), self._text)
-            page.write_number(line, 1, total.row_count, self._count)
-            for number, money in enumerate(total.totals):
+            page.write_string(line, 0, word, self._text)
+            page.write_number(line, 1, row_count, self._count)
+            for number, money in enumerate(totals):
                 if number:
                     line += 1
                     page.write_blank(line, 0, None, self._text)
@@ -250,7 +260,7 @@ class _Writer:
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> None:
-        headers = ["Code", "Rows", "What to do", "", "Outcome", "What it means"]
+        headers = ["Code", "Rows", "What to do", "Outcome", "What it means"]
         self._write_headers(page, line, headers)
         for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
             meaning = _told(code.reason)
@@ -258,9 +268,8 @@ class _Writer:
             page.write_string(line_of_code, 0, _told(code.code), self._text)
             page.write_number(line_of_code, 1, code.row_count, self._count)
             page.write_string(line_of_code, 2, code.action.value.replace("_", " "), self._text)
-            page.write_blank(line_of_code, 3, None, self._text)
-            page.write_string(line_of_code, 4, code.outcome.value.replace("_", " "), self._text)
-            page.write_string(line_of_code, 5, meaning, self._wrapped)
+            page.write_string(line_of_code, 3, code.outcome.value.replace("_", " "), self._text)
+            page.write_string(line_of_code, 4, meaning, self._wrapped)
 
 
 def _told(text: str) -> str:

@@ -12,7 +12,8 @@ from schemas.summary import Summary
 
 folder = Path(sys.argv[1])
 summary = parse(Summary, (folder / "summary.json").read_bytes())
-rows = rows_of(folder, read_manifest(folder))
+manifest = read_manifest(folder)
+rows = rows_of(folder, manifest)
 before = time.process_time()
-reports(folder, summary, rows)
+reports(folder, summary, rows, outcome_name=manifest.outcome_file.name)
 print(time.process_time() - before)

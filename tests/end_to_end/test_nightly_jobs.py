@@ -62,7 +62,7 @@ def test_json_is_all_that_is_said_and_has_no_name_and_no_account(desk, sandbox):
     assert last["row_counts"]["match"] == 1
     assert last["row_counts"]["rejected"] == 1
     assert last["simulated"] is True
-    assert all({"at", "level", "event"} <= event.keys() for event in events)
+    assert all({"at", "level", "event", "file"} <= event.keys() for event in events)
     assert finished.out == ""
     for secret in ("Thornwood", "Blackmere", "00012345", "001122"):
         assert secret not in finished.err
@@ -75,6 +75,20 @@ def test_an_error_is_a_json_document_too(desk, words):
     [event] = [json.loads(line) for line in finished.err.splitlines()]
     assert finished.status in {65, 78}
     assert event["level"] == "error"
+    assert event["file"] == words[0]
+    assert event["status"] == finished.status
+
+
+def test_an_error_of_one_file_of_several_is_told_by_its_file_and_status(desk, sandbox):
+    desk.payments(ROWS)
+    finished = desk(
+        "run", "gone.csv", "payments.csv", "--out", "out", "--log", "json", *sandbox.using("sandbox")
+    )
+    events = [json.loads(line) for line in finished.err.splitlines()]
+    assert [(event["file"], event.get("status")) for event in events] == [
+        ("gone.csv", 65),
+        ("payments.csv", None),
+    ]
 
 
 def test_text_stays_what_is_said_without_the_option(desk, sandbox):

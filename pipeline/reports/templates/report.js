@@ -5,46 +5,35 @@
   const collator = new Intl.Collator("en", { numeric: true });
   const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const count = (number) => number.toLocaleString("en-GB");
-  const headings = new Map();
+  const said = (row, column) => row.cells[column].firstElementChild.textContent;
+  const button = (words) => Object.assign(document.createElement("button"), { type: "button", ...words });
   const rows = []; // all that the page has, in its own order: by what to do, most money first
-  let sorted = null; // { head, sign }
+  let sorted = null; // { head, way }, by a column; null: the page's own order
   let at = 0; // the page of rows that is shown
 
   function read() {
-    for (const { dataset, children } of table.tBodies) {
-      const [heading, ...shown] = [...children].filter((child) => child.localName === "tr");
-      const rest = [...children].find((child) => child.localName === "template");
-      headings.set(dataset.action, heading);
-      for (const row of [...shown, ...(rest?.content.children ?? [])]) rows.push({ row, action: dataset.action });
+    for (const body of table.tBodies) {
+      const [heading, ...shown] = body.rows;
+      const rest = body.querySelector("template")?.content.children ?? [];
+      for (const row of [...shown, ...rest]) {
+        rows.push({ row, heading, group: body.id, text: plain(row.textContent) });
+        row.cells[6].append(button({ textContent: "Copy", ariaLabel: `Copy row ${said(row, 0)}` }));
+      }
     }
-  }
-
-  function key({ row }) {
-    const text = row.cells[sorted.head.cellIndex].firstElementChild.textContent;
-    return { rank: () => Number(row.dataset.rank), number: () => Number(text), text: () => text }[sorted.head.dataset.sort]();
   }
 
   function found() {
     const words = plain(search.value).split(/\s+/);
-    const chosen = rows.filter((one) => {
-      if (action.value && one.action !== action.value) return false;
-      if (outcome.value && !one.row.classList.contains(outcome.value)) return false;
-      one.text ??= plain(one.row.textContent);
-      return words.every((word) => one.text.includes(word));
-    });
+    const chosen = rows.filter(({ row, group, text }) =>
+      (!action.value || group === `do-${action.value}`)
+      && (!outcome.value || row.classList.contains(outcome.value))
+      && words.every((word) => text.includes(word)));
     if (!sorted) return chosen;
+    const { dataset, cellIndex } = sorted.head;
+    const sign = sorted.way === "ascending" ? 1 : -1;
+    const key = ({ row }) => (dataset.sort ? row.dataset[dataset.sort] : said(row, cellIndex));
     const keyed = chosen.map((one) => [key(one), one]);
-    return keyed.sort(([a], [b]) => sorted.sign * collator.compare(a, b)).map(([, one]) => one);
-  }
-
-  function withCopy(row) {
-    if (row.cells.length === 7) {
-      const button = row.insertCell().appendChild(document.createElement("button"));
-      button.type = "button";
-      button.textContent = "Copy";
-      button.ariaLabel = `Copy row ${row.cells[0].firstElementChild.textContent}`;
-    }
-    return row;
+    return keyed.sort(([a], [b]) => sign * collator.compare(a, b)).map(([, one]) => one);
   }
 
   function show(page = 0, size = Number(table.dataset.rowsAtOnce)) {
@@ -53,22 +42,21 @@
     at = page;
     for (const body of [...table.tBodies]) body.remove();
     let body;
-    for (const { row, action } of part) {
-      const group = sorted ? "rows-sorted" : `do-${action}`;
-      if (body?.id !== group) {
+    for (const { row, heading, group } of part) {
+      if (!body || (!sorted && body.id !== group)) {
         body = table.createTBody();
-        body.id = group;
-        if (!sorted) body.append(headings.get(action));
+        body.id = sorted ? "sorted" : group;
+        if (!sorted) body.append(heading);
       }
-      body.append(withCopy(row));
+      body.append(row);
     }
+    const order = sorted ? "sorted" : "grouped by what to do";
     const here = all.length > size ? `; here ${count(page * size + 1)} to ${count(page * size + part.length)}` : "";
-    status.textContent = `${count(all.length)} of ${count(rows.length)} rows, ${sorted ? "sorted" : "grouped by what to do"}${here}.`;
+    status.textContent = `${count(all.length)} of ${count(rows.length)} rows, ${order}${here}.`;
     pages.hidden = all.length <= size;
     pages.firstElementChild.disabled = page === 0;
     pages.lastElementChild.disabled = (page + 1) * size >= all.length;
-    for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
-    if (sorted) sorted.head.ariaSort = sorted.sign > 0 ? "ascending" : "descending";
+    for (const head of table.tHead.rows[0].cells) head.ariaSort = head === sorted?.head ? sorted.way : null;
   }
 
   function turn(button) {
@@ -85,14 +73,14 @@
   }
 
   function sort(head) {
-    const next = { 0: 1, 1: -1, "-1": 0 }[sorted?.head === head ? sorted.sign : 0];
-    sorted = next ? { head, sign: next } : null; // the third time is the page's own order again
+    const way = { null: "ascending", ascending: "descending", descending: null }[head.ariaSort];
+    sorted = way && { head, way }; // the third time is the page's own order again
     show();
   }
 
   async function copy(row) {
-    const parts = [...row.cells].slice(0, 7).flatMap((cell) => [...cell.children]);
-    const fields = [...parts.map((part) => part.textContent), ...(document.body.matches(".simulated") ? ["SIMULATED"] : [])];
+    const fields = [...row.querySelectorAll("tr > * > :not(button)")].map((part) => part.textContent);
+    if (document.body.matches(".simulated")) fields.push("SIMULATED");
     // A spreadsheet would run a pasted cell that starts like a formula.
     const line = fields.map((field) => field.replace(/^(?=\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/, "'")).join("\t");
     try {
@@ -112,13 +100,8 @@
   function start() {
     read();
     for (const head of table.tHead.rows[0].cells) {
-      const button = document.createElement("button");
-      button.append(...head.childNodes);
-      button.onclick = () => sort(head);
-      head.append(button);
+      head.replaceChildren(button({ textContent: head.textContent, onclick: () => sort(head) }));
     }
-    table.tHead.rows[0].append(document.createElement("td"));
-    for (const heading of headings.values()) heading.cells[0].colSpan = 8;
     for (const field of [search, action, outcome]) field.oninput = () => show();
     for (const step of document.querySelectorAll(".steps a")) step.onclick = () => choose(step.dataset.action);
     document.getElementById("reset").onclick = () => choose("");

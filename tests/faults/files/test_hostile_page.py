@@ -66,7 +66,7 @@ ELEMENTS = {
     ),
     *("h1", "h2", "p", "div", "span", "a", "b", "i", "strong", "small", "bdi", "mark", "code", "noscript"),
     *("dl", "dt", "dd", "ol", "ul", "li", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td"),
-    *("label", "input", "select", "option", "button", "template", "svg", "rect"),
+    *("label", "input", "select", "option", "button", "template", "svg", "rect", "wbr"),
 }
 """What the page is made of."""
 OWN = {

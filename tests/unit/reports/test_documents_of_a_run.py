@@ -42,7 +42,7 @@ def cells_of(path, delimiter=","):
 
 def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path, summary_for, rows_of):
     rows = rows_of("match", "no_match", "not_possible")
-    reports(tmp_path, summary_for(rows), rows)
+    reports(tmp_path, summary_for(rows), rows, outcome_name="outcomes.csv")
     header, *found = cells_of(tmp_path / "attention.csv")
     assert header[:3] == ["Payee", "IBAN", "check_outcome"]
     assert [row[:3] for row in found] == [["'=Marrow", "GB2", "no_match"], ["", "GB3", "not_possible"]]
@@ -51,13 +51,13 @@ def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path, sum
 @pytest.mark.parametrize("word", ["match", "close_match", "rejected", "deferred", "unanswered"])
 def test_attention_has_no_other_rows(tmp_path, summary_for, rows_of, word):
     rows = rows_of(word)
-    reports(tmp_path, summary_for(rows), rows)
+    reports(tmp_path, summary_for(rows), rows, outcome_name="outcomes.csv")
     assert len(cells_of(tmp_path / "attention.csv")) == 1
 
 
 def test_attention_has_the_delimiter_of_the_input(tmp_path, summary_for, rows_of):
     rows = rows_of("no_match")
-    reports(tmp_path, summary_for(rows, delimiter=";"), rows)
+    reports(tmp_path, summary_for(rows, delimiter=";"), rows, outcome_name="outcomes.csv")
     assert cells_of(tmp_path / "attention.csv", ";")[0][:2] == ["Payee", "IBAN"]
 
 
@@ -65,7 +65,7 @@ def test_every_report_is_named_is_for_its_owner_only_and_is_known_to_hold_names(
     tmp_path, summary_for, rows_of
 ):
     rows = rows_of("match", "no_match")
-    written = reports(tmp_path, summary_for(rows), rows)
+    written = reports(tmp_path, summary_for(rows), rows, outcome_name="outcomes.csv")
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written} == set(REPORT_NAMES)
     assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
     assert set(written) <= set(files_with_names(tmp_path))

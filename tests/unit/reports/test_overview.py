@@ -28,15 +28,25 @@ def test_outcome_without_rows_is_not_drawn():
     assert [line.outcome for line in found.lines] == [Outcome.NO_MATCH]
 
 
-def test_bars_are_comparable_within_a_column_and_never_vanish():
+def test_a_bar_is_a_share_of_the_whole_and_never_vanishes():
     found = overview([
-        total(Outcome.MATCH, 1_000, GBP="1000000"),
-        total(Outcome.NO_MATCH, 500, GBP="1"),
+        total(Outcome.MATCH, 8, GBP="750000"),
+        total(Outcome.CLOSE_MATCH, 11, GBP="249999"),
+        total(Outcome.NO_MATCH, 4, GBP="1"),
         total(Outcome.REJECTED, 1),
     ])  # fmt: skip
-    assert [[bar.length for bar in line.bars] for line in found.lines] == [[100, 100], [50, 1], [1, 0]]
-    assert found.lines[2].bars[1].text == ""
-    assert found.without_amount_count == 1_499
+    assert [[bar.share for bar in line.bars] for line in found.lines] == [[33, 75], [45, 24], [16, 1], [4, 0]]
+    assert found.lines[3].bars[1].text == ""
+    assert found.without_amount_count == 21
+
+
+def test_currencies_are_drawn_while_there_is_room_for_their_totals():
+    def drawn(amount, *currencies):
+        return overview([total(Outcome.MATCH, 9, **dict.fromkeys(currencies, amount))]).headers[1:]
+
+    assert drawn("4800000", "CHF", "EUR", "GBP") == ("CHF", "EUR", "GBP")
+    assert drawn("1234567890.12", "CHF", "EUR", "GBP") == ("CHF", "EUR")
+    assert drawn("1" * 40, "CHF", "EUR") == ("CHF",)
 
 
 def test_many_currencies_are_named_or_counted_and_not_drawn():

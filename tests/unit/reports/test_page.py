@@ -6,6 +6,7 @@ from collections import Counter
 from decimal import Decimal
 from hashlib import sha256
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 
@@ -18,6 +19,7 @@ NO_MATCH = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee", "reaso
 MARKUP = "<b onclick=x>'\"</td></template></style></script><script>alert(1)</script>{{ 1 }}{% if %}"
 SIZE_MAX = 16_000_000
 """Bytes of the fullest page: it must go through a mail."""
+SCRIPT_LINES_MAX = 105
 
 
 class Elements(HTMLParser):
@@ -104,6 +106,32 @@ def test_data_never_becomes_an_element_or_an_attribute(page_of):
 
     harmless, hostile = shape("x"), shape(MARKUP)
     assert hostile == harmless
+
+
+def test_outcome_without_money_in_a_currency_has_no_bar_there(page_of):
+    total = Money(currency="GBP", row_count=1, amount=Decimal(1))
+    totals = [
+        OutcomeTotal(outcome=Outcome.MATCH, row_count=1, totals=[]),
+        OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=1, totals=[total]),
+    ]
+    text = page_of([{"name": "Quillon"}] * 2, [{}, NO_MATCH], totals=totals)
+    [match] = re.findall(r'<tr class="match">.*?</tr>', text, re.DOTALL)
+    assert match.count("<td") == 2
+    assert match.count("<svg") == 1
+    assert match.endswith('<td data-of="GBP"></td></tr>')
+
+
+def test_codes_and_ids_may_be_broken_after_an_underscore(page_of):
+    outcome = {"outcome": "rejected", "code": "ACCOUNT_NUMBER_DAMAGED", "action": "correct_row"}
+    text = page_of([{"name": "Quillon", "payment_id": "<b>_1"}], [outcome])
+    assert "<b>ACCOUNT_<wbr>NUMBER_<wbr>DAMAGED</b>" in text
+    assert "<small>&lt;b&gt;_<wbr>1</small>" in text
+
+
+def test_script_stays_short_enough_to_be_read_whole():
+    lines = files("pipeline.reports").joinpath("templates", "report.js").read_text("utf-8").splitlines()
+    assert sum(bool(line.strip()) for line in lines) <= SCRIPT_LINES_MAX
+    assert max(map(len, lines)) <= 120
 
 
 def test_simulated_answers_are_announced_and_real_ones_are_not(page_of):

@@ -96,9 +96,34 @@ def test_a_long_text_is_cut_where_a_spreadsheet_would_refuse_it(book_of):
 def test_markup_stays_text_on_the_summary_too(tmp_path, summary_of, payments_of, outcomes_of):
     summary = summary_of(profile=MARKUP)
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": 1})})
-    path = write_workbook(summary, payments_of({}).join(outcomes_of(ANNM), on="row"), tmp_path)
+    path = write_workbook(
+        summary, payments_of({}).join(outcomes_of(ANNM), on="row"), tmp_path, outcome_name=""
+    )
     assert not [name for name, xml in parts(path).items() if re.search(r"<f[ >]", xml)]
     assert openpyxl.load_workbook(path)["Summary"]["B6"].value.strip() == MARKUP
+
+
+def test_summary_has_numbers_as_numbers_the_total_of_the_file_and_no_header_without_a_word(book_of):
+    rows = [("Ada", "1.10"), ("Bram", "2.20"), ("Cora", "4.40")]
+    sheet = openpyxl.load_workbook(book_of(rows, [CLOSE, ANNM, ANNM]))["Summary"]
+    lines = [[cell.value for cell in line] for line in sheet.iter_rows()]
+    assert lines[3][:2] == ["Payments", 3]
+    outcomes = lines.index(["Outcome", "Rows", "Amount", "Currency", None])
+    assert [line[:4] for line in lines[outcomes + 1 : outcomes + 4]] == [
+        ["close match", 1, 1.1, "GBP"],
+        ["no match", 2, 6.6, "GBP"],
+        ["file", 3, 7.7, "GBP"],
+    ]
+    assert ["Code", "Rows", "What to do", "Outcome", "What it means"] in lines
+
+
+def test_sheet_fix_shows_the_account_type_that_the_bank_told(book_of):
+    codes = ("BANM", "PANM", "BAMM", "MBAM")
+    actions = ("fix_account_type", "fix_account_type", "fix_name_and_account_type", "fix_name")
+    outcomes = [{**ANNM, "code": code, "action": action} for code, action in zip(codes, actions, strict=True)]
+    sheet = openpyxl.load_workbook(book_of([("Ada", f"{9 - at}.00") for at in range(4)], outcomes))["Fix"]
+    found = [cell.value for cell in column(sheet, "Account type at the bank")]
+    assert found == ["Business", "Personal", "Business", None]
 
 
 def test_text_that_would_turn_the_direction_of_reading_is_shown_for_what_it_is(book_of):
@@ -161,9 +186,10 @@ def test_a_sheet_that_is_too_long_names_the_outcome_file(tmp_path, summary_of, f
     summary = summary_of(environment=Environment.TEST)
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": count})})
     book = openpyxl.load_workbook(
-        write_workbook(summary, payments.join(outcomes, on="row"), tmp_path), read_only=True
+        write_workbook(summary, payments.join(outcomes, on="row"), tmp_path, outcome_name="outcomes.parquet"),
+        read_only=True,
     )
-    assert "outcome file" in book["All"]["A1"].value
+    assert "they are in outcomes.parquet." in book["All"]["A1"].value
     assert book["All"].max_row == 3
     assert book["No match"]["A1"].value.startswith("No match (50,001, here the largest 10,000)")
     amounts = [row[5] for row in book["No match"].iter_rows(min_row=4, values_only=True)]

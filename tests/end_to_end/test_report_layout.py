@@ -1,0 +1,191 @@
+"""The report page as it is seen: on small and large screens, on paper, by those who need it accessible."""
+
+import re
+from pathlib import Path
+
+import pytest
+from readers import run_command, run_of
+
+from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER
+
+AXE = Path(__file__).resolve().parents[2] / ".cache" / "axe-core" / "axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+WIDTHS = (320, 360, 400, 640, 700, 960, 1100, 1190, 1280)
+"""Of screens, in pixels: those of WCAG 1.4.10, and beside each change of the layout."""
+SHEETS_OF_THE_SAMPLE = 3
+NO_MATCH = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee", "reason": "Another name."}
+OUTCOMES = (
+    {},
+    NO_MATCH,
+    {
+        "outcome": "close_match", "code": "MBAM", "action": "fix_name", "reason": "Nearly.",
+        "matched_name": "Quillon and Daughters Limited",
+    },
+    {"outcome": "rejected", "code": "ACCOUNT_NUMBER_DAMAGED", "action": "correct_row", "reason": "Damaged."},
+)  # fmt: skip
+WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+MONEY = {
+    "billions": {"GBP": "1234567890.12", "EUR": "987654321.98"},
+    "currencies": dict.fromkeys(("CHF", "DKK", "EUR", "GBP", "PLN", "SEK"), "4800000.00"),
+    "hostile": {"\u202eGBP\u2066WWWWWW": "12345678.99", "EUR": "1" * 24},
+}
+NAMES = {"hostile": (WORD, "W" * 140, "\u202egnp.exe\u2066" * 8, "\u05d0\u05d1\u05d2" * 40)}
+OVERLAPS = """() => {
+    const seen = ".picture :is(tbody, tfoot) :is(th, td), .steps :is(a, .money, .small)";
+    const boxes = [...document.querySelectorAll(seen)].map((part) => [part, part.getBoundingClientRect()]);
+    return boxes.flatMap(([one, a], at) => boxes.slice(at + 1)
+        .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
+        .map(([other]) => `${one.textContent} / ${other.textContent}`));
+}"""
+
+
+@pytest.fixture
+def page_file(sample_run, report_of, tmp_path):
+    """The name of a kind of page -> the file of one."""
+
+    def build(kind):
+        if kind == "sample":
+            return sample_run / "report.html"
+        if kind == "network":
+            run_command(tmp_path, "sandbox", "--write-payments", "net.csv", "--rows", "200")
+            return run_of(tmp_path / "net.csv", tmp_path) / "report.html"
+        names = NAMES.get(kind, ("Quillon",))
+        of_each = [(currency, amount) for currency, amount in MONEY[kind].items()]
+        count = len(of_each) * len(OUTCOMES) * len(names)
+        payments = [
+            {
+                "name": names[at % len(names)],
+                "payment_id": f"PAY_2026_11_{at:04}" if kind != "hostile" else "X" * 80,
+                "currency": of_each[at % len(of_each)][0],
+                "amount": of_each[at % len(of_each)][1],
+                "account_number": "12345678",
+            }
+            for at in range(count)
+        ]
+        outcomes = [OUTCOMES[at // len(of_each) % len(OUTCOMES)] for at in range(count)]
+        return report_of(payments, outcomes, name=f"{'W' * 120}.csv" if kind == "hostile" else "pay.csv")
+
+    return build
+
+
+@pytest.mark.parametrize("kind", ["sample", "network", *MONEY])
+def test_nothing_is_wider_than_the_screen_and_nothing_covers_another(page_file, reading, kind):
+    with reading(page_file(kind)) as reader:
+        for width in WIDTHS:
+            reader.page.set_viewport_size({"width": width, "height": 800})
+            assert reader.page.evaluate("document.documentElement.scrollWidth") == width
+            assert reader.page.evaluate(OVERLAPS) == []
+
+
+@pytest.mark.parametrize("kind", ["billions", "currencies"])
+def test_advice_keeps_its_width_beside_much_money(page_file, reading, kind):
+    with reading(page_file(kind)) as reader:
+        for advice in reader.page.locator(".steps a").all():
+            lines = advice.evaluate("link => link.getClientRects().length")
+            assert lines < len(advice.inner_text().split()) / 2
+
+
+def test_a_bar_is_as_long_as_its_share(sample_run, reading):
+    with reading(sample_run / "report.html") as reader:
+        cell = reader.page.locator(".picture tr.match td").first
+        assert cell.inner_text() == "8"  # of 24
+        rail, bar = (cell.locator(f".{name}").bounding_box()["width"] for name in ("rail", "bar"))
+        assert bar / rail == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_who_was_not_asked_is_not_said_to_have_been_silent(report_of, reading):
+    outcomes = [NO_MATCH, OUTCOMES[3], {"outcome": "deferred", "code": "LIMIT", "action": "retry_later"}]
+    says = "cell => getComputedStyle(cell.querySelector('bdi'), '::before').content"
+    with reading(report_of([{"name": "Quillon"}] * 3, outcomes)) as reader:
+        said = {
+            outcome: reader.page.locator(f"tr.{outcome} td:nth-child(3)").evaluate(says)
+            for outcome in ("no_match", "rejected", "deferred")
+        }
+    assert said == {"no_match": '"not given"', "rejected": '"not asked"', "deferred": '"not asked"'}
+
+
+def test_a_code_is_not_broken_within_a_word(page_file, reading):
+    breaks = """text => [...text.childNodes].filter((word) => {
+        const range = document.createRange();
+        range.selectNodeContents(word);
+        return range.getClientRects().length > 1;
+    }).map((word) => word.textContent)"""
+    with reading(page_file("currencies")) as reader:
+        for word in ("tr.rejected td:nth-child(6) b", "tr.rejected th small"):
+            assert reader.page.locator(word).first.evaluate(breaks) == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_footnote_of_the_rows_stands_below_them(sample_run, reading, width):
+    with reading(sample_run / "report.html", viewport={"width": width, "height": 800}) as reader:
+        last = reader.page.locator("#payments tbody tr").last.bounding_box()
+        assert reader.page.locator("#payments caption").bounding_box()["y"] >= last["y"] + last["height"] - 1
+
+
+def test_the_sample_takes_no_more_paper_than_it_fills(sample_run, reading):
+    with reading(sample_run / "report.html") as reader:
+        sheets = re.findall(rb"/Type /Page\b", reader.page.pdf(prefer_css_page_size=True))
+    assert len(sheets) == SHEETS_OF_THE_SAMPLE
+
+
+def test_on_paper_there_are_rows_and_no_controls(sample_run, reading):
+    with reading(sample_run / "report.html") as reader:
+        reader.page.emulate_media(media="print")
+        assert reader.page.locator("#payments tbody tr:not(.group)").first.is_visible()
+        for control in ("#search", "td button"):
+            assert not reader.page.locator(control).first.is_visible()
+        assert reader.page.locator(".banner").is_visible()
+
+
+@pytest.fixture
+def printed():
+    """A reader -> how many rows are printed, what is said of them, and how many sheets they take."""
+
+    def prints(reader):
+        reader.page.evaluate("""() => addEventListener("beforeprint", () => { window.paper = [
+            document.querySelectorAll("#payments tbody tr:not(.group)").length,
+            document.getElementById("status").textContent,
+        ]; })""")
+        sheets = len(re.findall(rb"/Type /Page\b", reader.page.pdf(prefer_css_page_size=True)))
+        return *reader.page.evaluate("window.paper"), sheets
+
+    return prints
+
+
+def test_paper_has_the_rows_of_all_pages_and_the_screen_is_as_before(report_of, reading, printed):
+    count = ROWS_AT_ONCE * 2 + 1
+    with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
+        reader.page.get_by_role("button", name="Next rows").click()
+        before = reader.status, reader.texts(1)
+        assert printed(reader)[:2] == (count, "1,001 of 1,001 rows, grouped by what to do.")
+        assert (reader.status, reader.texts(1)) == before
+        reader.page.locator("#search").fill("nobody")
+        assert printed(reader)[:2] == (0, "0 of 1,001 rows, grouped by what to do.")
+
+
+def test_paper_says_what_it_leaves_out_and_where_all_is(report_of, reading, printed):
+    count = ROWS_ON_PAPER + 1
+    with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
+        row_count, said, sheet_count = printed(reader)
+        assert row_count == ROWS_ON_PAPER
+        assert said == (
+            "2,001 of 2,001 rows, grouped by what to do; here 1 to 2,000. "
+            "All of them are in the outcome file."
+        )
+        assert ROWS_ON_PAPER / 50 < sheet_count < ROWS_ON_PAPER / 10
+        assert "outcome file" not in reader.status
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
+@pytest.mark.parametrize("width", [1280, 390, 320])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility_check_finds_no_violation(sample_run, reading, scheme, width):
+    with reading(
+        sample_run / "report.html", color_scheme=scheme, viewport={"width": width, "height": 800}
+    ) as reader:
+        reader.page.evaluate(AXE.read_text("utf-8"))
+        found = reader.page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
+        assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]] == []
+        checked = {rule["id"] for rule in found["passes"]}
+        assert checked >= {"color-contrast", "target-size", "label", "td-headers-attr", "landmark-one-main"}
