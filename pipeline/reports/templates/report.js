@@ -13,9 +13,8 @@
 
   function read() {
     for (const body of table.tBodies) {
-      const [heading, ...shown] = body.rows;
-      const rest = body.querySelector("template")?.content.children ?? [];
-      for (const row of [...shown, ...rest]) {
+      const [heading, ...listed] = [...body.rows, ...(body.querySelector("template")?.content.children ?? [])];
+      for (const row of listed) {
         rows.push({ row, heading, group: body.id, text: plain(row.textContent) });
         row.cells[6].append(button({ textContent: "Copy", ariaLabel: `Copy row ${said(row, 0)}` }));
       }
@@ -31,8 +30,7 @@
     if (!sorted) return chosen;
     const { dataset, cellIndex } = sorted.head;
     const sign = sorted.way === "ascending" ? 1 : -1;
-    const key = ({ row }) => (dataset.sort ? row.dataset[dataset.sort] : said(row, cellIndex));
-    const keyed = chosen.map((one) => [key(one), one]);
+    const keyed = chosen.map((one) => [dataset.sort ? one.row.dataset.rank : said(one.row, cellIndex), one]);
     return keyed.sort(([a], [b]) => sign * collator.compare(a, b)).map(([, one]) => one);
   }
 
