@@ -12,6 +12,7 @@ from pipeline.formats import NAMES, format_named
 from pipeline.frames import OUTCOMES
 from pipeline.ledger.reading import recorded
 from pipeline.stages.read import Source, read
+from schemas.folder import RUN_AGAIN
 from schemas.outcomes import COLUMNS
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -71,7 +72,7 @@ def _summary(folder: Path) -> Summary:
     try:
         return parse(Summary, path.read_bytes())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); {_RUN_AGAIN}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {RUN_AGAIN}") from error
     except ValueError as error:
         raise _changed(path) from error
 
@@ -80,7 +81,10 @@ def _outcome_file(folder: Path) -> Path:
     paths = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
     there = [path for path in paths if path.exists()]
     if len(there) != 1:
-        raise InputError(f"{folder}: {len(there)} outcome files where one should be; {_RUN_AGAIN}")
+        raise InputError(
+            f"{folder}: {len(there)} outcome files where one should be; run the same command again, "
+            "which asks nothing twice"
+        )
     return there[0]
 
 
@@ -103,8 +107,5 @@ def _require_unchanged(path: Path, found: str, recorded: str) -> None:
         raise _changed(path)
 
 
-_RUN_AGAIN = "run the same command again, which writes it anew and asks nothing twice"
-
-
 def _changed(path: Path) -> InputError:
-    return InputError(f"{path}: not as the run wrote it; delete it and {_RUN_AGAIN}")
+    return InputError(f"{path}: not as the run wrote it; {RUN_AGAIN}")

@@ -6,36 +6,43 @@ folder meanwhile, nor anybody else where a file is written.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 
+from pipeline.apis.totals import added
 from pipeline.approvals import NAME as APPROVALS_NAME
 from pipeline.approvals import approvals_of
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.frames import OUTCOMES
 from pipeline.ledger.reading import recorded
-from pipeline.manifest import purged, read_manifest, refresh_manifest, unrecorded
+from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest, unrecorded
 from pipeline.reports.documents import Rows, reports
+from pipeline.reports.terminal import counted
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
 from pipeline.stages.tell import Told, tell
 from pipeline.stages.validate import Routes, validate
 from pipeline.stages.verify import DIFFERS, Finding, Kept, ledger_agrees, rows_agree, summary_agrees
+from schemas.folder import made_anew
 from schemas.manifest import FileEvidence, Manifest, ProfileUsed
 from schemas.outcomes import ApiName
 from schemas.story import Story
 from schemas.strict import parse
 from schemas.summary import Summary
+from schemas.verification import Found, Verification
 from schemas.wire import timestamp
 
 SUMMARY_NAME = "summary.json"
 
 
-def report(folder: Path) -> Summary:
+def report(folder: Path) -> tuple[Summary, str | None]:
     """Write the reports of a run anew, from what its folder holds.
+
+    Returns:
+        The summary, and the name under which a workbook that somebody changed was kept.
 
     Raises:
         UsageError: it is no folder of a run that has ended.
@@ -47,9 +54,10 @@ def report(folder: Path) -> Summary:
     with recorded(_ledger(folder), now=_now(), alone=True):
         summary = _summary(folder, manifest)
         rows = rows_of(folder, manifest)
+        kept = keep_changed_workbook(folder)
         written = reports(folder, summary, rows, outcome_name=manifest.outcome_file.name)
         refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])
-    return summary
+    return summary, kept
 
 
 def story(folder: Path, row: int) -> Story:
@@ -107,6 +115,7 @@ def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
         findings.append(_as_checked(input_file, manifest))
     files = (manifest.outcome_file, *manifest.files)
     findings += [_as_recorded(folder / file.name, file, purged(manifest, file.name)) for file in files]
+    findings += _splits(folder, manifest)
     findings += _tried("approvals", lambda: _approvals(folder, manifest))
     findings += _tried("summary", lambda: [summary_agrees(manifest, _read_summary(folder))])
     findings += _tried("rows", lambda: _rows_agree(folder, manifest))
@@ -114,6 +123,12 @@ def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
     if others := sorted(unrecorded(folder, manifest)):
         findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
     return findings
+
+
+def verification(findings: Iterable[Finding]) -> Verification:
+    """Findings as a document."""
+    found = [Found(what=each.what, well=not each.exit_code, said=each.said) for each in findings]
+    return Verification(well=all(each.well for each in found), findings=found)
 
 
 def _rows_agree(folder: Path, manifest: Manifest) -> list[Finding]:
@@ -170,9 +185,7 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
             pl.col(column).cast(kind) for column, kind in OUTCOMES.items()
         )
     except pl.exceptions.PolarsError:
-        raise InputError(
-            f"{path}: the columns of an outcome file are not in it; bring it back from a copy"
-        ) from None
+        raise InputError(f"{path}: the columns of an outcome file are not in it; {made_anew(path)}") from None
     return Rows(source.payments, outcomes, source.original)
 
 
@@ -189,7 +202,7 @@ def _read_summary(folder: Path) -> Summary:
     try:
         return parse(Summary, path.read_bytes())
     except (OSError, ValueError):
-        raise InputError(f"{path}: not the summary of a run; bring it back from a copy") from None
+        raise InputError(f"{path}: not the summary of a run; {made_anew(path)}") from None
 
 
 def _as_checked(path: Path, manifest: Manifest) -> Finding:
@@ -212,7 +225,7 @@ def _as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = Non
     except OSError as error:
         if purged_at is not None and isinstance(error, FileNotFoundError):
             return Finding(evidence.name, f"deleted by precheck purge at {purged_at}")
-        return Finding(evidence.name, f"{error.strerror}; bring it back from a copy", DIFFERS)
+        return Finding(evidence.name, f"{error.strerror}; {made_anew(path)}", DIFFERS)
     if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
         return Finding(evidence.name, _changed(path).partition(": ")[2], DIFFERS)
     return Finding(evidence.name, f"unchanged, {byte_count:,} bytes, sha256 {sha256[:16]}...")
@@ -221,6 +234,26 @@ def _as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = Non
 def _identity(path: Path) -> tuple[str, int]:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+
+
+def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
+    """Whether the last split made the files that are there, and lost no payment."""
+    if not manifest.splits:
+        return []
+    last = manifest.splits[-1]
+    payments = [file for file in (last.release, last.hold) if file is not None]
+    made = {file.name: file.sha256 for file in (*payments, last.reasons)}
+    recorded_as = {file.name: file.sha256 for file in manifest.files if file.name in made}
+    is_whole = (
+        made == recorded_as
+        and sum(file.row_count for file in payments) == manifest.input.row_count
+        and added([file.totals for file in payments]) == manifest.totals
+    )
+    if not is_whole:
+        anew = made_anew(folder / last.reasons.name)
+        return [Finding("split", f"its files are not those on record, or lack payments; {anew}", DIFFERS)]
+    files = " and ".join(f"{counted(file.row_count, 'row')} in {file.name}" for file in payments)
+    return [Finding("split", f"by {last.by} at {last.time[:16].replace('T', ' ')} UTC: {files}")]
 
 
 def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
@@ -232,7 +265,7 @@ def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _changed(path: Path) -> str:
-    return f"{path}: changed since the run; bring it back from a copy, or run with --fresh"
+    return f"{path}: changed since it was written; {made_anew(path)}"
 
 
 def _routes(profile: ProfileUsed) -> Routes:

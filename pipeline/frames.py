@@ -149,6 +149,12 @@ DECISIONS: Schema = {
 }
 """What a person decided: at most one row per payment."""
 
+WARNED: Schema = {
+    "row": pl.UInt32(),
+    "code": pl.String(),  # a WarningCode
+}
+"""Which payments carry which warning: at most one row per payment and code."""
+
 PLACEMENTS: Schema = {
     "row": pl.UInt32(),
     "place": pl.String(),  # release or hold

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.formats.whole import write_whole
 from pipeline.ledger import Counts, Finish
 from pipeline.settings import Profile, Server, VopStandard
+from schemas.folder import REPORT_XLSX, kept_workbook
 from schemas.manifest import (
     NAME,
     FileEvidence,
@@ -27,6 +29,7 @@ from schemas.manifest import (
     ProfileUsed,
     Purge,
     ServerUsed,
+    SplitMade,
 )
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -72,7 +75,7 @@ def write_manifest(
         DiskError: the disk is full or failed.
         InputError: the approvals that lie in the folder cannot be read.
     """
-    outcome_file, *others = [_evidence(path) for path in files]
+    outcome_file, *others = [evidence(path) for path in files]
     assert outcome_file.sha256 == recorded.finish.outcome_sha256, f"{folder}: not the outcome file on record"
     manifest = Manifest(
         tool_version=summary.tool_version,
@@ -104,7 +107,12 @@ def write_manifest(
 
 
 def refresh_manifest(
-    folder: Path, *, now: datetime, written: Collection[str] | None = None, removed: Collection[str] = ()
+    folder: Path,
+    *,
+    now: datetime,
+    written: Collection[str] | None = None,
+    removed: Collection[str] = (),
+    split: SplitMade | None = None,
 ) -> Manifest:
     """Take files that were added to a run folder, and the approvals there, into its manifest.
 
@@ -116,6 +124,7 @@ def refresh_manifest(
         written: names of the files that were just written, which are hashed anew; None means all that
             the manifest does not have yet.
         removed: names of files that are no longer there, and need not be.
+        split: that the payments were split just now.
 
     Raises:
         UsageError: there is no manifest.
@@ -132,12 +141,41 @@ def refresh_manifest(
     known = {file.name: file for file in manifest.files if file.name not in removed}
     added = (unrecorded(folder, manifest) if written is None else set(written)) - {NAME, APPROVALS_NAME}
     assert manifest.outcome_file.name not in added, f"{folder}: only a run writes its outcome file"
-    known |= {name: _evidence(folder / name) for name in sorted(added)}
+    known |= {name: evidence(folder / name) for name in sorted(added)}
     renewed = manifest.model_copy(
-        update={"files": list(known.values()), "approvals": approvals, "written": timestamp(now)}
+        update={
+            "files": list(known.values()),
+            "approvals": approvals,
+            "splits": manifest.splits if split is None else [*manifest.splits, split],
+            "written": timestamp(now),
+        }
     )
     _write(folder, renewed)
     return renewed
+
+
+def keep_changed_workbook(folder: Path) -> str | None:
+    """Give the workbook another name where it is not as it was written: somebody's decisions may be in it.
+
+    Returns:
+        The new name; None where there is nothing to keep, or no manifest to tell it by.
+
+    Raises:
+        DiskError: it cannot be read or renamed.
+    """
+    path = folder / REPORT_XLSX
+    try:
+        written = [file for file in read_manifest(folder).files if file.name == REPORT_XLSX]
+    except (UsageError, InputError):
+        return None
+    if not written or not path.exists() or evidence(path) == written[0]:
+        return None
+    free = next(name for name in map(kept_workbook, count(1)) if not (folder / name).exists())
+    try:
+        path.rename(folder / free)
+    except OSError as error:
+        raise DiskError(f"{path}: cannot be renamed ({error.strerror}); copy it elsewhere") from error
+    return free
 
 
 def record_purge(folder: Path, purge: Purge) -> None:
@@ -188,7 +226,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
     return {name for name in present - ours if not name.startswith((".", "ledger.db"))}
 
 
-def _evidence(path: Path) -> FileEvidence:
+def evidence(path: Path) -> FileEvidence:
     """A file by its bytes.
 
     Raises:

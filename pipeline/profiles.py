@@ -7,21 +7,21 @@ road for all answers.
 
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pydantic import SecretStr
 
 from pipeline import children, settings
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.settings import Profile
+from pipeline.settings import BUILT_IN, Profile
 from schemas.outcomes import Environment
+from schemas.review import Verdict
 
-BUILT_IN = ("sandbox", "sandbox-standard")
-"""The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
 STOP_MAX_S = 5.0
 
 
@@ -33,13 +33,15 @@ class Chosen(NamedTuple):
     """None: the embedded sandbox."""
     fingerprint: str
     environment: Environment
+    policy: Mapping[str, Verdict] = MappingProxyType({})
+    """What `precheck split` does with its rows."""
 
 
 def choose(name: str | None, config: Path | None) -> Chosen:
     """Find the profile of a name. Without a name it is the embedded sandbox.
 
     The built-in names need no configuration file, unless one is given with `--config` or the usual
-    file has them itself.
+    file has them itself. A file that says only their policy leaves them built in.
 
     Raises:
         UsageError: a configuration file is given and no profile in it.
@@ -51,11 +53,17 @@ def choose(name: str | None, config: Path | None) -> Chosen:
     wanted = name or BUILT_IN[0]
     may_be_built_in = wanted in BUILT_IN and config is None
     if may_be_built_in and (name is None or not settings.defines(wanted)):
-        fingerprint = sha256(f"embedded {wanted}".encode()).hexdigest()
-        return Chosen(wanted, None, fingerprint, Environment.SANDBOX)
+        return _built_in(wanted, {})
     found = settings.find(config)
     profile = settings.load(found, wanted)
-    return Chosen(wanted, found, profile.fingerprint(), profile.environment)
+    if not profile.servers:
+        return _built_in(wanted, profile.policy)
+    return Chosen(wanted, found, profile.fingerprint(), profile.environment, profile.policy)
+
+
+def _built_in(name: str, policy: Mapping[str, Verdict]) -> Chosen:
+    fingerprint = sha256(f"embedded {name}".encode()).hexdigest()
+    return Chosen(name, None, fingerprint, Environment.SANDBOX, policy)
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:

@@ -35,7 +35,7 @@ from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file, write_whole
 from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.ledger import Ledger, RunIdentity
-from pipeline.manifest import Recorded, Settings, read_manifest, write_manifest
+from pipeline.manifest import Recorded, Settings, keep_changed_workbook, read_manifest, write_manifest
 from pipeline.profiles import Chosen, choose, ledger_key, opened
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports.documents import REPORT_NAMES, Rows, reports
@@ -169,6 +169,8 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
     header = _header(job, planned, started, decided.next_step)
     summary = report(header, source.payments, outcomes, decided.warnings, decided.calls)
+    if (kept := keep_changed_workbook(job.out)) is not None:
+        log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
     rows = Rows(source.payments, outcomes, source.original)
     report_files = reports(job.out, summary, rows, outcome_name=written.path.name)
     summary_file = _write_summary(summary, job.out)

@@ -14,6 +14,7 @@ from schemas.review import Fix, Split
 from schemas.story import Story
 from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
+from schemas.verification import Verification
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
 
 _DOCUMENTS: dict[str, type[BaseModel]] = {
@@ -25,6 +26,7 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "approvals": Approvals,
     "fix": Fix,
     "split": Split,
+    "verification": Verification,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

@@ -1,14 +1,22 @@
 """The folder of a run: the fixed names of the files that are made of its answers."""
 
+import shlex
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 REPORT_HTML = "report.html"
 REPORT_XLSX = "report.xlsx"
+ATTENTION = "attention.csv"
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
 CORRECTED, RELEASE, HOLD = "corrected", "release", "hold"
 """Payment files: the suffix is that of the input, after `.simulated` where the answers were."""
+
+
+def kept_workbook(number: int) -> str:
+    """The name under which a workbook that somebody changed is kept when it is written anew."""
+    return f"report.changed-{number}.xlsx"
 
 
 def files_of_review(folder: Path) -> Iterator[Path]:
@@ -21,3 +29,20 @@ def files_with_returned_names(folder: Path) -> Iterator[Path]:
     """What holds names that banks returned, beside the outcome file."""
     for pattern in (REPORT_HTML, REPORT_XLSX, CORRECTIONS, f"{CORRECTED}.*"):
         yield from sorted(folder.glob(pattern))
+
+
+RUN_AGAIN = "delete it and run the same command again, which writes it anew and asks nothing twice"
+"""For the outcome file and the summary: their answers are in the ledger."""
+_COMMANDS = {
+    "report": (REPORT_HTML, REPORT_XLSX, ATTENTION),
+    "fix": (CORRECTIONS, f"{CORRECTED}.*"),
+    "split": (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
+}
+
+
+def made_anew(path: Path) -> str:
+    """What makes a file of a run anew without asking anybody, as words of a sentence."""
+    for command, patterns in _COMMANDS.items():
+        if any(fnmatch(path.name, pattern) for pattern in patterns):
+            return f"{shlex.join(['precheck', command, str(path.parent)])} writes it anew and asks nobody"
+    return RUN_AGAIN

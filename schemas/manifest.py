@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from schemas.approvals import Approval
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
+from schemas.review import Verdict
 from schemas.summary import InputFile, Money, OutcomeTotal
 
 NAME = "manifest.json"
@@ -86,6 +87,30 @@ class Purge(Part):
     """The files that were deleted with them, and need not be there any more."""
 
 
+class PaymentsEvidence(FileEvidence):
+    """A payment file that was made of the run's answers."""
+
+    row_count: int
+    totals: list[Money]
+    """By currency; rows without a readable amount are in `row_count` only."""
+
+
+class SplitMade(Part):
+    """That the payments were split, by `precheck split`."""
+
+    time: str
+    by: str
+    """Who ran it."""
+    policy: dict[str, Verdict]
+    """Outcome, code or warning -> verdict, as it was applied."""
+    release: PaymentsEvidence | None
+    """None where no row was released."""
+    hold: PaymentsEvidence | None
+    reasons: FileEvidence
+    refused_rows: list[int]
+    """Rows that a person decided to release, and that stayed held."""
+
+
 class Manifest(Part):
     """What was checked, with what, and with which result."""
 
@@ -115,3 +140,5 @@ class Manifest(Part):
     ledger: LedgerEvidence
     approvals: list[Approval]
     purges: list[Purge] = []
+    splits: list[SplitMade] = []
+    """Oldest first. The last one made the files that are there; the others were replaced."""

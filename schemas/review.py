@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.summary import Money
+from schemas.summary import Money, WarningCount
 
 
 class Verdict(StrEnum):
-    """What a policy says of an outcome or a code."""
+    """What a policy says of an outcome, a code or a warning."""
 
     RELEASE = "release"
     REVIEW = "review"
@@ -69,6 +69,8 @@ class Fix(Part):
     corrected_rows: list[int]
     refused_rows: list[int]
     """Rows that were to be corrected and cannot be, for a reason that corrections.csv gives."""
+    before_next: str
+    """What a person does before it."""
     next_step: str
     """The command that goes on."""
 
@@ -85,15 +87,19 @@ class Split(Part):
 
     simulated: bool
     policy: dict[str, Verdict]
-    """Outcome or code -> verdict, as it was applied; a code goes before its outcome."""
+    """Outcome, code or warning -> verdict, as it was applied; a code goes before its outcome."""
     input: ControlTotal
     release: PaymentFile | None
     """None where no row may be paid."""
     hold: PaymentFile | None
     """None where no row is held."""
+    released_warnings: list[WarningCount]
+    """What is odd about released rows, and did not hold them."""
+    how_to_hold: str | None
+    """How to hold the rows with a warning; None where none of them was released."""
     reasons: str
     """The path of hold_reasons.csv."""
     held: list[HoldReason]
     """Most rows first."""
     unheeded_rows: list[int]
-    """Rows that a person decided to release, and that the policy does not leave to a person."""
+    """Rows that a person decided to release, and that stay held; approvals.json says that it was refused."""

@@ -126,6 +126,8 @@ class WarningCount(Part):
     row_count: int
     rows: list[int]
     """The first ten of them."""
+    every_row: list[int] = []
+    """All of them, which a policy can hold; none in summaries of versions that did not list them."""
 
 
 class Summary(Part):

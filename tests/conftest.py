@@ -95,10 +95,22 @@ PROFILE = Profile(
 
 @pytest.fixture(scope="session")
 def finish_run():
-    """A payment file and an `Outcomes` frame -> the folder that a finished run of them leaves."""
+    """A payment file and an `Outcomes` frame -> the folder that a finished run of them leaves.
 
-    def build(
-        file, outcomes, *, environment="production", mapping=(), encoding=None, format_name=None, secret=None
+    `warnings` are pairs of a row and the code of its warning.
+    """
+
+    def build(  # noqa: PLR0913 (one argument per part of a run)
+        file,
+        outcomes,
+        *,
+        environment="production",
+        profile="main",
+        mapping=(),
+        encoding=None,
+        format_name=None,
+        secret=None,
+        warnings=(),
     ):
         folder = file.parent / f"{file.stem}.precheck"
         time = "2030-01-02T03:04:05.678Z"
@@ -127,8 +139,11 @@ def finish_run():
                 byte_order_mark=source.byte_order_mark,
                 extra_column_count=source.extra_column_count,
             )
-            header = Header("0", "main", Environment(environment), time, time, described, [], "run again")
-            summary = report(header, source.payments, outcomes, pl.DataFrame(schema=WARNINGS), [])
+            header = Header("0", profile, Environment(environment), time, time, described, [], "run again")
+            odd = pl.DataFrame(
+                [(row, "name", code, "odd") for row, code in warnings], schema=WARNINGS, orient="row"
+            )
+            summary = report(header, source.payments, outcomes, odd, [])
             (folder / "summary.json").write_text(summary.model_dump_json())
             rows = Rows(source.payments, outcomes, source.original)
             made = reports(folder, summary, rows, outcome_name=written.path.name)

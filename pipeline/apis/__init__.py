@@ -38,6 +38,15 @@ class Reading(NamedTuple):
     matched_name: str | None
 
 
+RETRY_HERE = "Run the same command again later."
+"""For a question without an answer."""
+RETRY_ELSEWHERE = (
+    "This answer is kept, and the same command does not ask again. Later, run with --out OTHER "
+    "--reuse-from DIR, where DIR is the folder of this run: only what is no match is asked again."
+)
+"""For a question whose answer may be another one later."""
+
+
 class Meaning(NamedTuple):
     """What a code tells the payer."""
 

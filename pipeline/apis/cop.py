@@ -5,6 +5,7 @@ Source: API reference, CoP Gateway 1.0.1.
 
 from pipeline.apis import (
     MATCH_CODE,
+    RETRY_ELSEWHERE,
     Api,
     Basis,
     ContractBreachError,
@@ -221,8 +222,7 @@ _MEANINGS: dict[str, Meaning] = {
         Action.RETRY_LATER,
         "The responder had a technical error.",
         _NOT_COMPARED,
-        "Check the row another day, in another folder. This is an answer, and is kept: the same command "
-        "does not ask again.",
+        RETRY_ELSEWHERE,
     ),
 }
 

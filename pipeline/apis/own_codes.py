@@ -6,7 +6,7 @@ what became of the question alone.
 
 from collections.abc import Mapping
 
-from pipeline.apis import Meaning
+from pipeline.apis import RETRY_HERE, Meaning
 from pipeline.frames import AnswerState, OwnCode
 from schemas.outcomes import Action, Outcome
 
@@ -22,11 +22,11 @@ _NOT_ASKED = "anything about the row: it was not asked about."
 _NOTHING_HEARD = "anything about the payee: no usable reply came."
 
 
-def _deferred(reason: str, not_said: str = _NOT_ASKED, advice: str = "") -> Meaning:
+def _deferred(reason: str, not_said: str = _NOT_ASKED, advice: str = RETRY_HERE) -> Meaning:
     return Meaning(Outcome.DEFERRED, Action.RETRY_LATER, reason, not_said, advice)
 
 
-def _unanswered(reason: str, not_said: str = _NOTHING_HEARD, advice: str = "") -> Meaning:
+def _unanswered(reason: str, not_said: str = _NOTHING_HEARD, advice: str = RETRY_HERE) -> Meaning:
     return Meaning(Outcome.UNANSWERED, Action.RETRY_LATER, reason, not_said, advice)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.commands.ending import say
 from pipeline.commands.options import PATH
 
 
@@ -17,8 +18,11 @@ def report(*, folder: Path, as_json: bool) -> None:
     """
     from pipeline.folder import report as write_reports
     from pipeline.reports.terminal import console, print_summary
+    from schemas.folder import REPORT_XLSX
 
-    summary = write_reports(folder)
+    summary, kept = write_reports(folder)
+    if kept is not None:
+        say(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
     if as_json:
         click.echo(summary.model_dump_json())
     print_summary(summary, folder, console(), already_finished=False)

@@ -11,16 +11,20 @@ from pipeline.commands.options import PATH
 @click.command()
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option("--input", "input_file", type=PATH, metavar="FILE", help="The payment file, to compare it too.")
-def verify(*, folder: Path, input_file: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output.")
+def verify(*, folder: Path, input_file: Path | None, as_json: bool) -> None:
     """Check that the files of the run in DIR are as it left them, and that all of them agree.
 
     Looks at every file in the manifest, counts the outcome file again, and compares it with the summary
     and the ledger. Exit status 0: nothing differs; 65: something does; 74: the ledger is damaged.
     """
+    from pipeline.folder import verification
     from pipeline.folder import verify as verify_folder
     from pipeline.reports.listings import print_findings
     from pipeline.reports.terminal import console
 
     findings = verify_folder(folder, input_file)
+    if as_json:
+        click.echo(verification(findings).model_dump_json())
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
     sys.exit(max(finding.exit_code for finding in findings))

@@ -64,7 +64,11 @@ def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, f
             *sources, _line=pl.int_range(first + start, first + start + pl.len())
         )
         part = part.cast({selectors.enum(): pl.String})
-        part = part.with_columns(_harmless(part[name]) for name in sources if part[name].dtype == pl.String)
+        part = part.with_columns(
+            visible_texts(part[name]).str.head(TEXT_CHARS_MAX)
+            for name in sources
+            if part[name].dtype == pl.String
+        )
         cells = [_cell(part, column, xl_col_to_name(at), styles) for at, column in enumerate(columns)]
         height = pl.max_horizontal(_line_count(column) for column in columns if column.wraps) * LINE_POINTS
         opening = pl.format('<row r="{}" ht="{}" customHeight="1">', "_line", height)
@@ -80,12 +84,10 @@ def amount_as_text(amount: Decimal) -> str:
     return f"{plain(amount):,} (as text: too long for a number)"
 
 
-def _harmless(texts: pl.Series) -> pl.Series:
-    """Texts of bounded length with nothing in them that would be acted on, as they are to be read."""
+def visible_texts(texts: pl.Series) -> pl.Series:
+    """Texts with everything that would be acted on made visible, as `visible` does."""
     acted_on = texts.str.contains(_ACTED_ON)
-    return mended(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String)).str.head(
-        TEXT_CHARS_MAX
-    )
+    return mended(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
 
 
 def _cell(part: pl.DataFrame, column: Column, letter: str, styles: Styles) -> pl.Expr:

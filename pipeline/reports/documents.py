@@ -11,11 +11,11 @@ from pipeline.formats.whole import write_whole
 from pipeline.reports import PAGE_NAME
 from pipeline.reports.page import page
 from pipeline.reports.workbook import write_workbook
+from schemas.folder import ATTENTION as ATTENTION_NAME
 from schemas.folder import REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
 from schemas.summary import Summary
 
-ATTENTION_NAME = "attention.csv"
 REPORT_NAMES = (PAGE_NAME, REPORT_XLSX, ATTENTION_NAME)
 """The files that `reports` writes. All of them hold names."""
 _NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)

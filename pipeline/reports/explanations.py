@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from pipeline.apis import Api, Basis, Meaning, cop, own_codes, vop
+from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, Api, Basis, Meaning, cop, own_codes, vop
 from pipeline.apis.enumeration import PAYEES_MAX
 from pipeline.apis.rules import RULES
 from pipeline.errors import UsageError
@@ -30,7 +30,8 @@ STEPS: Mapping[Action, str] = {
     "check again.",
     Action.GET_NEW_ACCOUNT_DETAILS: "Ask the payee for the new account; it was moved to another bank.",
     Action.ASK_PAYEE: "Ask the payee, by a contact that you knew before this payment.",
-    Action.RETRY_LATER: "Run the same command again.",
+    Action.RETRY_LATER: f"Where there is no answer: {RETRY_HERE} Where there is one (HTTPERR): "
+    f"{RETRY_ELSEWHERE}",
     Action.CORRECT_ROW: "Correct the row in the file, and check again.",
 }
 """What a person does next, at length."""

@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.identifiers import compact, masked
 from pipeline.reports.differences import Difference, Piece, difference
-from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, visible
+from pipeline.reports.terminal import ADVICE_BY_CODE, advice, visible
 from schemas.outcomes import Action, Outcome
 
 COLUMNS = (
@@ -114,7 +114,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
             Group(
                 key,
                 Action(action),
-                ADVICE_BY_CODE.get(key.partition("-")[2]) or ADVICE[Action(action)],
+                advice(Action(action), key.partition("-")[2]),
                 row_count,
                 _money_texts(open_rows.filter(pl.col("group") == key)),
                 tuple(_row(row) for row in _dicts(by_group.get((key,)))),

@@ -3,7 +3,15 @@
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.reports.terminal import SIMULATED, counted, money_text, table_of, visible, which_rows
+from pipeline.reports.terminal import (
+    SIMULATED,
+    counted,
+    money_lines,
+    table_of,
+    visible,
+    warning_text,
+    which_rows,
+)
 from schemas.review import ControlTotal, Fix, Split
 
 
@@ -20,11 +28,8 @@ def print_fix(done: Fix, console: Console) -> None:
     if done.refused_rows:
         said = f"Not corrected ({which_rows(done.refused_rows)}): {visible(done.corrections)} says why."
         console.print(Text(said, style="bold red"), soft_wrap=True)
-    if done.corrected is not None:
-        console.print(Text("Nobody has checked the corrected rows yet. Next:"))
-    elif done.correctable_count:
-        console.print(Text("To correct the file, decide in the workbook, then:"))
     if done.corrected is not None or done.correctable_count:
+        console.print(Text(visible(done.before_next)), soft_wrap=True)
         console.print(Text(f"  {visible(done.next_step)}", style="bold"), soft_wrap=True)
 
 
@@ -36,6 +41,10 @@ def print_split(done: Split, console: Console) -> None:
     for name, part in (("input", done.input), ("release", done.release), ("hold", done.hold)):
         totals.add_row(name, *_total(part))
     console.print(totals, "")
+    for warned in done.released_warnings:
+        console.print(Text(f"Released: {warning_text(warned)}", style="bold yellow"), soft_wrap=True)
+    if done.how_to_hold is not None:
+        console.print(Text(visible(done.how_to_hold)), "", soft_wrap=True)
     if done.held:
         reasons = table_of(">rows", "why they are held")
         for held in done.held:
@@ -54,4 +63,4 @@ def print_split(done: Split, console: Console) -> None:
 def _total(part: ControlTotal | None) -> tuple[str, Text]:
     if part is None:
         return "0", Text()
-    return f"{part.row_count:,}", Text("\n".join(map(money_text, part.totals)))
+    return f"{part.row_count:,}", Text(money_lines(part.row_count, part.totals))

@@ -6,7 +6,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import ADVICE, SIMULATED, STYLES, rule_table, visible
+from pipeline.reports.terminal import SIMULATED, STYLES, advice, rule_table, visible
 from schemas.outcomes import OutcomeColumns
 from schemas.story import AttemptTold, Story
 
@@ -85,8 +85,8 @@ def _outcome(outcome: OutcomeColumns) -> RenderableType:
     }
     if outcome.check_matched_name is not None:
         lines["name at the bank"] = outcome.check_matched_name
-    advice = ADVICE[outcome.check_action]
-    lines["to do"] = f"{outcome.check_action.replace('_', ' ')}{f': {advice}' if advice else ''}"
+    to_do = advice(outcome.check_action, outcome.check_code)
+    lines["to do"] = f"{outcome.check_action.replace('_', ' ')}: {to_do}"
     if outcome.check_id is not None:
         lines["answered"] = f"{(outcome.check_time or '')[:19].replace('T', ' ')} UTC"
         lines["answer's id"] = outcome.check_id

@@ -9,6 +9,7 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.reports import PAGE_NAME
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.summary import Money, OutcomeTotal, Summary, WarningCount
@@ -37,12 +38,15 @@ ADVICE = {
     Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference, or correct it.",
     Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
     Action.ASK_PAYEE: "Ask the payee, by a known contact.",
-    Action.RETRY_LATER: "Run again later.",
+    Action.RETRY_LATER: RETRY_HERE,
     Action.CORRECT_ROW: "Correct the row in the file.",
 }
 """What a person does next, as a sentence."""
-ADVICE_BY_CODE = {"NO_API": "Add the API to the profile, or correct the row in the file."}
-"""The same for rejects whose row may be right."""
+ADVICE_BY_CODE = {
+    "NO_API": "Add the API to the profile, or correct the row in the file.",  # the row may be right
+    "HTTPERR": RETRY_ELSEWHERE,  # an answer, unlike what else is worth another try
+}
+"""The same where a code asks for something else than its action does elsewhere."""
 WARNINGS = {
     WarningCode.PAYMENT_REPEATED: "Paid twice? The same payment as an earlier one",
     WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
@@ -82,6 +86,11 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
     console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
     if (folder / PAGE_NAME).exists():
         console.print(Text(visible(f"Open {folder / PAGE_NAME} in a browser."), style="bold"))
+
+
+def advice(action: Action, code: str) -> str:
+    """What a person does next about a row, as a sentence."""
+    return ADVICE_BY_CODE.get(code) or ADVICE[action]
 
 
 def counted(count: int, thing: str) -> str:
@@ -140,18 +149,23 @@ def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
     for total in totals:
         if total.row_count == 0:
             continue
-        amounts = [money_text(money) for money in total.totals]
-        without_count = total.row_count - sum(money.row_count for money in total.totals)
-        if without_count and amounts:
-            amounts.append(f"{counted(without_count, 'row')} without")
+        amounts = money_lines(total.row_count, total.totals) if total.totals else ""
         name = Text(total.outcome.value.replace("_", " "), style=STYLES[total.outcome])
-        table.add_row(name, f"{total.row_count:,}", Text("\n".join(amounts)))
+        table.add_row(name, f"{total.row_count:,}", Text(amounts))
     return table
 
 
 def money_text(money: Money) -> str:
     """A total as people write it: `1,234.56 GBP`."""
     return f"{money.amount:,} {visible(money.currency or '(no currency)')}"
+
+
+def money_lines(row_count: int, totals: Sequence[Money]) -> str:
+    """Totals, a line each, and how many rows are in none of them."""
+    lines = [money_text(money) for money in totals]
+    if without_count := row_count - sum(money.row_count for money in totals):
+        lines.append(f"{counted(without_count, 'row')} without an amount")
+    return "\n".join(lines)
 
 
 def _what_to_do(summary: Summary) -> Table:
@@ -163,8 +177,8 @@ def _what_to_do(summary: Summary) -> Table:
             end = ", ..." if count.row_count > len(count.rows) else "."
             which = f"Row{'s' if count.row_count > 1 else ''} {', '.join(map(str, count.rows))}{end}"
             # A rejected row's reason says itself what to do.
-            advice = "" if count.action is Action.CORRECT_ROW else ADVICE[count.action]
-            meaning = " ".join(filter(None, (count.reason, advice, which)))
+            to_do = "" if count.action is Action.CORRECT_ROW else advice(count.action, count.code)
+            meaning = " ".join(filter(None, (count.reason, to_do, which)))
             table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
     return table
 
@@ -215,7 +229,8 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
     return table
 
 
-def _warning(count: WarningCount) -> str:
+def warning_text(count: WarningCount) -> str:
+    """A warning, and the rows that it speaks of."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
     return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more})."
@@ -240,7 +255,7 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
         lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
-    lines += [_warning(count) for count in summary.warning_codes]
+    lines += [warning_text(count) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)
     return [Text(visible(line)) for line in lines]

@@ -34,7 +34,7 @@ def decisions_of(path: Path | None, run: FinishedRun) -> pl.DataFrame:
     return workbook.read(path, run_id=run.summary.run_id, row_count=run.outcomes.height)
 
 
-def approvals_for(decisions: pl.DataFrame, by: str, time: str, what: str) -> list[Approval]:
+def approvals_for(by: str, time: str, decisions: pl.DataFrame, what: str) -> list[Approval]:
     """One for each reason that was given."""
     return [
         Approval(by=by, time=time, what=what, why=str(why or "no reason given"), rows=said["row"].to_list())

@@ -11,11 +11,11 @@ import polars as pl
 
 from pipeline.approvals import decider, record_approval
 from pipeline.finished import FinishedRun, finished
-from pipeline.profiles import BUILT_IN
 from pipeline.review.decided import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
-from pipeline.stages.fix import accepted, correct, correctable, fix
-from schemas.folder import CORRECTED, CORRECTIONS
+from pipeline.settings import BUILT_IN
+from pipeline.stages.fix import accepted, correct, correctable, fix, nothing_known
+from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
 from schemas.wire import timestamp
 
@@ -54,8 +54,10 @@ def fix_folder(job: FixJob) -> Fix:
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
-            record_approval(job.folder, *approvals_for(reasons, decider(job.by), now, what))
-        _write_corrections(run, corrections, files)
+            record_approval(job.folder, *approvals_for(decider(job.by), now, reasons, what))
+        undue = wanted.join(corrections, on="row", how="anti")["row"]
+        listed = pl.concat([corrections, nothing_known(run.outcomes, undue)])
+        _write_corrections(run, listed.sort("row", maintain_order=True), files)
         files.close()  # each file gets its name
         take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*")
     return Fix(
@@ -66,7 +68,8 @@ def fix_folder(job: FixJob) -> Fix:
         corrected=corrected,
         corrected_rows=rows.to_list(),
         refused_rows=wanted.filter(~pl.col("row").is_in(rows.implode()))["row"].to_list(),
-        next_step=_next_step(run, corrected),
+        before_next=_before_next(job, run, corrected),
+        next_step=_next_step(job, run, corrected),
     )
 
 
@@ -85,11 +88,26 @@ def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitS
     write_for_people(listed, run, CORRECTIONS, files)
 
 
-def _next_step(run: FinishedRun, corrected: PaymentFile | None) -> str:
+def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
+    if corrected is not None:
+        return "Nobody has checked the corrected rows yet. Next:"
+    if job.decisions is not None:
+        return f"{job.decisions} corrects no row: write fix and a reason beside a row on its sheet Fix, then:"
+    copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])
+    return f"To correct the file, decide in a copy of the workbook ({copy}), then:"
+
+
+def _copy(run: FinishedRun) -> Path:
+    """A name for a copy of the workbook, outside the folder of the run, which is evidence."""
+    return run.folder.with_name(f"{run.folder.stem}.decided.xlsx")
+
+
+def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
     """The command that checks the corrected file, or that leads to one."""
     folder = run.folder
     if corrected is None:
-        return shlex.join(["precheck", "fix", str(folder), "--decisions", str(folder / "report.xlsx")])
+        words = ["precheck", "fix", str(folder), "--decisions", str(job.decisions or _copy(run))]
+        return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
     words = ["precheck", "run", corrected.path]
     words += [] if run.summary.profile == BUILT_IN[0] else ["--profile", run.summary.profile]

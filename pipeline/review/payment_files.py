@@ -16,7 +16,9 @@ from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.styles import style_of, write_in_style
 from pipeline.formats.whole import write_whole
 from pipeline.manifest import read_manifest, refresh_manifest
+from pipeline.reports.cells import visible_texts
 from pipeline.stages.read import read_written
+from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
 
 
@@ -64,9 +66,13 @@ def payment_path(run: FinishedRun, stem: str) -> Path:
 
 
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
-    """Write a list that a spreadsheet can open; it gets its name when `files` is closed."""
+    """Write a list for people, which a spreadsheet can open; it gets its name when `files` is closed.
+
+    What nobody would see, such as a character that turns the text around, is written as its escape.
+    """
     file = files.enter_context(write_whole(run.folder / name))
-    spreadsheet.write(table, file, delimiter=run.summary.input.delimiter or DELIMITER)
+    texts = [visible_texts(column) for column in table if column.dtype == pl.String]
+    spreadsheet.write(table.with_columns(texts), file, delimiter=run.summary.input.delimiter or DELIMITER)
 
 
 def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal:
@@ -80,7 +86,7 @@ def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal
     return ControlTotal(row_count=run.outcomes.height, totals=input_totals)
 
 
-def take_into_evidence(folder: Path, *patterns: str) -> None:
+def take_into_evidence(folder: Path, *patterns: str, split: SplitMade | None = None) -> None:
     """Put what was just written into the manifest, and what it replaced out of it."""
     there = [path.name for pattern in patterns for path in folder.glob(pattern)]
     gone = [
@@ -88,7 +94,7 @@ def take_into_evidence(folder: Path, *patterns: str) -> None:
         for file in read_manifest(folder).files
         if file.name not in there and any(fnmatch(file.name, pattern) for pattern in patterns)
     ]
-    refresh_manifest(folder, now=datetime.now(UTC), written=there, removed=gone)
+    refresh_manifest(folder, now=datetime.now(UTC), written=there, removed=gone, split=split)
 
 
 def _require_style(run: FinishedRun) -> None:

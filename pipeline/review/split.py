@@ -1,19 +1,22 @@
 """Which payments of a run may be paid, which are held, and why."""
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from pipeline import settings
 from pipeline.apis.identifiers import masked
 from pipeline.approvals import decider, record_approval
-from pipeline.errors import IncompleteError
+from pipeline.errors import IncompleteError, InputError
 from pipeline.finished import FinishedRun, finished
+from pipeline.frames import WARNED
+from pipeline.manifest import evidence
 from pipeline.profiles import choose
-from pipeline.reports.terminal import ADVICE
+from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decided import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import (
     payment_path,
@@ -23,9 +26,12 @@ from pipeline.review.payment_files import (
     write_payments,
 )
 from pipeline.stages.split import DEFAULT_POLICY, UNDECIDED, split
-from schemas.folder import HOLD, HOLD_REASONS, RELEASE
-from schemas.outcomes import Action
+from schemas.approvals import Approval
+from schemas.folder import HOLD, HOLD_REASONS, RELEASE, made_anew
+from schemas.manifest import PaymentsEvidence, SplitMade
+from schemas.outcomes import Action, WarningCode
 from schemas.review import Decision, HoldReason, PaymentFile, Split, Verdict
+from schemas.summary import WarningCount
 from schemas.wire import timestamp
 
 
@@ -53,33 +59,112 @@ def split_folder(job: SplitJob) -> Split:
         refuse_simulated(run, allowed=job.allow_simulated)
         if not job.hold_undecided:
             _refuse_undecided(run)
-        policy = _policy(run, job.config)
+        # What the profile of the run says today.
+        policy = choose(run.summary.profile, job.config).policy
         decisions = decisions_of(job.decisions, run)
-        placements = split(run.outcomes, policy, decisions)
+        warned = _warned(run)
+        placements = split(run.outcomes, warned, policy, decisions)
         release = _write_place(run, placements, Verdict.RELEASE, RELEASE, files)
         hold = _write_place(run, placements, Verdict.HOLD, HOLD, files)
         control = require_sums(run, [file for file in (release, hold) if file is not None])
-        _write_reasons(run, placements, files)
-        decided = decisions.join(placements.filter("decided"), on="row", how="semi", maintain_order="left")
-        for decision, said in decided.group_by("decision", maintain_order=True):
-            what = _told(str(decision[0]), release)
-            record_approval(job.folder, *approvals_for(said, decider(job.by), now, what))
+        _write_reasons(run, placements, decisions, files)
+        by = decider(job.by)
+        record_approval(
+            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, by, now))
+        )
         files.close()  # each file gets its name
-        take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*")
-    unheeded = decisions.join(placements.filter(place=Verdict.HOLD, decided=False), on="row", how="semi")
+        in_force = {**DEFAULT_POLICY, **policy}
+        made = SplitMade(
+            time=now,
+            by=by,
+            policy=in_force,
+            release=_evidence_of(release),
+            hold=_evidence_of(hold),
+            reasons=evidence(job.folder / HOLD_REASONS),
+            refused_rows=_refused(decisions, placements)["row"].to_list(),
+        )
+        take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", split=made)
+    released_warnings = _released_warnings(warned, placements)
     return Split(
         simulated=run.summary.simulated,
-        policy={**DEFAULT_POLICY, **policy},
+        policy=in_force,
         input=control,
         release=release,
         hold=hold,
+        released_warnings=released_warnings,
+        how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
         held=[
             HoldReason(why=why, row_count=row_count)
             for why, row_count in placements["why"].drop_nulls().value_counts(sort=True).iter_rows()
         ],
-        unheeded_rows=unheeded.filter(decision=Decision.RELEASE)["row"].to_list(),
+        unheeded_rows=made.refused_rows,
     )
+
+
+def _warned(run: FinishedRun) -> pl.DataFrame:
+    """`Warned`, as the run counted them.
+
+    Raises:
+        InputError: the run was of a version that did not list every row with a warning.
+    """
+    counts = run.summary.warning_codes
+    if any(count.row_count != len(count.every_row) for count in counts):
+        raise InputError(
+            f"{run.folder / 'summary.json'}: of an older version, which did not list every row with a "
+            f"warning; {made_anew(run.folder / 'summary.json')}"
+        )
+    rows = [(row, count.code.value) for count in counts for row in count.every_row]
+    return pl.DataFrame(rows, schema=WARNED, orient="row")
+
+
+def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[WarningCount]:
+    released = warned.join(placements.filter(place=Verdict.RELEASE), on="row", how="semi").sort("row")
+    by_code = released.group_by("code").agg("row").sort("code")
+    return [
+        WarningCount(code=WarningCode(code), row_count=len(rows), rows=rows[:ROWS_NAMED_MAX], every_row=rows)
+        for code, rows in by_code.iter_rows()
+    ]
+
+
+def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> str | None:
+    if not warnings:
+        return None
+    keys = ", ".join(f'{count.code} = "{Verdict.HOLD}"' for count in warnings)
+    return (
+        f"To hold such rows, write {keys} into [profiles.{run.summary.profile}.policy]; "
+        "to hold one of them, decide so in a copy of the workbook (--decisions)."
+    )
+
+
+def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:
+    """The `Decisions` to release that release nothing."""
+    held = placements.filter(place=Verdict.HOLD)
+    return decisions.filter(decision=Decision.RELEASE).join(held, on="row", how="semi", maintain_order="left")
+
+
+def _approvals(
+    decisions: pl.DataFrame,
+    placements: pl.DataFrame,
+    release: PaymentFile | None,
+    sign: Callable[[pl.DataFrame, str], list[Approval]],
+) -> list[Approval]:
+    """What people decided: what counted, then what was refused."""
+    decided = decisions.join(placements.filter("decided"), on="row", how="semi", maintain_order="left")
+    counted = [
+        approval
+        for (decision,), said in decided.group_by("decision", maintain_order=True)
+        for approval in sign(said, _told(str(decision), release))
+    ]
+    return [*counted, *sign(_refused(decisions, placements), "release refused: the rows stay held")]
+
+
+def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:
+    if file is None:
+        return None
+    found = evidence(Path(file.path))
+    assert found.sha256 == file.sha256, f"{found.name}: not as it was written"
+    return PaymentsEvidence(**found.model_dump(), row_count=file.row_count, totals=file.totals)
 
 
 def _refuse_undecided(run: FinishedRun) -> None:
@@ -89,12 +174,6 @@ def _refuse_undecided(run: FinishedRun) -> None:
             f"{run.folder}: rows without an answer: {count:,}; run the same command again to ask about them, "
             "or hold them with --hold-undecided"
         )
-
-
-def _policy(run: FinishedRun, config: Path | None) -> dict[str, Verdict]:
-    """What the profile of the run says today; the built-in sandbox says nothing."""
-    chosen = choose(run.summary.profile, config)
-    return {} if chosen.config is None else settings.load(chosen.config, chosen.name).policy
 
 
 def _told(decision: str, release: PaymentFile | None) -> str:
@@ -116,16 +195,22 @@ def _write_place(
     return write_payments(run, mine, stem, files)
 
 
-def _write_reasons(run: FinishedRun, placements: pl.DataFrame, files: ExitStack) -> None:
-    """Each held row, and what a person has to know about it."""
+def _write_reasons(
+    run: FinishedRun, placements: pl.DataFrame, decisions: pl.DataFrame, files: ExitStack
+) -> None:
+    """Each held row, and what a person has to know about it; a person's reason in that person's words."""
     payments, outcomes = run.source.payments, run.outcomes
-    held = placements.filter(place=Verdict.HOLD)
+    said = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))
+    held = placements.filter(place=Verdict.HOLD).join(said, on="row", how="left", maintain_order="left")
+    in_words = pl.format("{}: {}.", pl.col("why").str.strip_suffix("."), "words")
+    why = pl.when(pl.col("decided") & pl.col("words").is_not_null()).then(in_words).otherwise("why")
     rows = held.join(payments, on="row", maintain_order="left").join(
         outcomes, on="row", maintain_order="left"
     )
     accounts = rows.select(pl.coalesce("iban", "account_number")).to_series()
     advice = {**ADVICE, Action.PAY: "Nothing is wrong with the answer."}
-    to_do = pl.col("check_action").replace_strict({action.value: advice[action] for action in Action})
+    by_code = pl.col("check_code").replace_strict(ADVICE_BY_CODE, default=None, return_dtype=pl.String)
+    by_action = pl.col("check_action").replace_strict({action.value: advice[action] for action in Action})
     reasons = rows.select(
         "row",
         payee="name",
@@ -134,7 +219,7 @@ def _write_reasons(run: FinishedRun, placements: pl.DataFrame, files: ExitStack)
         currency="currency",
         outcome="check_outcome",
         code="check_code",
-        why_held=pl.concat_str("check_reason", "why", separator=" "),
-        what_to_do=to_do,
+        why_held=pl.concat_str(pl.col("check_reason"), why, separator=" "),
+        what_to_do=pl.coalesce(by_code, by_action),
     )
     write_for_people(reasons, run, HOLD_REASONS, files)

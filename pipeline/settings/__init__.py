@@ -6,11 +6,12 @@ Only `cli` and `run` read settings; stages get plain values.
 """
 
 from pipeline.settings.example import EXAMPLE, write_example
-from pipeline.settings.file import Configuration, defines, find, load, read, usual
+from pipeline.settings.file import BUILT_IN, Configuration, defines, find, load, read, usual
 from pipeline.settings.profile import Profile
 from pipeline.settings.servers import TEST_SERVER_DAILY_CAP, Cop, Oauth, Server, VopGateway, VopStandard
 
 __all__ = [
+    "BUILT_IN",
     "EXAMPLE",
     "TEST_SERVER_DAILY_CAP",
     "Configuration",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from platformdirs import user_config_path
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
 from pipeline.errors import ConfigurationError
@@ -17,12 +17,31 @@ from pipeline.settings.servers import Cop, VopGateway, VopStandard
 from pipeline.settings.values import Section
 
 FILE_NAME = "precheck.toml"
+BUILT_IN = ("sandbox", "sandbox-standard")
+"""The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
 
 
 class Configuration(Section):
     """The whole file."""
 
     profiles: Annotated[dict[str, Profile], Field(min_length=1)]
+
+    @field_validator("profiles")
+    @classmethod
+    def _know_their_servers(cls, profiles: dict[str, Profile]) -> dict[str, Profile]:
+        for name, profile in profiles.items():
+            if profile.servers:
+                continue
+            if name not in BUILT_IN:
+                raise ValueError(
+                    f"{name}: has neither a [cop] nor a [vop] section; add the API that you have"
+                )
+            if others := sorted(profile.model_fields_set - {"policy"}):
+                raise ValueError(
+                    f"{name}.{others[0]}: without servers of your own this profile is the embedded sandbox, "
+                    "and only [policy] can be said of it; remove it"
+                )
+        return profiles
 
 
 def find(explicit: Path | None) -> Path:
@@ -112,6 +131,8 @@ _SAID = {
 
 def _sentence(mistake: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in mistake["loc"] if part != "[key]")
+    if mistake["type"] == "value_error" and where == "profiles":
+        return f"profiles.{mistake['msg'].removeprefix('Value error, ')}"
     if where == "profiles":
         return "no profile in it; `precheck init` writes an example"
     if mistake["type"] == "extra_forbidden":

@@ -12,15 +12,15 @@ from pipeline.settings.secrets import secret
 from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
 from pipeline.settings.values import FilePath, Section, VariableName
 from schemas.cop import AccountType, ReasonCode
-from schemas.outcomes import Environment, Outcome
+from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
 from schemas.vop import IdMatch, NameMatch
 
 _NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
-_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch}))
+_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch}), *WarningCode)
 
 
-def _outcome_or_code(key: str) -> str:
+def _policy_key(key: str) -> str:
     if key in _POLICY_KEYS:
         return key
     near = difflib.get_close_matches(key, _POLICY_KEYS, n=1)
@@ -35,8 +35,8 @@ class Profile(Section):
     ask_by: Literal["name", "identification"] = "name"
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
-    policy: dict[Annotated[str, AfterValidator(_outcome_or_code)], Verdict] = Field(default_factory=dict)
-    """What `precheck split` does with a row, by its outcome or code."""
+    policy: dict[Annotated[str, AfterValidator(_policy_key)], Verdict] = Field(default_factory=dict)
+    """What `precheck split` does with a row, by its outcome, code or warnings."""
     cop: Cop | None = None
     vop: Annotated[VopGateway | VopStandard, Field(discriminator="api")] | None = None
 
@@ -45,12 +45,12 @@ class Profile(Section):
     def _releases_only_what_was_answered(cls, policy: dict[str, Verdict]) -> dict[str, Verdict]:
         if wrong := [key for key in _NEVER_ANSWERED if policy.get(key, Verdict.HOLD) is not Verdict.HOLD]:
             raise ValueError(f'{wrong[0]} rows have no answer of a bank and can only be held; write "hold"')
+        if odd := [key for key in WarningCode if policy.get(key) is Verdict.RELEASE]:
+            raise ValueError(f'{odd[0]} is a warning, which releases nothing; write "review" or "hold"')
         return policy
 
     @model_validator(mode="after")
     def _asks_one_kind_of_server(self) -> Self:
-        if not self.servers:
-            raise ValueError("has neither a [cop] nor a [vop] section; add the API that you have")
         if len({section.server for section in self.servers}) > 1:
             raise ValueError(
                 "asks servers of two kinds; simulated and real answers must not mix in one file: "
@@ -76,7 +76,7 @@ class Profile(Section):
 
     @property
     def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:
-        """The sections that the profile has."""
+        """The sections that the profile has; none where its servers are those of the embedded sandbox."""
         return tuple(section for section in (self.cop, self.vop) if section is not None)
 
     @property

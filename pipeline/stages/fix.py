@@ -24,6 +24,7 @@ _NO_COLUMN = "The file has no column for it; add one."
 _PAYEE_KNOWS = "Only the payee knows what is right."
 _ONLY_A_PERSON = "Only a person can correct it."
 _NAME_IS_UNFIT = "The bank's name breaks a rule for names; correct it by hand."
+_NOTHING_KNOWN = "The answer says of nothing in the row what is right, so there is nothing to write."
 _NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask the payee."
 
 
@@ -62,6 +63,12 @@ def accepted(corrections: pl.DataFrame, kinds: Sequence[Acceptance]) -> pl.DataF
     """The corrections of rows in which each correction is of an accepted kind."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
+
+
+def nothing_known(outcomes: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """`Corrections` that cannot be made, of rows that a person wants corrected and that have none."""
+    due = outcomes.filter(pl.col("row").is_in(rows.implode()))
+    return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)
 
 
 def correct(original: pl.DataFrame, corrections: pl.DataFrame) -> pl.DataFrame:
@@ -160,6 +167,7 @@ def _corrections(due: pl.DataFrame, **said: pl.Expr | str | None) -> pl.DataFram
     """`Corrections` of these rows: what is said of each, a text of all of them alike."""
     if isinstance(said["field"], str):
         said["from"] = pl.col(said["field"])
+    said.setdefault("from", None)
     values = [
         (value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)).alias(name)
         for name, value in said.items()

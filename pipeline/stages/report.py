@@ -247,13 +247,16 @@ def _warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
         warnings.group_by("code")
         .agg(
             pl.col("row").n_unique().alias("row_count"),
-            pl.col("row").unique().bottom_k(ROWS_NAMED_MAX).sort().alias("rows"),
+            pl.col("row").unique().sort().alias("rows"),
         )
         .iter_rows()
     )
     order = list(WarningCode)
     return sorted(
-        (WarningCount(code=WarningCode(code), row_count=count, rows=rows) for code, count, rows in counts),
+        (
+            WarningCount(code=WarningCode(code), row_count=count, rows=rows[:ROWS_NAMED_MAX], every_row=rows)
+            for code, count, rows in counts
+        ),
         key=lambda counted: order.index(counted.code),
     )
 

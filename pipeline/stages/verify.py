@@ -9,6 +9,7 @@ from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_m
 from pipeline.errors import InputError
 from pipeline.frames import OUTCOMES, PAYMENTS
 from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
+from schemas.folder import RUN_AGAIN
 from schemas.manifest import Manifest
 from schemas.outcomes import Outcome
 from schemas.summary import Summary
@@ -58,15 +59,15 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
             "rows",
             payments.height == manifest.input.row_count and counts == said_counts,
             f"{payments.height:,}: {decided}",
-            f"{payments.height:,} rows ({decided}), and the manifest says {manifest.input.row_count:,}: "
-            "bring the outcome file back from a copy",
+            f"{payments.height:,} rows ({decided}), and the manifest says {manifest.input.row_count:,}; "
+            f"the outcome file: {RUN_AGAIN}",
         ),
         _finding(
             "totals",
             totals == manifest.outcomes and control_totals(totals) == manifest.totals,
             amounts or "no amounts",
             "the amounts in the outcome file add up to something else than the manifest says; "
-            "bring the outcome file back from a copy",
+            f"the outcome file: {RUN_AGAIN}",
         ),
     ]
 
@@ -90,7 +91,7 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
         "summary",
         not differs,
         "says the same as the manifest",
-        f"differs from the manifest in: {', '.join(differs)}; bring summary.json back from a copy",
+        f"differs from the manifest in: {', '.join(differs)}; summary.json: {RUN_AGAIN}",
     )
 
 
@@ -148,7 +149,7 @@ def _answers_are_on_record(answers: Iterable[FinalAnswer], outcomes: pl.DataFram
         f"{answered.height:,} answered rows, each with an answer on record",
         f"an answer that is not on record stands in row{'' if len(strange) == 1 else 's'} "
         f"{', '.join(map(str, strange[:5]))}{f' and {len(strange) - 5:,} more' if len(strange) > 5 else ''}; "
-        "bring outcome file and ledger back from copies",
+        f"the outcome file: {RUN_AGAIN}",
     )
 
 

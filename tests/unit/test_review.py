@@ -1,6 +1,7 @@
 """From the folder of a run to a corrected file, and to files to release and to hold."""
 
 import csv
+import io
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -9,6 +10,7 @@ import openpyxl
 import polars as pl
 import pytest
 from pydantic import SecretStr
+from rich.console import Console
 
 from pipeline.errors import (
     ConfigurationError,
@@ -18,7 +20,10 @@ from pipeline.errors import (
     OutputError,
     UsageError,
 )
+from pipeline.folder import report, verify
 from pipeline.ledger import Ledger, RunIdentity
+from pipeline.manifest import read_manifest
+from pipeline.reports.reviews import print_split
 from pipeline.review.fix import FixJob, fix_folder
 from pipeline.review.split import SplitJob, split_folder
 from schemas.review import Acceptance
@@ -102,6 +107,13 @@ def decided(folder, decisions, name="decided.xlsx", sheet="All"):
 def rows_of(path, delimiter=",", encoding="utf-8"):
     with Path(path).open(newline="", encoding=encoding) as file:
         return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def printed(show, done):
+    """What a person reads of it, on a terminal wide enough for any line."""
+    console = Console(file=io.StringIO(), width=400)
+    show(done, console)
+    return console.file.getvalue()
 
 
 def approvals(folder):
@@ -332,9 +344,11 @@ def test_a_row_for_review_is_held_until_a_person_releases_it_with_a_reason(folde
     done = split_of(folder, policy={"close_match": "review"}, decisions=decisions, by="Mara")
     assert [row["payment_id"] for row in rows_of(done.release.path)] == ["2"]
     assert done.unheeded_rows == [3]
-    [approval] = approvals(folder)
+    [approval, refusal] = approvals(folder)
     assert (approval["by"], approval["why"], approval["rows"]) == ("Mara", "known supplier", [2])
     assert done.release.sha256 in approval["what"]
+    assert (refusal["by"], refusal["why"], refusal["rows"]) == ("Mara", "I insist", [3])
+    assert refusal["what"].startswith("release refused")
 
 
 def test_a_person_can_hold_what_the_policy_releases(folder_of, split_of):
@@ -394,6 +408,151 @@ def test_cells_that_a_row_had_too_many_are_held_and_never_released(folder_of, sp
     done = split_of(folder_of({}, {**REJECTED, "code": "ROW_TOO_LONG"}, data=data))
     assert Path(done.release.path).read_text() == f"{HEADER}\n{LINES[0]}\n"
     assert rows_of(done.hold.path)[0]["extra_1"] == "spare"
+
+
+TWICE = (LINES[0], LINES[0], LINES[1].replace("20.05,GBP", ","))
+REPEATED = {"data": "\n".join((HEADER, *TWICE, "")).encode(), "warnings": [(2, "PAYMENT_REPEATED")]}
+
+
+def test_a_released_row_with_a_warning_is_told_with_how_to_hold_it(folder_of, split_of):
+    done = split_of(folder_of({}, {}, {}, **REPEATED))
+    [warned] = done.released_warnings
+    assert (warned.code, warned.row_count, warned.every_row) == ("PAYMENT_REPEATED", 1, [2])
+    assert 'PAYMENT_REPEATED = "hold" into [profiles.main.policy]' in done.how_to_hold
+    said = printed(print_split, done)
+    assert "Released: Paid twice? The same payment as an earlier one: 1 row (2)." in said
+    assert done.how_to_hold in said
+
+
+def test_a_policy_holds_the_rows_with_a_warning_and_says_so(folder_of, split_of):
+    done = split_of(folder_of({}, {}, {}, **REPEATED), policy={"PAYMENT_REPEATED": "hold"})
+    [held] = rows_of(done.reasons, encoding="utf-8-sig")
+    assert (held["row"], held["why_held"].endswith("The policy holds PAYMENT_REPEATED.")) == ("2", True)
+    assert (done.released_warnings, done.how_to_hold) == ([], None)
+
+
+def test_the_control_totals_count_a_row_without_an_amount(folder_of, split_of):
+    assert "1 row without an amount" in printed(print_split, split_of(folder_of({}, {}, {}, **REPEATED)))
+
+
+def test_more_rows_with_a_warning_than_are_listed_are_all_held(folder_of, split_of):
+    data = "\n".join((HEADER, *[LINES[0]] * 12, "")).encode()
+    warnings = [(row, "PAYMENT_REPEATED") for row in range(2, 13)]
+    folder = folder_of(*[{}] * 12, data=data, warnings=warnings)
+    assert split_of(folder, policy={"PAYMENT_REPEATED": "hold"}).hold.row_count == 11
+
+
+def test_a_summary_that_does_not_list_every_row_with_a_warning_is_not_guessed_at(folder_of, split_of):
+    folder = folder_of({}, {}, {}, **REPEATED)
+    summary = json.loads((folder / "summary.json").read_text())
+    del summary["warning_codes"][0]["every_row"]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(InputError, match=r"older version.*asks nothing twice"):
+        split_of(folder)
+
+
+def test_no_policy_releases_for_a_warning(folder_of, split_of):
+    with pytest.raises(ConfigurationError, match="PAYMENT_REPEATED is a warning, which releases nothing"):
+        split_of(folder_of({}), policy={"PAYMENT_REPEATED": "release"})
+
+
+def test_a_persons_reason_stands_in_the_hold_list_in_their_words(folder_of, split_of):
+    folder = folder_of({}, {}, {})
+    decisions = decided(folder, {1: ("hold", "not sure"), 2: ("hold", None), 3: ("fix", "wrong iban.")})
+    done = split_of(folder, decisions=decisions)
+    whys = [row["why_held"] for row in rows_of(done.reasons, encoding="utf-8-sig")]
+    assert [why.partition("account. ")[2] for why in whys] == [
+        "A person decided to hold it: not sure.",
+        "A person decided to hold it.",
+        "A person decided to correct it first: wrong iban.",
+    ]
+    assert "not sure" not in done.model_dump_json()
+
+
+def test_what_turns_text_around_is_seen_in_the_lists_for_people_and_kept_in_the_payments(folder_of, split_of):
+    line = LINES[0].replace("Ada Quilon", "Ada\u202eQuilon")
+    folder = folder_of(REJECTED, data=f"{HEADER}\n{line}\n".encode())
+    done = split_of(folder)
+    assert rows_of(done.reasons, encoding="utf-8-sig")[0]["payee"] == r"Ada\u202eQuilon"
+    assert rows_of(done.hold.path)[0]["name"] == "Ada\u202eQuilon"
+    assert rows_of(fixed(folder).corrections, encoding="utf-8-sig")[0]["from"] == r"Ada\u202eQuilon"
+
+
+def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(folder_of, split_of):
+    folder = folder_of({}, CLOSE, ANNM)
+    decisions = decided(folder, {3: ("release", "cfo said so")})
+    done = split_of(folder, policy={"close_match": "release"}, decisions=decisions, by="Mara")
+    [made] = read_manifest(folder).splits
+    assert (made.by, made.policy["close_match"], made.policy["no_match"]) == ("Mara", "release", "hold")
+    assert (made.release.name, made.release.sha256) == ("release.csv", done.release.sha256)
+    assert (made.release.row_count, made.hold.row_count, made.refused_rows) == (2, 1, [3])
+    assert made.release.totals == done.release.totals
+    found = {finding.what: finding for finding in verify(folder)}
+    assert found["split"].exit_code == 0
+    assert "2 rows in release.csv and 1 row in hold.csv" in found["split"].said
+    (folder / "release.csv").write_text("")
+    found = {finding.what: finding for finding in verify(folder)}
+    assert f"precheck split {folder} writes it anew" in found["release.csv"].said
+
+
+def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
+    folder = folder_of({}, ANNM)
+    split_of(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["splits"][0]["release"]["sha256"] = "0" * 64
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert "split" in {finding.what for finding in verify(folder) if finding.exit_code}
+
+
+# The words that lead on
+
+
+def test_the_hint_names_a_copy_of_the_workbook(folder_of):
+    folder = folder_of(CLOSE)
+    done = fixed(folder, accept=())
+    assert f"cp {folder / 'report.xlsx'} {folder.parent / 'pay.decided.xlsx'}" in done.before_next
+    assert done.next_step.endswith(f"--decisions {folder.parent / 'pay.decided.xlsx'}")
+    assert fixed(folder_of(CLOSE, environment="sandbox"), accept=()).next_step.endswith(" --allow-simulated")
+
+
+def test_a_workbook_that_corrects_nothing_is_told_so(folder_of):
+    folder = folder_of(CLOSE)
+    workbook = decided(folder, {})
+    done = fixed(folder, accept=(), decisions=workbook)
+    assert done.before_next.startswith(f"{workbook} corrects no row")
+    assert done.next_step.endswith(f"--decisions {workbook}")
+
+
+def test_a_row_with_nothing_to_correct_says_why_it_was_not_corrected(folder_of):
+    folder = folder_of(CLOSE, ANNM)
+    done = fixed(folder, accept=(), decisions=decided(folder, {1: ("fix", "seen"), 2: ("fix", "wrong")}))
+    assert (done.corrected_rows, done.refused_rows) == ([1], [2])
+    lines = rows_of(done.corrections, encoding="utf-8-sig")
+    assert [line["row"] for line in lines] == ["1", "2"]
+    assert lines[1]["why"].endswith("there is nothing to write.")
+
+
+def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_anew(folder_of):
+    folder = folder_of(CLOSE)
+    decided(folder, {1: ("fix", "seen")}).replace(folder / "report.xlsx")
+    mine = (folder / "report.xlsx").read_bytes()
+    _, kept = report(folder)
+    assert (folder / kept).read_bytes() == mine
+    assert (folder / "report.xlsx").read_bytes() != mine
+    assert not [finding for finding in verify(folder) if finding.exit_code]
+    assert report(folder)[1] is None
+
+
+def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_banks_again(folder_of):
+    folder = folder_of(CLOSE)
+    for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
+        (folder / name).write_text("changed")
+    said = {finding.what: finding.said for finding in verify(folder) if finding.exit_code}
+    for name in ("report.html", "report.xlsx", "attention.csv"):
+        assert f"precheck report {folder} writes it anew" in said[name]
+    for name in ("outcomes.csv", "summary.json"):
+        assert "delete it and run the same command again" in said[name]
+    assert not [sentence for sentence in said.values() if "--fresh" in sentence]
 
 
 # What is refused

@@ -3,20 +3,29 @@
 import polars as pl
 import pytest
 
-from pipeline.frames import DECISIONS
+from pipeline.frames import DECISIONS, WARNED
 from pipeline.stages.split import split
 from schemas.outcomes import Outcome
 from schemas.review import Decision, Verdict
 
 
 @pytest.fixture
-def place_of(outcomes_of):
+def said():
+    """Why each payment that was placed is held."""
+    return []
+
+
+@pytest.fixture
+def place_of(outcomes_of, said):
     """One payment -> where it goes, and whether a person made it so."""
 
-    def place(outcome, code="X", *, policy=None, decision=None):
+    def place(outcome, code="X", *, policy=None, decision=None, warnings=()):
         decisions = [(1, decision.value, "because")] if decision else []
         frame = pl.DataFrame(decisions, schema=DECISIONS, orient="row")
-        [found] = split(outcomes_of({"outcome": outcome, "code": code}), policy or {}, frame).rows(named=True)
+        warned = pl.DataFrame([(1, code) for code in warnings], schema=WARNED, orient="row")
+        outcomes = outcomes_of({"outcome": outcome, "code": code})
+        [found] = split(outcomes, warned, policy or {}, frame).rows(named=True)
+        said.append(found["why"])
         return found["place"], found["decided"]
 
     return place
@@ -51,3 +60,24 @@ def test_a_decision_that_changes_nothing_is_not_counted_as_one(place_of):
 
 def test_a_servers_own_code_cannot_stand_for_an_answer(place_of):
     assert place_of("unanswered", "MTCH", policy={"MTCH": Verdict.RELEASE})[0] == "hold"
+
+
+@pytest.mark.parametrize("of_answer", Verdict)
+@pytest.mark.parametrize("of_warning", [None, Verdict.REVIEW, Verdict.HOLD])
+@pytest.mark.parametrize("decision", [None, Decision.RELEASE])
+def test_the_stricter_of_answer_and_warning_counts(place_of, of_answer, of_warning, decision):
+    policy = {"match": of_answer} | ({} if of_warning is None else {"PAYMENT_REPEATED": of_warning})
+    place, decided = place_of("match", policy=policy, decision=decision, warnings=["PAYMENT_REPEATED"])
+    both = {of_answer, of_warning}
+    asks_a_person = Verdict.HOLD not in both and Verdict.REVIEW in both
+    released = both <= {None, Verdict.RELEASE} or (asks_a_person and decision is not None)
+    assert (place == "release", decided) == (released, asks_a_person and decision is not None)
+
+
+def test_the_strictest_of_several_warnings_counts_and_is_named(place_of, said):
+    policy = {"MIXED_SCRIPTS": Verdict.REVIEW, "PAYMENT_REPEATED": Verdict.HOLD}
+    assert place_of("match", policy=policy, warnings=["MIXED_SCRIPTS", "PAYMENT_REPEATED"])[0] == "hold"
+    assert place_of("match", policy=policy, warnings=["MIXED_SCRIPTS"])[0] == "hold"
+    assert place_of("match", policy=policy, warnings=["ENUMERATION"])[0] == "release"
+    assert said[0] == "The policy holds PAYMENT_REPEATED."
+    assert said[1].startswith("The policy leaves MIXED_SCRIPTS to a person")
