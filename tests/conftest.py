@@ -100,7 +100,7 @@ def finish_run():
     `warnings` are pairs of a row and the code of its warning.
     """
 
-    def build(  # noqa: PLR0913 (one argument per part of a run)
+    def build(
         file,
         outcomes,
         *,

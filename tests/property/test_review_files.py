@@ -19,17 +19,20 @@ TROUBLE = st.text(st.sampled_from("\"',;|\t\r\n =a0\u00e9\u200b\u2028\U0001f600"
 AMOUNTS = st.decimals("0", "99999", places=2).map(str) | st.sampled_from(["", "x", "1,000.50"])
 CURRENCIES = st.sampled_from(["GBP", "EUR", "eur ", ""])
 HEADERS = ["name", "iban", "amount", "currency", "Note", "account_type"]
-RIGHT = "Ada Quillon"
+TYPES = {"Personal": ("BANM", "Business"), "Business": ("PANM", "Personal")}
+"""The word in the file -> the code by which a bank says that it is the other one, and that one."""
 CODES = {
     Outcome.MATCH: ("MTCH", "pay"),
     Outcome.CLOSE_MATCH: ("CMTC", "fix_name"),
-    Outcome.NO_MATCH: ("BANM", "fix_account_type"),
+    Outcome.NO_MATCH: (None, "fix_account_type"),
     Outcome.NOT_POSSIBLE: ("NOAP", "ask_payee"),
     Outcome.REJECTED: ("IBAN_FORMAT", "correct_row"),
     Outcome.UNANSWERED: ("NETWORK", "retry_later"),
 }
 ROWS = st.lists(
-    st.tuples(TROUBLE, TROUBLE, AMOUNTS, CURRENCIES, TROUBLE, st.just("Personal"), st.sampled_from([*CODES])),
+    st.tuples(
+        TROUBLE, TROUBLE, AMOUNTS, CURRENCIES, TROUBLE, st.sampled_from([*TYPES]), st.sampled_from([*CODES])
+    ),
     min_size=1,
     max_size=8,
 )
@@ -42,13 +45,6 @@ def csv_of(rows, delimiter, line_end):
         return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in f'{delimiter}"\r\n') else cell
 
     return "".join(delimiter.join(map(written, row)) + line_end for row in [HEADERS, *rows]).encode()
-
-
-def cells_of(path, delimiter):
-    if path is None:
-        return []
-    text = Path(path.path).read_bytes().decode()
-    return [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)][1:]
 
 
 def money_of(rows):
@@ -65,14 +61,23 @@ def told(part):
     return {total.currency: total.amount for total in part.totals} if part else {}
 
 
+def right_name(number):
+    """What the bank says of a row: of no other row the same."""
+    return f"Ada Quillon {chr(ord('A') + number)}"
+
+
+def code_of(row):
+    return CODES[row[-1]][0] or TYPES[row[5]][0]
+
+
 def finished_folder(folder, rows, delimiter, line_end, finish_run, outcomes_of):
     file = Path(folder, "pay.csv")
     file.write_bytes(csv_of([row[:-1] for row in rows], delimiter, line_end))
     outcomes = []
-    for row in rows:
-        code, action = CODES[row[-1]]
-        name = RIGHT if action == "fix_name" else None
-        outcomes.append({"outcome": row[-1], "code": code, "action": action, "matched_name": name})
+    for number, row in enumerate(rows):
+        action = CODES[row[-1]][1]
+        name = right_name(number) if action == "fix_name" else None
+        outcomes.append({"outcome": row[-1], "code": code_of(row), "action": action, "matched_name": name})
     return finish_run(file, outcomes_of(*outcomes), environment="sandbox")
 
 
@@ -99,9 +104,10 @@ def test_a_split_loses_doubles_and_changes_nothing(
         config.write_text(f"[profiles.main.policy]\n{table}{SECTION}")
         job = SplitJob(folder, config=config, hold_undecided=True, allow_simulated=True)
         done = split_folder(job)
-        release, hold = cells_of(done.release, delimiter), cells_of(done.hold, delimiter)
-    assert release == [row[:-1] for row in rows if released.get(CODES[row[-1]][0])]
-    assert hold == [row[:-1] for row in rows if not released.get(CODES[row[-1]][0])]
+        written = [part and Path(part.path).read_bytes() for part in (done.release, done.hold)]
+    release = [row[:-1] for row in rows if released.get(code_of(row))]
+    hold = [row[:-1] for row in rows if not released.get(code_of(row))]
+    assert written == [(part and csv_of(part, delimiter, line_end)) or None for part in (release, hold)]
     assert told(done.release) == money_of(release)
     assert told(done.hold) == money_of(hold)
     assert told(done.input) == money_of(rows)
@@ -117,14 +123,22 @@ def test_a_correction_changes_its_cell_and_no_other(
         job = FixJob(folder, accept=tuple(accept), reason="agreed", allow_simulated=True)
         done = fix_folder(job)
         written = None if done.corrected is None else Path(done.corrected.path).read_bytes()
+        listed = Path(done.corrections).read_bytes().decode("utf-8-sig")
+    changes = {}  # (row, field) -> what it should be, whether or not that was accepted
     expected = []
-    for row in rows:
+    for number, row in enumerate(rows):
         cells = list(row[:-1])
-        if row[-1] is Outcome.CLOSE_MATCH and Acceptance.CLOSE_MATCH in accept:
-            cells[0] = RIGHT
-        if row[-1] is Outcome.NO_MATCH and Acceptance.ACCOUNT_TYPE in accept:
-            cells[5] = "Business"
+        if row[-1] is Outcome.CLOSE_MATCH:
+            changes[number + 1, "name"] = right_name(number)
+            if Acceptance.CLOSE_MATCH in accept:
+                cells[0] = right_name(number)
+        if row[-1] is Outcome.NO_MATCH:
+            changes[number + 1, "account_type"] = TYPES[row[5]][1]
+            if Acceptance.ACCOUNT_TYPE in accept:
+                cells[5] = TYPES[row[5]][1]
         expected.append(tuple(cells))
+    lines = csv.DictReader(io.StringIO(listed, newline=""), delimiter=delimiter)
+    assert {(int(line["row"]), line["field"]): line["to"] for line in lines if line["to"]} == changes
     if expected == [row[:-1] for row in rows]:
         assert written is None or written == csv_of(expected, delimiter, line_end)
     else:

@@ -66,6 +66,31 @@ def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_s
         choose("sandbox", configuration())
 
 
+@pytest.mark.parametrize("name", ["sandbox", "sandbox-standard"])
+def test_a_policy_can_be_given_to_the_embedded_sandbox_which_stays_embedded(tmp_path, name):
+    path = tmp_path / "precheck.toml"
+    path.write_text(f'[profiles.{name}.policy]\nclose_match = "review"\nPAYMENT_REPEATED = "hold"\n')
+    chosen = choose(name, path)
+    assert (chosen.config, chosen.environment) == (None, Environment.SANDBOX)
+    assert chosen.fingerprint == choose(name, None).fingerprint
+    assert chosen.policy == {"close_match": "review", "PAYMENT_REPEATED": "hold"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "sentence"),
+    [
+        ("sandbox", "gb_iban_to = 'vop'", r"profiles\.sandbox\.gb_iban_to: .* the embedded sandbox"),
+        ("sandbox", "ledger_key_env = 'KEY'", r"profiles\.sandbox\.ledger_key_env: .* the embedded sandbox"),
+        ("mine", "policy = {match = 'hold'}", r"profiles\.mine: has neither a \[cop\] nor a \[vop\]"),
+    ],
+)
+def test_only_a_policy_can_be_said_of_a_profile_without_servers(tmp_path, name, said, sentence):
+    path = tmp_path / "precheck.toml"
+    path.write_text(f"[profiles.{name}]\n{said}\n")
+    with pytest.raises(ConfigurationError, match=sentence):
+        choose(name, path)
+
+
 def test_the_two_embedded_profiles_are_told_apart():
     assert choose("sandbox", None).fingerprint != choose("sandbox-standard", None).fingerprint
     assert choose("sandbox", None).fingerprint == choose(None, None).fingerprint
