@@ -265,7 +265,7 @@ def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _changed(path: Path) -> str:
-    return f"{path}: changed since it was written; {made_anew(path)}"
+    return f"{path}: changed since the run; {made_anew(path)}"
 
 
 def _routes(profile: ProfileUsed) -> Routes:

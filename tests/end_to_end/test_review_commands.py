@@ -281,3 +281,24 @@ def test_a_report_in_a_folder_of_somebody_else_is_not_replaced(desk):
     (folder / "report.xlsx").write_text("mine")
     assert desk("run", MIXED, "--quiet").status == 73
     assert (folder / "report.xlsx").read_text() == "mine"
+
+
+def test_the_findings_of_verify_can_be_read_by_a_program(checked):
+    (checked.folder / FOLDER / "report.html").write_text("changed")
+    done = checked("verify", FOLDER, "--json")
+    found = json.loads(done.out)
+    assert (done.status, found["well"]) == (65, False)
+    [problem] = [finding for finding in found["findings"] if not finding["well"]]
+    assert problem["what"] == "report.html"
+    assert f"precheck report {FOLDER}" in problem["said"]
+
+
+@pytest.mark.parametrize("name", ["outcomes.csv", "summary.json"])
+def test_what_verify_says_of_a_changed_file_mends_it_without_a_call(checked, name):
+    path = checked.folder / FOLDER / name
+    path.write_text(path.read_text().replace("no_match", "match"))
+    assert checked("verify", FOLDER).status == 65
+    path.unlink()
+    done = checked("run", MIXED, "--json", "--quiet")
+    assert sum(call["request_count"] for call in json.loads(done.out)["calls"]) == 0
+    assert checked("verify", FOLDER).status == 0

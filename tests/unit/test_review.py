@@ -318,6 +318,15 @@ def test_matches_are_released_and_all_else_is_held(folder_of, split_of):
     assert [total.amount for total in done.input.totals] == [Decimal("30.15")]
 
 
+def test_a_held_row_whose_answer_is_kept_is_not_sent_back_to_the_same_command(folder_of, split_of):
+    kept = {"outcome": "not_possible", "code": "HTTPERR", "action": "retry_later"}
+    done = split_of(folder_of(kept, UNANSWERED), hold_undecided=True)
+    advice = [row["what_to_do"] for row in rows_of(done.reasons, encoding="utf-8-sig")]
+    assert "--reuse-from DIR" in advice[0]
+    assert "the same command does not ask again" in advice[0]
+    assert advice[1] == "Run the same command again later."
+
+
 def test_each_held_row_says_why_and_what_to_do(folder_of, split_of):
     done = split_of(folder_of(ANNM, REJECTED, BANM))
     held = rows_of(done.reasons, encoding="utf-8-sig")

@@ -10,6 +10,7 @@ from pipeline.apis.rules import RULES
 from pipeline.errors import UsageError
 from pipeline.frames import OwnCode
 from pipeline.reports.explanations import STEPS, Section, explain, explanations
+from pipeline.reports.terminal import advice
 from schemas.cop import ReasonCode
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.vop import IdMatch, NameMatch
@@ -108,3 +109,11 @@ def test_a_word_that_is_no_code_is_refused_with_what_is_nearest(code, said):
     with pytest.raises(UsageError) as refused:
         explain(code)
     assert said in str(refused.value)
+
+
+def test_only_a_question_without_an_answer_is_sent_back_to_the_same_command():
+    later = {code: case for code, _, case in CASES if case.action is Action.RETRY_LATER}
+    for code, case in later.items():
+        assert ("--reuse-from" in case.to_do) is (case.outcome is Outcome.NOT_POSSIBLE), code
+    assert advice(Action.RETRY_LATER, "HTTPERR") == later["HTTPERR"].to_do
+    assert advice(Action.RETRY_LATER, "NETWORK") == later["NETWORK"].to_do

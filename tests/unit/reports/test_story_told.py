@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.apis import RETRY_ELSEWHERE
 from pipeline.reports.story import ROWS_SHOWN_MAX, print_story
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
 from schemas.story import AttemptTold, FindingTold, QuestionTold, RouteTold, Story
@@ -106,3 +107,8 @@ def test_many_rows_that_share_the_question_are_counted(told):
     text = told(question=QuestionTold(fields=fields, rows=list(range(1, 101)), row_count=1234))
     listed = ", ".join(str(row) for row in range(1, ROWS_SHOWN_MAX + 2) if row != 17)
     assert f"also for rows {listed} and {1233 - ROWS_SHOWN_MAX:,} more" in text
+
+
+def test_an_answer_that_its_folder_keeps_says_where_to_ask_again(told):
+    kept = {"check_outcome": "not_possible", "check_code": "HTTPERR", "check_action": "retry_later"}
+    assert RETRY_ELSEWHERE in told(outcome={**kept, "check_matched_name": None})
