@@ -125,9 +125,9 @@ def shown(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what the sheets show of them: exact amounts, the account as one text, words as words."""
     return with_money(rows).with_columns(
         account=pl.concat_str("sort_code", "account_number", "iban", separator=" ", ignore_nulls=True),
-        account_type_found=pl.col("check_code").cast(pl.String).replace_strict(
-            ACCOUNT_TYPES_FOUND, default=None, return_dtype=pl.String
-        ),
+        account_type_found=pl.col("check_code")
+        .cast(pl.String)
+        .replace_strict(ACCOUNT_TYPES_FOUND, default=None, return_dtype=pl.String),
         outcome=pl.col("check_outcome").cast(pl.String).str.replace_all("_", " "),
         action=pl.col("check_action").cast(pl.String).str.replace_all("_", " "),
     )
