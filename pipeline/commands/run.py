@@ -147,13 +147,15 @@ def run(  # noqa: PLR0913 (one argument per option)
     again.
     """
     from pipeline.earlier import Permitted
+    from pipeline.jobs import Job
     from pipeline.logs import ProgressEvents, log_file, log_summary, log_to_stderr
     from pipeline.monitoring import Watchers, watched
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import console, print_summary
-    from pipeline.run import Job, exit_code, folders
+    from pipeline.run import exit_code
     from pipeline.run import run as run_job
+    from pipeline.run_folder import folders
 
     interruptible()
     log_to_stderr(log_form, quiet=quiet)

@@ -59,6 +59,11 @@ class Source(NamedTuple):
     earlier: pl.DataFrame
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
 
+    @property
+    def read_as(self) -> dict[str, str]:
+        """Header -> the field that it was read as, of the headers that were."""
+        return {reading.header: reading.field for reading in self.columns if reading.field is not None}
+
 
 def read(
     path: Path, *, mapping: Mapping[str, str], encoding: str | None = None, sheet: str | None = None

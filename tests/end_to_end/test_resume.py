@@ -1,6 +1,7 @@
 """Promise 1: an answered check is never asked again, whatever ends the run."""
 
 import asyncio
+import json
 import re
 import shutil
 import signal
@@ -83,6 +84,21 @@ def test_an_outcome_file_that_was_lost_is_written_again_without_a_call(desk, san
     assert desk("run", file, *sandbox.using("production")).status == 0
 
     assert outcome_file.read_bytes() == written
+    assert sandbox.call_count == before
+
+
+def test_a_summary_that_somebody_changed_is_not_believed(desk, sandbox, network_payments):
+    file = desk.payments(network_payments(3))
+    desk("run", file, *sandbox.using("production"))
+    summary = desk.folder / "payments.precheck" / "summary.json"
+    written = json.loads(summary.read_text())
+    summary.write_text(json.dumps({**written, "complete": False}))
+    before = sandbox.call_count
+
+    assert desk("run", file, *sandbox.using("production")).status == 0
+
+    assert json.loads(summary.read_text())["outcomes"] == written["outcomes"]
+    assert json.loads(summary.read_text())["complete"]
     assert sandbox.call_count == before
 
 

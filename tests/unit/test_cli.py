@@ -8,7 +8,8 @@ from click.testing import CliRunner
 from pipeline.cli import main
 from pipeline.commands.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
-from pipeline.run import exit_code, folders
+from pipeline.run import exit_code
+from pipeline.run_folder import folders
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 

@@ -1,0 +1,73 @@
+"""What is to be done, and who looks on: the values that a run is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+import polars as pl
+
+from pipeline.earlier import Permitted
+from pipeline.profiles import Chosen
+from pipeline.settings import Profile
+from pipeline.stages.plan import Plan
+from pipeline.stages.read import Source
+from schemas.summary import RouteCount, Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One payment file, and how it is to be checked."""
+
+    file: Path
+    out: Path
+    profile: str | None = None
+    """None: the embedded sandbox."""
+    config: Path | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Canonical field -> header, where the headers do not say it themselves."""
+    encoding: str | None = None
+    sheet: str | None = None
+    """Of a workbook; None: the only one that has data."""
+    format: str | None = None
+    """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
+    order: Literal["file", "amount"] = "file"
+    limit: int | None = None
+    fresh: bool = False
+    """Forget the answers of earlier runs in the same folder."""
+    many_names_reason: str | None = None
+    """Why one account may be asked about by many names; None: it may not."""
+    reusable: Permitted = field(default_factory=Permitted)
+    """Whose matches are used again instead of asking."""
+
+
+class Result(NamedTuple):
+    """What a run leaves behind."""
+
+    summary: Summary
+    already_finished: bool
+    """True where an earlier run had finished the job, so that nothing was left to do."""
+
+
+class Planned(NamedTuple):
+    """A file, read, validated and planned; nothing has been sent.
+
+    Of a large file every frame is large, so that only what is needed again outlives its stage.
+    """
+
+    source: Source
+    chosen: Chosen
+    profile: Profile
+    rejects: pl.DataFrame
+    warnings: pl.DataFrame
+    routes: list[RouteCount]
+    refusal: str | None
+    """Why nothing may be asked about this file, unless somebody allows it."""
+    plan: Plan
+
+
+class Watch(Protocol):
+    """Somebody who wants to see how far a run is."""
+
+    def update(self, done_count: int, check_count: int) -> None:
+        """Called a few times a second while questions are asked."""
