@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis import Basis, cop, vop
+from pipeline.apis import Basis, cop, own_codes, vop
 from pipeline.reports.explanations import STEPS
 from schemas.outcomes import Action
 
@@ -88,3 +88,12 @@ def test_payer_is_told_what_the_page_on_codes_says(code):
     assert set(re.findall(r"^- \*\*What to do:\*\* (.+)$", section, re.MULTILINE)) == {
         meaning.advice or STEPS[meaning.action] for meaning in meanings
     }
+
+
+@pytest.mark.parametrize("code", sorted({str(code) for _, code in own_codes.MEANINGS}))
+def test_who_has_no_answer_is_told_what_the_page_on_codes_says(code):
+    section = CODES.partition(f"\n### {code}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
+    told = re.findall(r"^- \*\*What to do:\*\* (.+)$", section, re.MULTILINE)
+    for (_, own), meaning in own_codes.MEANINGS.items():
+        if own == code:
+            assert meaning.advice in told
