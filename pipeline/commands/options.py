@@ -80,7 +80,7 @@ decisions_option = click.option(
     "--decisions",
     type=PATH,
     metavar="FILE",
-    help="The workbook of this run, report.xlsx, with what people wrote into Decision and Reason.",
+    help="A copy of this run's report.xlsx, with what people wrote into Decision and Reason.",
 )
 by_option = click.option("--by", metavar="NAME", help="Who decides, for the record; default: the login name.")
 allow_simulated_option = click.option(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from pipeline.apis import MATCH_CODE
-from pipeline.settings.secrets import secret
+from pipeline.settings.secrets import secret_if_named
 from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
 from pipeline.settings.values import FilePath, Section, VariableName
 from schemas.cop import AccountType, ReasonCode
@@ -70,9 +70,7 @@ class Profile(Section):
         Raises:
             ConfigurationError: it is not where the file says, or others could read it.
         """
-        if self.ledger_key_env is None and self.ledger_key_file is None:
-            return None
-        return secret(self.ledger_key_env, self.ledger_key_file)
+        return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
     @property
     def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:

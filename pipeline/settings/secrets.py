@@ -32,3 +32,8 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
     if not value:
         raise ConfigurationError(f"{path}: the secret is empty; put it in the first line")
     return SecretStr(value)
+
+
+def secret_if_named(variable: str | None, path: Path | None) -> SecretStr | None:
+    """As `secret`, or None where neither is named."""
+    return None if variable is None and path is None else secret(variable, path)

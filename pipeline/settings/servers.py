@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
-from pipeline.settings.secrets import secret
+from pipeline.settings.secrets import secret, secret_if_named
 from pipeline.settings.values import FilePath, HttpsUrl, Section, VariableName, Words
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import Bic11
@@ -110,9 +110,7 @@ class VopStandard(Server):
         Raises:
             ConfigurationError: it is not where the file says, or others could read it.
         """
-        if self.client_key_password_env is None and self.client_key_password_file is None:
-            return None
-        return secret(self.client_key_password_env, self.client_key_password_file)
+        return secret_if_named(self.client_key_password_env, self.client_key_password_file)
 
     @property
     def client(self) -> str:
