@@ -6,7 +6,7 @@ one exists. Neither looks like a payment file. The figures are judgements: nobod
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
+from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState, recurring
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName, WarningCode
 
@@ -37,7 +37,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     assert accepted.schema == ACCEPTED
     name = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
     # Few accounts are paid often enough to have too many names at all.
-    again = accepted.filter(pl.col("account").hash().is_duplicated())
+    again = accepted.filter(recurring(accepted["account"].hash()))
     often = again.filter(pl.len().over("account") > PAYEES_MAX)
     return (
         often.select("row", *_ACCOUNT, payee=pl.struct(name, *_PAYEE[1:]))

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, QUESTION
+from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, QUESTION, recurring
 
 
 class Plan(NamedTuple):
@@ -48,7 +48,7 @@ def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> P
 
 def _first_alike(questions: pl.DataFrame) -> pl.Series:
     """For every question the `position` of the first that is equal to it, which may be its own."""
-    # Hashes first: most questions are like no other, and then none of their texts need be compared.
-    alike = questions.filter(questions.select(list(QUESTION)).hash_rows().is_duplicated())
+    # Most accounts are paid once, and then no other text of their questions need be compared.
+    alike = questions.filter(recurring(questions["account"].hash()))
     first = alike.select(pl.col("position").first().over(list(QUESTION))).to_series()
     return questions["position"].scatter(alike["position"], first)

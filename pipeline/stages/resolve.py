@@ -51,7 +51,7 @@ def resolve(
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
     assert answers.schema == ANSWERS
-    assert answers["check"].n_unique() == answers.height == checks.height
+    assert answers.height == checks.height
     verdicts, asked = _asked(planned, answers, apis)
     rejected = _rejected(rejects).with_row_index("verdict", offset=verdicts.height)
     verdicts = pl.concat([verdicts, rejected.drop("verdict", "row")], how="diagonal")
@@ -75,17 +75,24 @@ def _asked(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
     checks, assignments = planned
-    is_reused = pl.col("state") == AnswerState.REUSED
-    told = (
-        answers.select("check", "state", "code", day=pl.when(is_reused).then(pl.col("time").str.head(10)))
-        .with_row_index("place")
-        .join(checks.select("check", "api", by_name=pl.col("name").is_not_null()), on="check", how="inner")
+    places = _places(answers["check"])
+    assert assignments["check"].is_between(1, checks.height).all()
+    about = checks.select("api", by_name=pl.col("name").is_not_null())
+    day = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
+    told = answers.select("state", "code", day=day).hstack(
+        about.select(pl.all().gather(_places(checks["check"]).gather(answers["check"] - 1))).get_columns()
     )
     kinds = told.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
-    placed = told.join(kinds, on=_KIND, nulls_equal=True).select("check", "place", "verdict")
-    asked = assignments.join(placed, on="check", validate="m:1").drop("check")
-    assert asked.height == assignments.height
-    return _verdicts(kinds, apis), asked
+    verdicts = told.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["verdict"]
+    place = places.gather(assignments["check"] - 1).alias("place")
+    return _verdicts(kinds, apis), assignments.select("row", verdicts.gather(place), place)
+
+
+def _places(numbers: pl.Series) -> pl.Series:
+    """Where each check is, by its number: of n checks every number from 1 to n is there once."""
+    places = numbers.arg_sort()
+    assert numbers.gather(places).equals(pl.int_range(1, numbers.len() + 1, dtype=pl.UInt32, eager=True))
+    return places
 
 
 def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:

@@ -25,6 +25,7 @@ from pipeline.frames import (
     WARNINGS,
     BicSource,
     RouteReason,
+    recurring,
     slim,
 )
 from schemas.cop import AccountType
@@ -303,9 +304,9 @@ _PAYMENT = (
 
 def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
     """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
-    said = accepted.with_columns(payments["reference"].gather(accepted["row"] - 1))
-    # Hashes first: most payments are like no other, and then none of their texts need be compared.
-    alike = said.filter(said.select(_PAYMENT).hash_rows().is_duplicated())
+    # Most accounts are paid once, and then no other text of their payments need be compared.
+    again = accepted.filter(recurring(accepted["account"].hash()))
+    alike = again.with_columns(payments["reference"].gather(again["row"] - 1))
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
     )
