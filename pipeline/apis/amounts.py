@@ -10,8 +10,8 @@ AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: a thousand and more, or one and a little."""
 
-_PLAIN = r"^[0-9]+(\.[0-9]{1,2})?$"
-"""What decimal text most often is already."""
+PLAIN_AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
+"""What amounts most often are already: one, and no other."""
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
 _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
@@ -27,7 +27,7 @@ def decimal_text(amounts: pl.Series) -> pl.Series:
     Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
     nor `12 34` becomes an amount that nobody wrote.
     """
-    return mended(amounts, where=~amounts.str.contains(_PLAIN), by=_decimal_text)
+    return mended(amounts, where=~amounts.str.contains(PLAIN_AMOUNT), by=_decimal_text)
 
 
 def _decimal_text(amounts: pl.Series) -> pl.Series:
@@ -51,7 +51,10 @@ def _decimal_text(amounts: pl.Series) -> pl.Series:
     return amounts.alias("amount").to_frame().select(text).to_series()
 
 
-def money(decimal: pl.Expr) -> pl.Expr:
+def money(decimals: pl.Series) -> pl.Series:
     """The exact amount behind decimal text, or null where it is not one amount and no other."""
-    is_one = decimal.str.contains(AMOUNT) & ~decimal.str.contains(AMBIGUOUS)
-    return pl.when(is_one).then(decimal).cast(MONEY)
+    return mended(decimals, where=~decimals.str.contains(PLAIN_AMOUNT), by=_one_amount).cast(MONEY)
+
+
+def _one_amount(decimals: pl.Series) -> pl.Series:
+    return decimals.set(~decimals.str.contains(AMOUNT) | decimals.str.contains(AMBIGUOUS), None)

@@ -12,8 +12,7 @@ from schemas.summary import Money, OutcomeTotal
 
 def with_money(payments: pl.DataFrame) -> pl.DataFrame:
     """Payments with `amount` as `frames.MONEY`, null where it is not one amount, and `currency` cleaned."""
-    cleaned = payments.with_columns(decimal_text(payments["amount"]), compact(payments["currency"]))
-    return cleaned.with_columns(money(pl.col("amount")))
+    return payments.with_columns(money(decimal_text(payments["amount"])), compact(payments["currency"]))
 
 
 def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:

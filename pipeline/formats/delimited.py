@@ -26,6 +26,7 @@ SUFFIX = ".csv"
 DELIMITER = ","
 """Between the cells of a file that is written, where the input had none."""
 
+_TAIL_BYTES = 4096
 _ROWS_READ_AT_ONCE = 100_000
 _ROWS_WRITTEN_AT_ONCE = 25_000
 
@@ -55,7 +56,7 @@ def read(
     refuse_long_lines(data, where=where, line_first=1)
     text, encoding = to_utf_8(data, encoding=encoding, where=where)
     layout = find_layout(text, mapping, where=where)
-    body = text[layout.body_at :].rstrip(b"\r\n")
+    body = text[layout.body_at : _without_line_ends(text)]
     if not body:
         raise InputError(f"{where}: no payment rows after the header line; give a file with payments")
     expected = tally(
@@ -66,10 +67,9 @@ def read(
         line_first=layout.line_first,
     )
     rows = _read_fast(body, layout) if expected.regular else None
-    has_quotes = b'"' in body
-    if rows is None or not _agree(rows.cells, expected, has_quotes=has_quotes):
+    if rows is None or not _agree(rows.cells, expected):
         rows = _read_carefully(body, layout, where)
-        if not _agree(rows.cells, expected, has_quotes=has_quotes):
+        if not _agree(rows.cells, expected):
             raise InputError(
                 f"{where}: two ways to count the rows do not agree; "
                 "open the file in the program that wrote it and export it again"
@@ -84,6 +84,14 @@ def read(
         byte_order_mark=data.startswith(BYTE_ORDER_MARKS),
         extra_column_count=rows.cells.width - len(layout.headers),
     )
+
+
+def _without_line_ends(text: bytes) -> int:
+    """How long a text is without the line ends at its end; found without a copy of the text."""
+    length = len(text)
+    while (tail := text[max(0, length - _TAIL_BYTES) : length]).endswith((b"\r", b"\n")):
+        length -= len(tail) - len(tail.rstrip(b"\r\n"))
+    return length
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) -> None:
@@ -116,11 +124,10 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) 
 def _assert_holds(data: bytes, rows: pl.DataFrame, *, has_header: bool, column: str, delimiter: str) -> None:
     """Assert that these bytes are these rows."""
     found = tally(data[:-1], delimiter=delimiter, column_count=rows.width, where="the written file")
-    has_quotes = b'"' in data
-    row_count, text_byte_count = rows.height, _text_byte_count(rows, has_quotes=has_quotes)
+    row_count, text_byte_count = rows.height, _text_byte_count(rows)
     if has_header:
         row_count += 1
-        text_byte_count += sum(len(header.encode()) - header.count('"') for header in rows.columns)
+        text_byte_count += sum(len(header.encode()) for header in rows.columns)
     if not data.endswith(b"\n") or (found.row_count, found.text_byte_count) != (row_count, text_byte_count):
         raise AssertionError("the written file does not hold the rows and cells that it was given")
     position = rows.columns.index(column)
@@ -224,18 +231,13 @@ def _extra_headers(headers: Sequence[str], count: int) -> Iterator[str]:
             yield f"extra_{number}"
 
 
-def _agree(cells: pl.DataFrame, expected: Tally, *, has_quotes: bool) -> bool:
-    text_byte_count = _text_byte_count(cells, has_quotes=has_quotes)
-    return (cells.height, text_byte_count) == (expected.row_count, expected.text_byte_count)
+def _agree(cells: pl.DataFrame, expected: Tally) -> bool:
+    return (cells.height, _text_byte_count(cells)) == (expected.row_count, expected.text_byte_count)
 
 
-def _text_byte_count(cells: pl.DataFrame, *, has_quotes: bool) -> int:
-    """UTF-8 bytes of all cells, quote characters not counted."""
-    count = int(cells.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).sum_horizontal().item())
-    if has_quotes:
-        quotes = pl.all().str.count_matches('"', literal=True).cast(pl.Int64).sum()
-        count -= int(cells.select(quotes).sum_horizontal().item())
-    return count
+def _text_byte_count(cells: pl.DataFrame) -> int:
+    """UTF-8 bytes of all cells."""
+    return int(cells.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).sum_horizontal().item())
 
 
 def _refuse_long_rows(cells: pl.DataFrame, where: str) -> None:

@@ -101,9 +101,8 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
         .select(deciding)
         .collect()
     )
-    open_rows = open_rows.with_columns(
-        decimal_text(open_rows["amount"]).alias("decimal"), compact(open_rows["currency"])
-    ).with_columns(money(pl.col("decimal")))
+    decimals = decimal_text(open_rows["amount"]).alias("decimal")
+    open_rows = open_rows.with_columns(money(decimals), compact(open_rows["currency"]))
     listed = _listed(open_rows, rows_max)
     texts = rows.select(COLUMNS)[listed["place"]].with_columns(
         listed.select("group", "decimal", "currency", "amount_rank")

@@ -102,7 +102,6 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> tuple[pl.DataFrame, p
 
 _FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer", "reference")
 _CODES = ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
-_UNTIDY = r"[^\x00-\x7f]|^\s|\s$"
 
 
 def _clean(payments: pl.DataFrame) -> pl.DataFrame:
@@ -125,12 +124,17 @@ def _clean(payments: pl.DataFrame) -> pl.DataFrame:
 
 def _normalized(texts: pl.Series) -> pl.Series:
     """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
+    stripped = texts.str.strip_chars()
     tidy = mended(
         texts,
-        where=texts.str.contains(_UNTIDY),
+        where=_beyond_ascii(texts) | (stripped != texts),
         by=lambda some: some.str.normalize("NFC").str.strip_chars(),
     )
     return mended(tidy, where=tidy == "", by=lambda some: some.replace("", None))
+
+
+def _beyond_ascii(texts: pl.Series) -> pl.Series:
+    return texts.str.len_bytes() != texts.str.len_chars()
 
 
 def _account_types(texts: pl.Series) -> pl.Series:
@@ -209,19 +213,32 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     """Ask every rule of the rows that can break it."""
     blank = pl.col("defect").eq_missing("ROW_BLANK")
     found = [pl.DataFrame(schema={**REJECTS, "position": pl.UInt32})]
-    for suspect, positions in RULES_BY_SUSPECTS:
-        rows = routed.filter(suspect)
-        for position in positions if rows.height else ():
-            rule = RULES[position]
-            broken = rule.broken.fill_null(value=True) & (~blank | pl.lit(rule.code == "ROW_BLANK"))
-            found.append(
-                rows.select(pl.col("row").filter(broken)).with_columns(
-                    field=pl.lit(rule.field),
-                    code=pl.lit(rule.code),
-                    message=pl.lit(rule.sentence),
-                    position=pl.lit(position, pl.UInt32),
+    suspects = routed.select(
+        suspect.alias(str(number)) for number, (suspect, _) in enumerate(RULES_BY_SUSPECTS)
+    )
+    for is_suspect, (_, positions) in zip(suspects, RULES_BY_SUSPECTS, strict=True):
+        if not is_suspect.any():
+            continue
+        rows = routed.filter(is_suspect)
+        broken = rows.select(
+            (
+                RULES[position].broken.fill_null(value=True)
+                & (~blank | (RULES[position].code == "ROW_BLANK"))
+            ).alias(str(position))
+            for position in positions
+        )
+        for is_broken, position in zip(broken, positions, strict=True):
+            if is_broken.any():
+                rule = RULES[position]
+                found.append(
+                    rows.select(
+                        pl.col("row").filter(is_broken),
+                        field=pl.lit(rule.field),
+                        code=pl.lit(rule.code),
+                        message=pl.lit(rule.sentence),
+                        position=pl.lit(position, pl.UInt32),
+                    )
                 )
-            )
     return pl.concat(found).sort("row", "position").drop("position")
 
 
@@ -250,7 +267,7 @@ def _accepted(fit: pl.DataFrame, routes: Routes) -> pl.DataFrame:
         remittance=pl.when(to_vop).then("remittance"),
         route_reason="route_reason",
         bic_source=pl.when(to_vop).then("bic_source"),
-        amount=money(pl.col("amount")),
+        amount=money(fit["amount"]),
         currency="currency",
     )
     assert accepted.schema == ACCEPTED
@@ -277,7 +294,8 @@ _TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\
 
 def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
     """Warn of every name with a letter from another alphabet within a word."""
-    warnings = accepted.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
+    names = accepted.select("row", "name").filter(_beyond_ascii(accepted["name"]))
+    warnings = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
         "row",
         field=pl.lit("name"),
         code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
