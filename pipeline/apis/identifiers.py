@@ -7,6 +7,7 @@ Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT r
 (BIC), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
 """
 
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from string import ascii_uppercase
@@ -47,16 +48,17 @@ def bic11(bics: pl.Series) -> pl.Series:
     return mended(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
 
 
-def remainder_97(text: pl.Expr) -> pl.Expr:
+def remainder_97(texts: pl.Series) -> pl.Series:
     """The remainder modulo 97 of codes of digits and capital letters, A being 10 and Z 35.
 
     At most 36 characters are 72 digits, which are read in two halves that fit an integer.
     """
-    digits = text.str.replace_many(_LETTERS, _LETTER_VALUES)
-    high = digits.str.head(-_HALF_DIGITS)
-    high = pl.when(high != "").then(high).otherwise(pl.lit("0")).cast(pl.Int128, strict=False)
-    low = digits.str.tail(_HALF_DIGITS).cast(pl.Int128, strict=False)
-    return (high % 97 * pl.lit(10**_HALF_DIGITS, dtype=pl.Int128) + low) % 97
+    # A column of its own: polars would make the digits anew wherever an expression names them.
+    digits = texts.str.replace_many(_LETTERS, _LETTER_VALUES)
+    halves = pl.DataFrame({"high": digits.str.head(-_HALF_DIGITS), "low": digits.str.tail(_HALF_DIGITS)})
+    high = pl.col("high").replace("", "0").cast(pl.Int128, strict=False)
+    low = pl.col("low").cast(pl.Int128, strict=False)
+    return halves.select((high % 97 * pl.lit(10**_HALF_DIGITS, dtype=pl.Int128) + low) % 97).to_series()
 
 
 def iban_faults(ibans: pl.Series) -> pl.Series:
@@ -68,21 +70,17 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
     Returns:
         `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.
     """
+    return _faults(ibans, _iban_faults).alias("iban_fault")
+
+
+def _iban_faults(ibans: pl.Series) -> pl.Series:
     # The structure of a country says length and characters as well: they are asked about only where it is
     # another one.
     structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
-    iban = pl.col("iban")
-    rearranged = pl.concat_str(iban.str.slice(4), iban.str.slice(0, 4))
-    is_checked = _check_digits_fit(rearranged, iban.str.slice(2, 2))
-    fault = (
-        pl.when(~iban.str.contains(f"^(?:{structure})$"))
-        .then(pl.lit("STRUCTURE"))
-        .when(~is_checked)
-        .then(pl.lit("CHECKSUM"))
-    )
-    faults = _faults(ibans.alias("iban"), fault)
-    rows = (faults == "STRUCTURE").arg_true()
-    return faults.scatter(rows, _structure_faults(ibans.gather(rows))).alias("iban_fault")
+    is_structured = ibans.str.contains(f"^(?:{structure})$")
+    is_checked = _check_digits_fit(ibans.str.slice(4) + ibans.str.slice(0, 4), ibans.str.slice(2, 2))
+    faults = _where(~is_checked, "CHECKSUM")
+    return mended(faults, where=~is_structured, by=lambda _: _structure_faults(ibans.filter(~is_structured)))
 
 
 def _structure_faults(ibans: pl.Series) -> pl.Series:
@@ -106,24 +104,26 @@ def _structure_faults(ibans: pl.Series) -> pl.Series:
 
 def lei_faults(leis: pl.Series) -> pl.Series:
     """The fault of every compact LEI: `lei_fault`, which is FORMAT, CHECKSUM or null."""
-    lei = pl.col("lei")
-    fault = (
-        pl.when(~lei.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$"))
-        .then(pl.lit("FORMAT"))
-        .when(~_check_digits_fit(lei, lei.str.slice(18)))
-        .then(pl.lit("CHECKSUM"))
-    )
-    return _faults(leis.alias("lei"), fault).alias("lei_fault")
+    return _faults(leis, _lei_faults).alias("lei_fault")
 
 
-def _faults(codes: pl.Series, fault: pl.Expr) -> pl.Series:
+def _lei_faults(leis: pl.Series) -> pl.Series:
+    is_formed = leis.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$")
+    faults = _where(~_check_digits_fit(leis, leis.str.slice(18)), "CHECKSUM")
+    return pl.select(pl.when(~is_formed).then(pl.lit("FORMAT")).otherwise(faults)).to_series()
+
+
+def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """The faults of the codes that are there; most columns of most files are empty."""
-    return mended(codes, where=codes.is_not_null(), by=lambda some: some.to_frame().select(fault).to_series())
+    return mended(codes, where=codes.is_not_null(), by=faults_of)
 
 
-def _check_digits_fit(text: pl.Expr, check_digits: pl.Expr) -> pl.Expr:
-    fit = (remainder_97(text) == 1) & ~check_digits.is_in(_NEVER_ISSUED)
-    return fit.fill_null(value=False)
+def _where(is_broken: pl.Series, fault: str) -> pl.Series:
+    return pl.select(pl.when(is_broken).then(pl.lit(fault))).to_series()
+
+
+def _check_digits_fit(texts: pl.Series, check_digits: pl.Series) -> pl.Series:
+    return ((remainder_97(texts) == 1) & ~check_digits.is_in(_NEVER_ISSUED)).fill_null(value=False)
 
 
 @cache

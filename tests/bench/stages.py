@@ -84,7 +84,7 @@ def answered(checks):
         .then(pl.when(is_cop).then(pl.lit("MBAM")).otherwise(pl.lit("CMTC")))
         .otherwise(pl.when(is_cop).then(pl.lit("ANNM")).otherwise(pl.lit("NMTC"))),
         matched_name=pl.when(tenth == 8).then(pl.lit("Quillon Mills")),
-        request_id=pl.format("0f0f0f0f-0000-4000-8000-{}", pl.col("check").cast(pl.String).str.zfill(12)),
+        request_id="0f0f0f0f-0000-4000-8000-" + (10**11 + pl.col("check")).cast(pl.String),
         time=pl.lit("2026-01-01T00:00:00.500Z"),
         attempts=pl.lit(1),
     )
