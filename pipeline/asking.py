@@ -40,10 +40,10 @@ class Asked(NamedTuple):
         """The answers of questions that a later run may ask."""
         return self.answers.filter(pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED]))
 
-    def next_step(self, checks: pl.DataFrame) -> str:
+    def next_step(self, bases: pl.DataFrame) -> str:
         """How to go on with the questions that are left, and when."""
         left = self.undecided
-        capped = left.filter(pl.col("code") == OwnCode.DAILY_CAP).join(checks, on="check")
+        capped = left.filter(pl.col("code") == OwnCode.DAILY_CAP).join(bases, on="check")
         if capped.is_empty():
             return f"Questions left: {left.height:,}. Run the same command again."
         # Where two APIs have a cap, the one that needs more days decides.
@@ -70,9 +70,9 @@ def ask_all(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Wat
         )
 
 
-def calls(checks: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
+def calls(bases: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
     """How many questions each API had, and what became of them."""
-    counts = checks.group_by("api", maintain_order=True).len()
+    counts = bases.group_by("api", maintain_order=True).len()
     return [
         ApiCalls(
             api=ApiName(api),

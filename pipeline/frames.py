@@ -108,6 +108,13 @@ ACCEPTED: Schema = {
 
 CHECKS: Schema = {"check": pl.UInt32(), **QUESTION}
 
+BASES: Schema = {
+    "check": pl.UInt32(),
+    "api": API,
+    "by_name": pl.Boolean(),  # otherwise by an identification
+}
+"""Of each question what its answer is read by, once nobody asks it any more."""
+
 ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
 """Which question answers which payment: one row per accepted payment."""
 
@@ -204,14 +211,27 @@ def recurring(numbers: pl.Series) -> pl.Series:
     return numbers.is_in(again.implode())
 
 
-def slim(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same frame in as little memory as it needs; what was given is empty afterwards.
+def slim(*frames: pl.DataFrame) -> pl.DataFrame:
+    """The rows of all frames in one, in as little memory as they need; what was given is empty afterwards.
 
     Columns that are cut in different places are copied, all of them, whenever they are used together. Here
     each is put into one piece by itself, so that a large frame is never there twice. A column without any
     value becomes a constant, which takes nothing, also in what is made of the frame.
     """
-    absent = [pl.lit(None, column.dtype).alias(column.name) for column in frame if not column.count()]
-    return pl.DataFrame([frame.drop_in_place(column).rechunk() for column in frame.columns]).with_columns(
-        absent
-    )
+    schema, height = frames[0].schema, sum(frame.height for frame in frames)
+    present, absent = [], []
+    for name, kind in schema.items():
+        # Not by concat's own rechunk, which keeps the buffers that the pieces are cut from.
+        column = pl.concat([frame.drop_in_place(name) for frame in frames]).rechunk()
+        if column.count():
+            present.append(column)
+        else:
+            absent.append(pl.lit(None, kind).alias(name))
+    joined = pl.DataFrame(present) if present else pl.DataFrame(height=height)
+    return joined.with_columns(absent).select(list(schema))
+
+
+def empty(frame: pl.DataFrame) -> None:
+    """Give back the memory of a frame that nobody reads again, whoever still holds it."""
+    for column in frame.columns:
+        frame.drop_in_place(column)

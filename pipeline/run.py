@@ -27,6 +27,7 @@ from pipeline.channels import api_of, quota_path, routes, scope_for
 from pipeline.earlier import refuse_own_folder, spared, use_again
 from pipeline.errors import IncompleteError, InputError
 from pipeline.formats.whole import write_whole
+from pipeline.frames import empty
 from pipeline.jobs import Job, Planned, Result, Watch
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
@@ -36,7 +37,7 @@ from pipeline.reports.documents import Rows, reports
 from pipeline.run_folder import finished_before, refuse_what_is_not_ours, remove_stale
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World
-from pipeline.stages.plan import plan
+from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, route_counts
 from pipeline.stages.resolve import resolve
@@ -108,7 +109,7 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     remove_stale(job.out, format_name)
     finish = ledger.finish(
         timestamp(_now()),
-        question_count=planned.plan.checks.height,
+        question_count=decided.question_count,
         unanswered_count=decided.undecided_count,
         outcome_sha256=written.sha256,
     )
@@ -125,6 +126,7 @@ class Decided(NamedTuple):
     warnings: pl.DataFrame
     calls: list[ApiCalls]
     next_step: str
+    question_count: int
     undecided_count: int
     """Questions that a later run may ask."""
 
@@ -137,14 +139,21 @@ def _decided(job: Job, planned: Planned, ledger: Ledger, watch: Watch) -> Decide
     world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
     asked = ask_all(job, planned, ledger, world, watch)
     warnings = pl.concat([planned.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
+    answered = bases(checks)
+    empty(checks)
     outcomes = resolve(
-        (planned.rejects, warnings), planned.plan, asked.answers, apis.values(), profile.environment
+        (planned.rejects, warnings),
+        (answered, assignments),
+        asked.answers,
+        apis.values(),
+        profile.environment,
     )
     return Decided(
         outcomes,
         warnings,
-        calls(checks, world.tally),
-        asked.next_step(checks),
+        calls(answered, world.tally),
+        asked.next_step(answered),
+        answered.height,
         asked.undecided.height,
     )
 

@@ -13,7 +13,7 @@ from pipeline.apis import Api, Basis, Meaning, own_codes
 from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,
-    CHECKS,
+    BASES,
     OUTCOMES,
     REJECTS,
     WARNINGS,
@@ -27,7 +27,7 @@ _KIND = ("api", "by_name", "state", "code", "day")
 
 def resolve(
     findings: tuple[pl.DataFrame, pl.DataFrame],
-    planned: tuple[pl.DataFrame, pl.DataFrame],
+    asked: tuple[pl.DataFrame, pl.DataFrame],
     answers: pl.DataFrame,
     apis: Iterable[Api],
     environment: Environment,
@@ -36,7 +36,7 @@ def resolve(
 
     Args:
         findings: `Rejects` and `Warnings`.
-        planned: `Checks` and `Assignments`.
+        asked: `Bases` and `Assignments`.
         answers: `Answers`, exactly one per check.
         apis: the APIs that were asked; their tables say what a code means.
         environment: which kind of server answered.
@@ -45,17 +45,17 @@ def resolve(
         `Outcomes` in row order.
     """
     rejects, warnings = findings
-    checks, assignments = planned
+    bases, assignments = asked
     assert rejects.schema == REJECTS
     assert warnings.schema == WARNINGS
-    assert checks.schema == CHECKS
+    assert bases.schema == BASES
     assert assignments.schema == ASSIGNMENTS
     assert answers.schema == ANSWERS
-    assert answers.height == checks.height
-    verdicts, asked = _asked(planned, answers, apis)
+    assert answers.height == bases.height
+    verdicts, rows = _asked(asked, answers, apis)
     rejected = _rejected(rejects).with_row_index("verdict", offset=verdicts.height)
     verdicts = pl.concat([verdicts, rejected.drop("verdict", "row")], how="diagonal")
-    rows = pl.concat([asked, rejected.select("row", "verdict")], how="diagonal").sort("row")
+    rows = pl.concat([rows, rejected.select("row", "verdict")], how="diagonal").sort("row")
     verdicts, rows = _with_notes(verdicts, rows, warnings)
     outcomes = (
         rows.select("row", check_environment=pl.lit(environment, OUTCOMES["check_environment"]))
@@ -71,16 +71,15 @@ def resolve(
 
 
 def _asked(
-    planned: tuple[pl.DataFrame, pl.DataFrame], answers: pl.DataFrame, apis: Iterable[Api]
+    asked: tuple[pl.DataFrame, pl.DataFrame], answers: pl.DataFrame, apis: Iterable[Api]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
-    checks, assignments = planned
+    bases, assignments = asked
     places = _places(answers["check"])
-    assert assignments["check"].is_between(1, checks.height).all()
-    about = checks.select("api", by_name=pl.col("name").is_not_null())
+    assert assignments["check"].is_between(1, bases.height).all()
     day = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
     told = answers.select("state", "code", day=day).hstack(
-        about.select(pl.all().gather(_places(checks["check"]).gather(answers["check"] - 1))).get_columns()
+        bases[_places(bases["check"]).gather(answers["check"] - 1)].drop("check").get_columns()
     )
     kinds = told.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
     verdicts = told.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["verdict"]

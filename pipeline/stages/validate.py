@@ -74,11 +74,9 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
     fit, unfit = [pl.DataFrame(schema=ACCEPTED)], [pl.DataFrame(schema=REJECTS)]
     for some in payments.iter_slices(_ROWS_AT_ONCE):
         accepted, rejects = _sorted_out(some, routes)
-        fit.append(accepted)
+        fit.append(slim(accepted))
         unfit.append(rejects)
-    accepted, rejects = pl.concat(fit), pl.concat(unfit)
-    del fit
-    accepted = slim(accepted)
+    accepted, rejects = slim(*fit), pl.concat(unfit)
     assert accepted.height + rejects["row"].n_unique() == payments.height
     warnings = pl.concat(
         [_many_payees(accepted), _mixed_scripts(accepted), _repeated_payments(accepted, payments)]

@@ -7,8 +7,8 @@ import polars as pl
 
 from pipeline.apis import cop, vop
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
-from pipeline.frames import ANSWERS, AnswerState
-from pipeline.stages.plan import plan
+from pipeline.frames import ANSWERS, AnswerState, empty
+from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
 from pipeline.stages.report import Header, report, route_counts
 from pipeline.stages.resolve import resolve
@@ -50,14 +50,16 @@ def decided(source):
     assert refusal is None, refusal
     answers = answered(checks)
     warnings = pl.concat([warnings, unknown_in_sequence(checks, assignments, answers)])
+    asked = bases(checks)
+    empty(checks)
     outcomes = resolve(
         (rejects, warnings),
-        (checks, assignments),
+        (asked, assignments),
         answers,
         [cop.API, vop.GATEWAY],
         Environment.SANDBOX,
     )
-    counts = checks.group_by("api", maintain_order=True).len().iter_rows()
+    counts = asked.group_by("api", maintain_order=True).len().iter_rows()
     calls = [
         ApiCalls(api=ApiName(api), question_count=count, answered_before_count=0, request_count=count)
         for api, count in counts

@@ -24,7 +24,7 @@ from pipeline.frames import (
     AnswerState,
     Check,
 )
-from pipeline.stages.plan import plan
+from pipeline.stages.plan import bases, plan
 from pipeline.stages.report import Header, report
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import Routes, validate
@@ -184,7 +184,13 @@ def test_every_payment_has_one_outcome_and_a_match_only_where_a_responder_said_s
     accepted, rejects, warnings = validate(payments, routes)
     planned = plan(accepted)
     answers = some_answers(data.draw, planned.checks)
-    outcomes = resolve((rejects, warnings), planned, answers, APIS.values(), Environment.PRODUCTION)
+    outcomes = resolve(
+        (rejects, warnings),
+        (bases(planned.checks), planned.assignments),
+        answers,
+        APIS.values(),
+        Environment.PRODUCTION,
+    )
     assert outcomes.schema == OUTCOMES
     assert outcomes["row"].to_list() == payments["row"].to_list()
     said = {answer["check"]: (answer["state"], answer["code"]) for answer in answers.to_dicts()}
@@ -220,7 +226,13 @@ def test_totals_of_the_summary_add_up_to_the_money_of_the_file(rows):
         schema=ANSWERS,
         orient="row",
     )
-    outcomes = resolve((rejects, warnings), planned, answers, APIS.values(), Environment.SANDBOX)
+    outcomes = resolve(
+        (rejects, warnings),
+        (bases(planned.checks), planned.assignments),
+        answers,
+        APIS.values(),
+        Environment.SANDBOX,
+    )
     calls = [
         ApiCalls(
             api=ApiName.COP, question_count=planned.checks.height, answered_before_count=0, request_count=0

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from pipeline.frames import ACCEPTED, slim
+from pipeline.frames import ACCEPTED, empty, slim
 
 FRAME = pl.concat(
     [
@@ -38,3 +38,18 @@ def test_a_column_without_values_keeps_its_type(kind):
 def test_a_frame_without_rows_stays_one():
     assert slim(pl.DataFrame(schema=ACCEPTED)).schema == ACCEPTED
     assert slim(pl.DataFrame(schema=ACCEPTED)).height == 0
+
+
+def test_frames_become_one_and_a_column_without_values_in_all_of_them_a_constant():
+    parts = [FRAME.head(1), FRAME.slice(1, 1), FRAME.tail(1)]
+    joined = slim(*(part.clone() for part in parts))
+    assert joined.equals(FRAME)
+    assert {column.n_chunks() for column in joined} == {1}
+    assert slim(pl.DataFrame({"bic": [None, None]}), pl.DataFrame({"bic": [None]})).height == 3
+
+
+def test_a_frame_that_was_emptied_holds_nothing_whoever_has_it():
+    frame = FRAME.clone()
+    holder = [frame]
+    empty(frame)
+    assert holder[0].columns == []

@@ -5,8 +5,8 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, QUESTION, BicSource, RouteReason
-from pipeline.stages.plan import plan
+from pipeline.frames import ACCEPTED, ASSIGNMENTS, BASES, CHECKS, QUESTION, BicSource, RouteReason
+from pipeline.stages.plan import bases, plan
 
 QUILLON = {"api": "cop", "account": "11223312345678", "name": "Ada Quillon", "account_type": "Personal"}
 MARROW = {**QUILLON, "name": "Bo Marrow"}
@@ -109,3 +109,9 @@ def test_plan_of_a_file_is_the_same_every_time():
 def test_frame_of_another_shape_is_a_mistake_of_ours():
     with pytest.raises(AssertionError):
         plan(accepted_of(QUILLON).drop("currency"))
+
+
+def test_bases_say_of_each_question_what_its_answer_is_read_by():
+    checks, _ = plan(accepted_of(QUILLON, {**MARROW, "api": "vop_gateway", "name": None, "lei": "X"}))
+    assert bases(checks).schema == BASES
+    assert bases(checks).rows() == [(1, "cop", True), (2, "vop_gateway", False)]

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from pipeline.apis import Basis, cop, vop
-from pipeline.frames import ANSWERS, ASSIGNMENTS, CHECKS, OUTCOMES, REJECTS, WARNINGS, AnswerState
+from pipeline.frames import ANSWERS, ASSIGNMENTS, BASES, OUTCOMES, REJECTS, WARNINGS, AnswerState
+from pipeline.stages.plan import bases
 from pipeline.stages.resolve import resolve
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 
@@ -28,8 +29,8 @@ def decide(checks_of, answers_of, check_of):
 
     def one(answer, check=None, environment=Environment.PRODUCTION):
         assignments = pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row")
-        planned = (checks_of(check or check_of()), assignments)
-        outcomes = resolve((NO_REJECTS, NO_WARNINGS), planned, answers_of(answer), APIS, environment)
+        asked = (bases(checks_of(check or check_of())), assignments)
+        outcomes = resolve((NO_REJECTS, NO_WARNINGS), asked, answers_of(answer), APIS, environment)
         (outcome,) = outcomes.to_dicts()
         return outcome
 
@@ -153,9 +154,9 @@ def test_rejected_payment_has_the_first_code_and_the_sentences_of_all_broken_rul
         (1, "name", "NAME_MISSING", "no payee name"),
         (2, "name", "NAME_MISSING", "no payee name"),
     )
-    planned = (pl.DataFrame(schema=CHECKS), pl.DataFrame(schema=ASSIGNMENTS))
+    asked = (pl.DataFrame(schema=BASES), pl.DataFrame(schema=ASSIGNMENTS))
     answers = pl.DataFrame(schema=ANSWERS)
-    outcomes = resolve((rejects, NO_WARNINGS), planned, answers, APIS, Environment.SANDBOX)
+    outcomes = resolve((rejects, NO_WARNINGS), asked, answers, APIS, Environment.SANDBOX)
     first, second = outcomes.to_dicts()
     assert first["check_code"] == "IBAN_FORMAT"
     assert first["check_reason"] == "iban: not an IBAN. name: no payee name."
@@ -174,9 +175,9 @@ def resolve_two(checks_of, answers_of, check_of):
     def run(*answers, rejects=None, warnings=NO_WARNINGS, assigned=((1, 1), (3, 2), (4, 1))):
         rejects = findings_of(REJECTS, (2, "name", "NAME_MISSING", "no name")) if rejects is None else rejects
         assignments = pl.DataFrame(list(assigned), schema=ASSIGNMENTS, orient="row")
-        checks = checks_of(check_of(), check_of(check=2, name="Bo Marrow"))
+        asked = bases(checks_of(check_of(), check_of(check=2, name="Bo Marrow")))
         return resolve(
-            (rejects, warnings), (checks, assignments), answers_of(*answers), APIS, Environment.TEST
+            (rejects, warnings), (asked, assignments), answers_of(*answers), APIS, Environment.TEST
         )
 
     return run
@@ -241,32 +242,32 @@ def test_payment_that_asks_a_question_that_there_is_not_is_a_mistake_of_ours(res
 
 
 def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answers_of):
-    planned = (checks_of(), pl.DataFrame(schema=ASSIGNMENTS))
-    outcomes = resolve((NO_REJECTS, NO_WARNINGS), planned, answers_of(), APIS, Environment.TEST)
+    asked = (bases(checks_of()), pl.DataFrame(schema=ASSIGNMENTS))
+    outcomes = resolve((NO_REJECTS, NO_WARNINGS), asked, answers_of(), APIS, Environment.TEST)
     assert outcomes.schema == OUTCOMES
     assert outcomes.height == 0
 
 
 def test_file_without_a_payment_to_ask_about_needs_no_api(checks_of, answers_of):
     rejects = findings_of(REJECTS, (1, "name", "NAME_MISSING", "no name"))
-    planned = (checks_of(), pl.DataFrame(schema=ASSIGNMENTS))
-    outcomes = resolve((rejects, NO_WARNINGS), planned, answers_of(), [], Environment.TEST)
+    asked = (bases(checks_of()), pl.DataFrame(schema=ASSIGNMENTS))
+    outcomes = resolve((rejects, NO_WARNINGS), asked, answers_of(), [], Environment.TEST)
     assert outcomes["check_outcome"].to_list() == ["rejected"]
 
 
-@pytest.mark.parametrize("which", ["rejects", "warnings", "checks", "assignments", "answers"])
+@pytest.mark.parametrize("which", ["rejects", "warnings", "bases", "assignments", "answers"])
 def test_frame_of_another_shape_is_a_mistake_of_ours(which, checks_of, answers_of, check_of):
     frames = {
         "rejects": NO_REJECTS,
         "warnings": NO_WARNINGS,
-        "checks": checks_of(check_of()),
+        "bases": bases(checks_of(check_of())),
         "assignments": pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row"),
         "answers": answers_of({"code": "MTCH"}),
     }
 
     def outcomes():
-        findings, planned = (frames["rejects"], frames["warnings"]), (frames["checks"], frames["assignments"])
-        return resolve(findings, planned, frames["answers"], APIS, Environment.TEST)
+        findings, asked = (frames["rejects"], frames["warnings"]), (frames["bases"], frames["assignments"])
+        return resolve(findings, asked, frames["answers"], APIS, Environment.TEST)
 
     assert outcomes().height == 1
     frames[which] = frames[which].with_columns(more=pl.lit("x"))
