@@ -153,4 +153,5 @@ def _with_notes(
     )
     numbers = pl.int_range(verdicts.height, verdicts.height + own.height, dtype=pl.UInt32, eager=True)
     renumbered = rows["verdict"].scatter(noted["position"], numbers)
-    return pl.concat([verdicts, own]), rows.with_columns(renumbered)
+    # In one piece: from several, polars takes a copy of every text instead of its place.
+    return pl.concat([verdicts, own]).rechunk(), rows.with_columns(renumbered)
