@@ -14,7 +14,7 @@ import anyio.abc
 import polars as pl
 
 from pipeline.errors import first_of
-from pipeline.frames import ANSWERS, CHECKS, Answer, AnswerState, Check, OwnCode
+from pipeline.frames import ANSWERS, CHECKS, Answer, AnswerState, Check, OwnCode, slim
 from pipeline.ledger import Ledger
 from pipeline.stages.ask.asking import Asking, Run
 from pipeline.stages.ask.values import Channel, Sender, Tally, World
@@ -62,8 +62,9 @@ async def ask(
     left = checks.join(known, on="check", how="anti", maintain_order="left")
     todo = left if limit is None else left.head(limit)
     run = Run(ledger, world, ledger.open_attempts())
-    run.answers += _deferred(left.slice(todo.height), run)
-    _count(world.tally, checks, known, len(run.answers))
+    for answer in _deferred(left.slice(todo.height), run):
+        run.answers.add(answer)
+    _count(world.tally, checks, known, run.answers.count)
     try:
         async with ledger.writing(), _workers(world) as workers:
             for (name, *_), part in todo.group_by("api", maintain_order=True):
@@ -76,7 +77,7 @@ async def ask(
         raise first_of(failures) from None
     if run.ended_by is not None:
         raise run.ended_by
-    return known.vstack(pl.DataFrame(run.answers, schema=ANSWERS, orient="row"))
+    return slim(known, run.answers.frame())
 
 
 def _answered_before(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:

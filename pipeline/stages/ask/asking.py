@@ -13,7 +13,7 @@ from pipeline.stages.ask.clocks import Clocks
 from pipeline.stages.ask.gate import Entry, Gate, Reply
 from pipeline.stages.ask.introduction import introduce
 from pipeline.stages.ask.judge import Final, Judge, Useless
-from pipeline.stages.ask.values import Channel, World
+from pipeline.stages.ask.values import Answers, Channel, World
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.wire import Response, timestamp
@@ -32,7 +32,7 @@ class Run:
     world: World
     attempts: Mapping[bytes, int]
     """Requests of earlier runs for questions that have no final answer yet."""
-    answers: list[Answer] = field(default_factory=list)
+    answers: Answers = field(default_factory=Answers)
     clocks: Clocks = field(default_factory=Clocks)
     ended_by: PrecheckError | None = None
 
@@ -94,7 +94,7 @@ class Asking:
 
     def _keep(self, answer: Answer | None) -> None:
         if answer is not None:
-            self._run.answers.append(answer)
+            self._run.answers.add(answer)
             self._world.tally.done_count += 1
 
     async def _take_up(self, check: Check) -> Answer | None:

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Protocol
 
 import anyio
+import polars as pl
 
 from pipeline.apis import Api
+from pipeline.frames import ANSWERS, Answer, slim
 from pipeline.quota import Quota
 from pipeline.stages.ask.shares import SLOW_S
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
@@ -68,6 +70,35 @@ class Tally:
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Of these, those that asked a question again, as an earlier run may have asked it."""
+
+
+class Answers:
+    """What came back so far: packed into frames, because so many tuples would take twice the memory."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._loose: list[Answer] = []
+        self._packed = [pl.DataFrame(schema=ANSWERS)]
+
+    def add(self, answer: Answer) -> None:
+        """Keep one more."""
+        self.count += 1
+        self._loose.append(answer)
+        if len(self._loose) == _LOOSE_MAX:
+            self._pack()
+
+    def frame(self) -> pl.DataFrame:
+        """`Answers`, all of them; nothing is kept here afterwards."""
+        self._pack()
+        return slim(*self._packed)
+
+    def _pack(self) -> None:
+        self._packed.append(pl.DataFrame(self._loose, schema=ANSWERS, orient="row"))
+        self._loose = []
+
+
+_LOOSE_MAX = 1_024
+"""Packed in a millisecond, for which no other task can do anything."""
 
 
 @dataclass(frozen=True, slots=True)
