@@ -6,7 +6,7 @@ one exists. Neither looks like a payment file. The figures are judgements: nobod
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState, recurring
+from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName, WarningCode
 
@@ -37,8 +37,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     assert accepted.schema == ACCEPTED
     name = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
     # Few accounts are paid often enough to have too many names at all.
-    again = accepted.filter(recurring(accepted["account"].hash()))
-    often = again.filter(pl.len().over("account") > PAYEES_MAX)
+    often = accepted.filter(pl.len().over("account") > PAYEES_MAX)
     return (
         often.select("row", *_ACCOUNT, payee=pl.struct(name, *_PAYEE[1:]))
         .with_columns(payee_count=pl.col("payee").n_unique().over(_ACCOUNT))

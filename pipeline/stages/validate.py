@@ -78,8 +78,10 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
         unfit.append(rejects)
     accepted, rejects = slim(*fit), pl.concat(unfit)
     assert accepted.height + rejects["row"].n_unique() == payments.height
+    # Most accounts are paid once; no other text of their payments need be compared.
+    paid_again = accepted.filter(recurring(accepted["account"].hash()))
     warnings = pl.concat(
-        [_many_payees(accepted), _mixed_scripts(accepted), _repeated_payments(accepted, payments)]
+        [_many_payees(paid_again), _mixed_scripts(accepted), _repeated_payments(paid_again, payments)]
     )
     return Validated(accepted, rejects, warnings)
 
@@ -123,6 +125,8 @@ def _clean(payments: pl.DataFrame) -> pl.DataFrame:
 
 def _normalized(texts: pl.Series) -> pl.Series:
     """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
+    if not texts.count():
+        return texts
     stripped = texts.str.strip_chars()
     tidy = mended(
         texts,
@@ -321,9 +325,7 @@ _PAYMENT = (
 
 def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
     """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
-    # Most accounts are paid once, and then no other text of their payments need be compared.
-    again = accepted.filter(recurring(accepted["account"].hash()))
-    alike = again.with_columns(payments["reference"].gather(again["row"] - 1))
+    alike = accepted.with_columns(payments["reference"].gather(accepted["row"] - 1))
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
     )

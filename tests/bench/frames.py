@@ -1,4 +1,4 @@
-"""Large files: everything but the network, in a process of its own."""
+"""Large files: everything but the network, in a process of its own, on one core."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def figures(folder, options):
         file = _sized(everything, rows, ".csv" if rows in SIZES else ".parquet")
         cost = cost_of([sys.executable, STAGES, file, folder / "frames.out"])
         file.unlink()
-        name = f"{rows:,} rows of {file.suffix[1:]}, everything but the network"
+        name = f"{rows:,} rows of {file.suffix[1:]}, everything but the network, one core"
         cpu = Figure(f"{name}: CPU", f"{cost.cpu_s:.1f} s", "")
         peak = Figure("... memory at its peak, all processes", f"{cost.peak_mib:,.0f} MiB", "")
         if goals:
