@@ -15,7 +15,7 @@ from pipeline.apis.amounts import decimal_text, money
 from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import mended
-from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS
+from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS, Rule
 from pipeline.frames import (
     ACCEPTED,
     API,
@@ -214,35 +214,37 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
 
 def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     """Ask every rule of the rows that can break it."""
-    blank = pl.col("defect").eq_missing("ROW_BLANK")
     found = [pl.DataFrame(schema={**REJECTS, "position": pl.UInt32})]
     suspects = routed.select(
         suspect.alias(str(number)) for number, (suspect, _) in enumerate(RULES_BY_SUSPECTS)
     )
     for is_suspect, (_, positions) in zip(suspects, RULES_BY_SUSPECTS, strict=True):
-        if not is_suspect.any():
-            continue
-        rows = routed.filter(is_suspect)
-        broken = rows.select(
-            (
-                RULES[position].broken.fill_null(value=True)
-                & (~blank | (RULES[position].code == "ROW_BLANK"))
-            ).alias(str(position))
-            for position in positions
-        )
-        for is_broken, position in zip(broken, positions, strict=True):
-            if is_broken.any():
-                rule = RULES[position]
-                found.append(
-                    rows.select(
-                        pl.col("row").filter(is_broken),
-                        field=pl.lit(rule.field),
-                        code=pl.lit(rule.code),
-                        message=pl.lit(rule.sentence),
-                        position=pl.lit(position, pl.UInt32),
-                    )
-                )
+        if is_suspect.any():
+            rows = routed.filter(is_suspect)
+            broken = rows.select(_is_broken(RULES[position]).alias(str(position)) for position in positions)
+            found += [
+                _findings(rows["row"].filter(is_broken), position)
+                for is_broken, position in zip(broken, positions, strict=True)
+                if is_broken.any()
+            ]
     return pl.concat(found).sort("row", "position").drop("position")
+
+
+def _is_broken(rule: Rule) -> pl.Expr:
+    """Of a blank row there is nothing to say but that."""
+    is_told = (pl.col("defect").ne_missing("ROW_BLANK")) | (rule.code == "ROW_BLANK")
+    return rule.broken.fill_null(value=True) & is_told
+
+
+def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
+    """What is said of rows that break a rule."""
+    rule = RULES[position]
+    return rows.to_frame().with_columns(
+        field=pl.lit(rule.field),
+        code=pl.lit(rule.code),
+        message=pl.lit(rule.sentence),
+        position=pl.lit(position, pl.UInt32),
+    )
 
 
 def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:

@@ -1,10 +1,16 @@
 """The independent count."""
 
+import csv
+import io
 import re
+from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.errors import InputError
+from pipeline.formats import tally as tally_module
 from pipeline.formats.tally import RECORD_BYTES_MAX, Tally, refuse_long_lines, tally
 
 
@@ -63,3 +69,32 @@ def test_a_line_may_be_as_long_as_the_limit_and_no_longer():
 
 def test_lines_that_end_in_cr_are_lines():
     refuse_long_lines(b"x" * 60_000 + b"\r" + b"x" * 60_000, where="f.csv", line_first=2)
+
+
+CELLS = st.text(st.sampled_from('ab",\n;'), max_size=6) | st.just("a\r\nb")
+
+
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=8),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    block_bytes=st.integers(0, 12),
+)
+def test_wherever_the_text_is_cut_the_count_is_that_of_what_was_written(rows, quoting, line_end, block_bytes):
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=quoting, lineterminator=line_end).writerows(rows)
+    body = text.getvalue().encode().removesuffix(line_end.encode())
+    with mock.patch.object(tally_module, "_BLOCK_BYTES", block_bytes):
+        assert count(body) == Tally(len(rows), sum(len(cell) for row in rows for cell in row), regular=True)
+
+
+@given(body=st.lists(st.sampled_from([b"a", b'"', b",", b"\n"]), min_size=1, max_size=14).map(b"".join))
+def test_any_text_is_counted_alike_wherever_it_is_cut(body):
+    seen = set()
+    for block_bytes in (0, 1, 3, 7, 262_144):
+        with mock.patch.object(tally_module, "_BLOCK_BYTES", block_bytes):
+            try:
+                seen.add(count(body))
+            except InputError as refusal:
+                seen.add(str(refusal))
+    assert len(seen) == 1
