@@ -79,7 +79,7 @@ def _asked(
     assert assignments["check"].is_between(1, bases.height).all()
     day = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
     told = answers.select("state", "code", day=day).hstack(
-        bases[_places(bases["check"]).gather(answers["check"] - 1)].drop("check").get_columns()
+        bases[_places(bases["check"]).gather(answers["check"] - 1)].drop("check")
     )
     kinds = told.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
     verdicts = told.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["verdict"]
@@ -90,7 +90,7 @@ def _asked(
 def _places(numbers: pl.Series) -> pl.Series:
     """Where each check is, by its number: of n checks every number from 1 to n is there once."""
     places = numbers.arg_sort()
-    assert numbers.gather(places).equals(pl.int_range(1, numbers.len() + 1, dtype=pl.UInt32, eager=True))
+    assert numbers.gather(places).equals(pl.int_range(1, numbers.len() + 1, eager=True))
     return places
 
 

@@ -236,9 +236,10 @@ def test_payment_both_asked_and_rejected_is_a_mistake_of_ours(resolve_two):
         resolve_two({"code": "MTCH"}, {"code": "ANNM"}, rejects=rejects)
 
 
-def test_payment_that_asks_a_question_that_there_is_not_is_a_mistake_of_ours(resolve_two):
+@pytest.mark.parametrize("number", [0, 3, 7])
+def test_payment_that_asks_a_question_that_there_is_not_is_a_mistake_of_ours(resolve_two, number):
     with pytest.raises(AssertionError):
-        resolve_two({"code": "MTCH"}, {"code": "ANNM"}, assigned=((1, 1), (3, 2), (4, 7)))
+        resolve_two({"code": "MTCH"}, {"code": "ANNM"}, assigned=((1, 1), (3, 2), (4, number)))
 
 
 def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answers_of):
