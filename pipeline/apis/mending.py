@@ -15,3 +15,8 @@ def mended(column: pl.Series, *, where: pl.Series, by: Callable[[pl.Series], pl.
     """
     rows = where.arg_true()
     return column.clone().scatter(rows, by(column.gather(rows))) if rows.len() else column
+
+
+def beyond_ascii(texts: pl.Series) -> pl.Series:
+    """Which texts have a character that is none of ASCII's."""
+    return texts.str.len_bytes() != texts.str.len_chars()

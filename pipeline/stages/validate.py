@@ -12,24 +12,22 @@ import polars as pl
 from pipeline.apis import agents
 from pipeline.apis.account_types import WORDS
 from pipeline.apis.amounts import decimal_text, money
-from pipeline.apis.enumeration import many_payees
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
-from pipeline.apis.mending import mended
+from pipeline.apis.mending import beyond_ascii, mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS, Rule
+from pipeline.apis.warnings import warnings_about
 from pipeline.frames import (
     ACCEPTED,
     API,
     PAYMENTS,
     QUESTION,
     REJECTS,
-    WARNINGS,
     BicSource,
     RouteReason,
-    recurring,
     slim,
 )
 from schemas.cop import AccountType
-from schemas.outcomes import ApiName, WarningCode
+from schemas.outcomes import ApiName
 
 
 class Routes(NamedTuple):
@@ -78,12 +76,7 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
         unfit.append(rejects)
     accepted, rejects = slim(*fit), pl.concat(unfit)
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    # Most accounts are paid once; no other text of their payments need be compared.
-    paid_again = accepted.filter(recurring(accepted["account"].hash()))
-    warnings = pl.concat(
-        [_many_payees(paid_again), _mixed_scripts(accepted), _repeated_payments(paid_again, payments)]
-    )
-    return Validated(accepted, rejects, warnings)
+    return Validated(accepted, rejects, warnings_about(accepted, payments["reference"]))
 
 
 _ROWS_AT_ONCE = 262_144
@@ -130,14 +123,10 @@ def _normalized(texts: pl.Series) -> pl.Series:
     stripped = texts.str.strip_chars()
     tidy = mended(
         texts,
-        where=_beyond_ascii(texts) | (stripped != texts),
+        where=beyond_ascii(texts) | (stripped != texts),
         by=lambda some: some.str.normalize("NFC").str.strip_chars(),
     )
     return mended(tidy, where=tidy == "", by=lambda some: some.replace("", None))
-
-
-def _beyond_ascii(texts: pl.Series) -> pl.Series:
-    return texts.str.len_bytes() != texts.str.len_chars()
 
 
 def _account_types(texts: pl.Series) -> pl.Series:
@@ -277,63 +266,3 @@ def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
     ).collect()
     assert accepted.schema == ACCEPTED
     return accepted
-
-
-def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn of every payment to an account that is asked about by too many names."""
-    warnings = many_payees(accepted).select(
-        "row",
-        field=pl.lit("name"),
-        code=pl.lit(WarningCode.MANY_NAMES.value),
-        message=pl.format(
-            "one of {} different names or identifications for this account; make sure that each is meant",
-            "payee_count",
-        ),
-    )
-    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
-
-
-_TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*\p{Latin}"
-"""One word in two alphabets, whose letters look alike."""
-
-
-def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn of every name with a letter from another alphabet within a word."""
-    names = accepted.select("row", "name").filter(_beyond_ascii(accepted["name"]))
-    warnings = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
-        "row",
-        field=pl.lit("name"),
-        code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
-        message=pl.lit("letters of two alphabets in one word; make sure that none only looks like another"),
-    )
-    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
-
-
-_PAYMENT = (
-    "account",
-    "name",
-    "secondary_reference",
-    "lei",
-    "organisation_bic",
-    "organisation_id",
-    "organisation_id_scheme",
-    "organisation_id_issuer",
-    "amount",
-    "currency",
-    "reference",
-)
-"""What makes two payments one that was entered twice."""
-
-
-def _repeated_payments(accepted: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
-    """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
-    alike = accepted.with_columns(payments["reference"].gather(accepted["row"] - 1))
-    repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
-        (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
-    )
-    return repeats.select(
-        "row",
-        field=pl.lit("row"),
-        code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
-        message=pl.format("the same payment as row {}; make sure that both are meant", "first"),
-    ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping

@@ -1,0 +1,84 @@
+"""What is wrong with no payment by itself and should be looked at before it is paid: it stops nothing."""
+
+import polars as pl
+
+from pipeline.apis.enumeration import many_payees
+from pipeline.apis.mending import beyond_ascii
+from pipeline.frames import ACCEPTED, WARNINGS, recurring
+from schemas.outcomes import WarningCode
+
+
+def warnings_about(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:
+    """`Warnings` that can be given before anything is asked.
+
+    Args:
+        accepted: `Accepted`.
+        references: the payment reference of every row of the file, by which payments of the same amount to
+            the same payee are told apart.
+    """
+    assert accepted.schema == ACCEPTED
+    # Most accounts are paid once; no other text of their payments need be compared.
+    paid_again = accepted.filter(recurring(accepted["account"].hash()))
+    return pl.concat(
+        [_many_payees(paid_again), _mixed_scripts(accepted), _repeated_payments(paid_again, references)]
+    )
+
+
+def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
+    """Warn of every payment to an account that is asked about by too many names."""
+    warnings = many_payees(accepted).select(
+        "row",
+        field=pl.lit("name"),
+        code=pl.lit(WarningCode.MANY_NAMES.value),
+        message=pl.format(
+            "one of {} different names or identifications for this account; make sure that each is meant",
+            "payee_count",
+        ),
+    )
+    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+_TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*\p{Latin}"
+"""One word in two alphabets, whose letters look alike."""
+
+
+def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
+    """Warn of every name with a letter from another alphabet within a word."""
+    names = accepted.select("row", "name").filter(beyond_ascii(accepted["name"]))
+    warnings = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
+        "row",
+        field=pl.lit("name"),
+        code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
+        message=pl.lit("letters of two alphabets in one word; make sure that none only looks like another"),
+    )
+    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+_PAYMENT = (
+    "account",
+    "name",
+    "secondary_reference",
+    "lei",
+    "organisation_bic",
+    "organisation_id",
+    "organisation_id_scheme",
+    "organisation_id_issuer",
+    "amount",
+    "currency",
+    "reference",
+)
+"""What makes two payments one that was entered twice."""
+
+
+def _repeated_payments(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:
+    """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
+    alike = accepted.with_columns(references.gather(accepted["row"] - 1).alias("reference"))
+    repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
+        (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
+    )
+    return repeats.select(
+        "row",
+        field=pl.lit("row"),
+        code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
+        message=pl.format("the same payment as row {}; make sure that both are meant", "first"),
+    ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
