@@ -1,5 +1,7 @@
 """Amounts as people write them, brought to decimal text without a guess."""
 
+from typing import NamedTuple
+
 import polars as pl
 
 from pipeline.apis.mending import mended
@@ -10,7 +12,7 @@ AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: a thousand and more, or one and a little."""
 
-PLAIN_AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
+_PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
 """What amounts most often are already: one, and no other."""
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
 _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
@@ -21,13 +23,24 @@ _SYMBOL_FIRST = r"^(-?)\s*[£€$]\s*"
 _SYMBOL_LAST = r"\s*[£€$]$"
 
 
-def decimal_text(amounts: pl.Series) -> pl.Series:
-    """Amounts with a decimal point and no grouping; one that could be read in two ways is kept.
+class Amounts(NamedTuple):
+    """A column of amounts, read; both of its name."""
+
+    text: pl.Series
+    """With a decimal point and no grouping; what could be read in two ways is kept as it was."""
+    money: pl.Series
+    """`frames.MONEY`: the exact amount, or null where the text is not one amount and no other."""
+
+
+def read_amounts(written: pl.Series) -> Amounts:
+    """Read amounts without a guess.
 
     Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
     nor `12 34` becomes an amount that nobody wrote.
     """
-    return mended(amounts, where=~amounts.str.contains(PLAIN_AMOUNT), by=_decimal_text)
+    is_odd = ~written.str.contains(_PLAIN)
+    text = mended(written, where=is_odd, by=_decimal_text)
+    return Amounts(text, mended(text, where=is_odd, by=_one_amount).cast(MONEY))
 
 
 def _decimal_text(amounts: pl.Series) -> pl.Series:
@@ -49,11 +62,6 @@ def _decimal_text(amounts: pl.Series) -> pl.Series:
         .otherwise(bare.str.replace(",", ".", literal=True))
     )
     return amounts.alias("amount").to_frame().select(text).to_series()
-
-
-def money(decimals: pl.Series) -> pl.Series:
-    """The exact amount behind decimal text, or null where it is not one amount and no other."""
-    return mended(decimals, where=~decimals.str.contains(PLAIN_AMOUNT), by=_one_amount).cast(MONEY)
 
 
 def _one_amount(decimals: pl.Series) -> pl.Series:

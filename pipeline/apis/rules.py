@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, PLAIN_AMOUNT
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT
 from pipeline.apis.identifiers import BIC, SCIENTIFIC
 from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
@@ -382,7 +382,7 @@ PLAIN: Mapping[str, pl.Expr] = {
     "account_number": pl.col("account_number").str.contains(r"^[0-9]{8}$"),
     "iban": pl.col("iban_fault").is_null(),
     "lei": pl.col("lei_fault").is_null(),
-    "amount": pl.col("amount").str.contains(PLAIN_AMOUNT),
+    "amount": (pl.col("money") > 0).fill_null(value=False),
     "currency": pl.col("currency").str.contains(r"^[A-Z]{3}$"),
 }
 """Field -> what its values look like that break no rule about this field alone."""

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.amounts import read_amounts
 from pipeline.apis.identifiers import compact
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
@@ -12,7 +12,7 @@ from schemas.summary import Money, OutcomeTotal
 
 def with_money(payments: pl.DataFrame) -> pl.DataFrame:
     """Payments with `amount` as `frames.MONEY`, null where it is not one amount, and `currency` cleaned."""
-    return payments.with_columns(money(decimal_text(payments["amount"])), compact(payments["currency"]))
+    return payments.with_columns(read_amounts(payments["amount"]).money, compact(payments["currency"]))
 
 
 def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:

@@ -125,7 +125,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) 
 def _assert_holds(data: bytes, rows: pl.DataFrame, *, has_header: bool, column: str, delimiter: str) -> None:
     """Assert that these bytes are these rows."""
     found = tally(data[:-1], delimiter=delimiter, column_count=rows.width, where="the written file")
-    row_count, text_byte_count = rows.height, _row_bytes(rows).sum()
+    row_count, text_byte_count = rows.height, _text_bytes(rows)
     if has_header:
         row_count += 1
         text_byte_count += sum(len(header.encode()) for header in rows.columns)
@@ -233,17 +233,17 @@ def _extra_headers(headers: Sequence[str], count: int) -> Iterator[str]:
 
 
 def _agree(cells: pl.DataFrame, expected: Tally) -> bool:
-    return (cells.height, _row_bytes(cells).sum()) == (expected.row_count, expected.text_byte_count)
+    return (cells.height, _text_bytes(cells)) == (expected.row_count, expected.text_byte_count)
 
 
-def _row_bytes(cells: pl.DataFrame) -> pl.Series:
-    """UTF-8 bytes of all cells of each row."""
-    return cells.select(pl.sum_horizontal(pl.all().str.len_bytes()).cast(pl.Int64)).to_series()
+def _text_bytes(cells: pl.DataFrame) -> int:
+    """UTF-8 bytes of all cells."""
+    return sum(cells.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).row(0))
 
 
 def _refuse_long_rows(cells: pl.DataFrame, where: str) -> None:
     """Refuse a row of many lines that is too long; single lines were measured before."""
-    is_long = _row_bytes(cells) > RECORD_BYTES_MAX
+    is_long = cells.select(pl.sum_horizontal(pl.all().str.len_bytes()) > RECORD_BYTES_MAX).to_series()
     if is_long.any():
         row = int(is_long.arg_max() or 0) + 1
         raise InputError(f"{where} row {row}: longer than {RECORD_BYTES_MAX} bytes; correct the row")

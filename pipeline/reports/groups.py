@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.amounts import read_amounts
 from pipeline.apis.identifiers import compact, masked
 from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.terminal import ADVICE_BY_CODE, advice, visible
@@ -101,8 +101,9 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
         .select(deciding)
         .collect()
     )
-    decimals = decimal_text(open_rows["amount"]).alias("decimal")
-    open_rows = open_rows.with_columns(money(decimals), compact(open_rows["currency"]))
+    open_rows = open_rows.with_columns(
+        read_amounts(open_rows["amount"]).money.alias("decimal"), compact(open_rows["currency"])
+    )
     listed = _listed(open_rows, rows_max)
     texts = rows.select(COLUMNS)[listed["place"]].with_columns(
         listed.select("group", "decimal", "currency", "amount_rank")

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.apis import agents
 from pipeline.apis.account_types import WORDS
-from pipeline.apis.amounts import decimal_text, money
+from pipeline.apis.amounts import read_amounts
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import beyond_ascii, mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS, Rule
@@ -93,26 +93,27 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> tuple[pl.DataFrame, p
 
 # Cleaning: what people may write differently and still mean the same.
 
-_FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer", "reference")
+_FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer")
 _CODES = ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
 
 
 def _clean(payments: pl.DataFrame) -> pl.DataFrame:
     """Bring every field to the form that the rules and the APIs expect; keep what cannot be."""
+    amounts = read_amounts(payments["amount"])
     clean = payments.with_columns(
         *(_normalized(payments[column]) for column in _FREE_TEXTS),
         *(compact(payments[column]) for column in _CODES),
         _account_types(payments["account_type"]),
         _without(r"[\s-]", payments["sort_code"]),
         _without(r"\s", payments["account_number"]),
-        decimal_text(payments["amount"]),
+        amounts.text,
+        amounts.money.alias("money"),
     )
     return clean.with_columns(
         bic11(clean["bic"]),
         bic11(clean["organisation_bic"]),
         iban_faults(clean["iban"]),
         lei_faults(clean["lei"]),
-        money(clean["amount"]).alias("money"),
     )
 
 
@@ -170,13 +171,18 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
         & ~gb_iban_to_cop
         & HAS_IDENTIFICATION
         & (pl.col("name").is_null() | pl.lit(routes.ask_by == "identification")),
-    ).with_columns(
-        remittance=pl.when(pl.lit(routes.send_remittance) & (pl.col("to") == ApiName.VOP_STANDARD)).then(
-            "reference"
-        )
+        remittance=pl.lit(None, pl.String),
+        responder_bic=pl.lit(None, pl.String),
+        bic_source=pl.lit(None, _SOURCE),
     )
-    if routes.vop is not ApiName.VOP_STANDARD:
-        return routed.with_columns(responder_bic=pl.lit(None, pl.String), bic_source=pl.lit(None, _SOURCE))
+    return _for_standard(routed, routes) if routes.vop is ApiName.VOP_STANDARD else routed
+
+
+def _for_standard(routed: pl.DataFrame, routes: Routes) -> pl.DataFrame:
+    """Fill in what VoP Standard alone needs or takes."""
+    if routes.send_remittance:
+        reference = _normalized(routed["reference"])
+        routed = routed.with_columns(remittance=pl.when(pl.col("to") == ApiName.VOP_STANDARD).then(reference))
     return _add_responders(routed, routes.bic_table)
 
 

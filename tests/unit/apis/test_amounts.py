@@ -5,12 +5,12 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, decimal_text, money
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, read_amounts
 
 
 def read(written):
-    text = decimal_text(pl.Series([written], dtype=pl.String))
-    return text.item(), money(text).item()
+    text, money = read_amounts(pl.Series([written], dtype=pl.String))
+    return text.item(), money.item()
 
 
 @pytest.mark.parametrize(
