@@ -18,7 +18,7 @@ from polars.exceptions import PanicException, PolarsError
 from pipeline.errors import InputError
 from pipeline.formats.layout import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_layout, to_utf_8
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
-from pipeline.formats.tally import RECORD_BYTES_MAX, Tally, refuse_long_lines, tally
+from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, refuse_long_lines, tally
 
 NAME = "csv"
 SUFFIX = ".csv"
@@ -56,8 +56,8 @@ def read(
     refuse_long_lines(data, where=where, line_first=1)
     text, encoding = to_utf_8(data, encoding=encoding, where=where)
     layout = find_layout(text, mapping, where=where)
-    body = text[layout.body_at : _without_line_ends(text)]
-    if not body:
+    body = Body(text, layout.body_at, _without_line_ends(text))
+    if body.start >= body.stop:
         raise InputError(f"{where}: no payment rows after the header line; give a file with payments")
     expected = tally(
         body,
@@ -74,7 +74,7 @@ def read(
                 f"{where}: two ways to count the rows do not agree; "
                 "open the file in the program that wrote it and export it again"
             )
-    if b'"' in body:
+    if b'"' in text:
         _refuse_long_rows(rows.cells, where)
     return Table(
         rows.cells,
@@ -124,7 +124,8 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) 
 
 def _assert_holds(data: bytes, rows: pl.DataFrame, *, has_header: bool, column: str, delimiter: str) -> None:
     """Assert that these bytes are these rows."""
-    found = tally(data[:-1], delimiter=delimiter, column_count=rows.width, where="the written file")
+    body = Body(data, 0, len(data) - 1)
+    found = tally(body, delimiter=delimiter, column_count=rows.width, where="the written file")
     row_count, text_byte_count = rows.height, _text_bytes(rows)
     if has_header:
         row_count += 1
@@ -163,27 +164,33 @@ class _Rows(NamedTuple):
     defects: pl.Series
 
 
-def _read_fast(body: bytes, layout: Layout) -> _Rows | None:
+def _read_fast(body: Body, layout: Layout) -> _Rows | None:
     """The rows as polars reads them; None where it cannot. Its own messages quote cells."""
+    text, start, stop = body
+    if text[start - 1 : start] != b"\n":
+        return None  # polars knows no other line ends
+    if text[stop:] not in (b"", b"\n", b"\r\n"):
+        text = text[:stop]  # polars takes further line ends for rows
     try:
         # Bytes, not a path: in a path polars would take * and [ for a pattern.
         cells = pl.read_csv(
-            body,
+            text,
             has_header=False,
+            skip_lines=text.count(b"\n", 0, start),
             schema=dict.fromkeys(layout.headers, pl.String()),
             separator=layout.delimiter,
             infer_schema=False,
         )
     except (PolarsError, PanicException):
         return None
-    if b'"' in body:
+    if b'"' in text:
         cells = cells.with_columns(pl.when(pl.all() != "").then(pl.all()))
     return _Rows(cells, no_defects(cells.height))
 
 
-def _read_carefully(body: bytes, layout: Layout, where: str) -> _Rows:
+def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
     """The rows as the csv module reads them, the ragged ones padded or continued in extra columns."""
-    text = io.TextIOWrapper(io.BytesIO(body), encoding="utf-8", newline="")
+    text = io.TextIOWrapper(io.BytesIO(body.copy()), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=layout.delimiter, strict=True)
     batches: list[pl.DataFrame] = []
     defects: list[str | None] = []

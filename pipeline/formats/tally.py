@@ -19,6 +19,21 @@ _BLOCK_BYTES = 262_144
 """Looked at together: in a text that is all quotes, so many bytes become a list forty times as large."""
 
 
+class Body(NamedTuple):
+    """The rows of a text, where they stand in it: a copy of a large file takes time and memory."""
+
+    text: bytes
+    """UTF-8."""
+    start: int
+    """The byte at which the first row starts; what is before it ends a line."""
+    stop: int
+    """The byte after the last row, where only line ends may follow; after the start."""
+
+    def copy(self) -> bytes:
+        """The rows alone."""
+        return self.text[self.start : self.stop]
+
+
 class Tally(NamedTuple):
     """Control totals of the rows of a file."""
 
@@ -31,13 +46,13 @@ class Tally(NamedTuple):
     part of a CR LF."""
 
 
-def tally(body: bytes, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> Tally:
+def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> Tally:
     """Count a file.
 
     A quoted cell opens only where a cell starts; a quote character elsewhere is text.
 
     Args:
-        body: UTF-8, not empty, without line ends at its end.
+        body: The rows of the file.
         delimiter: One ASCII character.
         column_count: How many cells a regular row has.
         where: The file, for messages.
@@ -49,15 +64,20 @@ def tally(body: bytes, *, delimiter: str, column_count: int, where: str, line_fi
     mark = delimiter.encode()
     grammar = _grammar(mark)
     # To look for a byte that is not there is ten times as fast as to count it.
-    cr_count = body.count(b"\r") if b"\r" in body else 0
-    crs_are_paired = cr_count == 0 or cr_count == body.count(b"\r\n")
+    has_cr = body.text.find(b"\r", body.start, body.stop) >= 0
+    crs_are_paired = not has_cr or _count(body, b"\r") == _count(body, b"\r\n")
     outside = _outside_quotes(body, grammar) if crs_are_paired else None
     if outside is None:
-        return _tally_irregular(body, grammar, where, line_first)
+        return _tally_irregular(body.copy(), grammar, where, line_first)
     rows = outside.separators.replace(b"\r", b"") + b"\n"
     row_count = rows.count(b"\n")
     regular = rows == (mark * (column_count - 1) + b"\n") * row_count
-    return Tally(row_count, len(body) - len(outside.separators) - outside.quote_byte_count, regular)
+    byte_count = body.stop - body.start
+    return Tally(row_count, byte_count - len(outside.separators) - outside.quote_byte_count, regular)
+
+
+def _count(body: Body, some: bytes) -> int:
+    return body.text.count(some, body.start, body.stop)
 
 
 def line_ends(text: bytes) -> int:
@@ -98,17 +118,19 @@ class _Outside(NamedTuple):
     """Quotes that enclose a cell, and the first of every two inside."""
 
 
-def _outside_quotes(body: bytes, grammar: _Grammar) -> _Outside | None:
+def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
     """The separators outside of quoted cells, where every quote encloses a whole cell; else None.
 
     Quotes take turns: what stands between them is inside of a cell, then outside, and so on. Nothing at all
     outside is two quotes that stand for one.
     """
-    if b'"' not in body:
-        return _Outside(body.translate(None, grammar.not_separators), 0)
     separators: list[bytes] = []
     quote_count = doubled_count = is_inside = 0
     for block in _blocks(body):
+        if b'"' not in block:
+            if not is_inside:
+                separators.append(block.translate(None, grammar.not_separators))
+            continue
         pieces = block.split(b'"')
         outside = pieces[is_inside::2]
         separators.append(b"".join(outside).translate(None, grammar.not_separators))
@@ -127,12 +149,12 @@ def _outside_quotes(body: bytes, grammar: _Grammar) -> _Outside | None:
     return _Outside(b"".join(separators), quote_count - doubled_count)
 
 
-def _blocks(body: bytes) -> Iterator[bytes]:
-    """The text a little at a time; every part but the last ends with a line end."""
-    start = 0
-    while start < len(body):
-        stop = body.find(b"\n", start + _BLOCK_BYTES) + 1 or len(body)
-        yield body[start:stop]
+def _blocks(body: Body) -> Iterator[bytes]:
+    """The rows a little at a time; every part but the last ends with a line end."""
+    text, start, end = body
+    while start < end:
+        stop = text.find(b"\n", start + _BLOCK_BYTES, end) + 1 or end
+        yield text[start:stop]
         start = stop
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.formats import tally as tally_module
-from pipeline.formats.tally import RECORD_BYTES_MAX, Tally, refuse_long_lines, tally
+from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, refuse_long_lines, tally
 
 
 def count(body, column_count=2, delimiter=","):
+    body = Body(b"x\n" + body + b"\n", 2, 2 + len(body))
     return tally(body, delimiter=delimiter, column_count=column_count, where="f.csv", line_first=2)
 
 
