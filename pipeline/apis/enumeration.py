@@ -81,16 +81,18 @@ def unknown_in_sequence(
         `Warnings`: one for each payment to such an account; none where they are few.
     """
     assert (checks.schema, assignments.schema, answers.schema) == (CHECKS, ASSIGNMENTS, ANSWERS)
-    asked = checks.filter(pl.col("api") == ApiName.COP)
+    asked = checks.select("check", "api", "account").filter(pl.col("api") == ApiName.COP)
     is_unknown = (pl.col("code") == ReasonCode.AC01) & (pl.col("state") == AnswerState.ANSWERED)
     unknown = asked.join(answers.filter(is_unknown), on="check", how="semi").select("check", "account")
-    account_count = asked["account"].n_unique()
     # Of fourteen digits: neighbours share the sort code, but for those at its ends.
     number = pl.col("account").cast(pl.Int64)
     accounts = unknown.select("account").unique().sort("account").with_columns(number=number)
     step = pl.col("number").diff()
     in_sequence = accounts.filter((step == 1).fill_null(value=False) | (step.shift(-1) == 1))
-    if in_sequence.height < max(UNKNOWN_MIN, UNKNOWN_SHARE_MAX * account_count):
+    if (
+        in_sequence.height < UNKNOWN_MIN
+        or in_sequence.height < UNKNOWN_SHARE_MAX * asked["account"].n_unique()
+    ):
         return pl.DataFrame(schema=WARNINGS)
     suspects = unknown.join(in_sequence, on="account", how="semi")
     return (
