@@ -59,6 +59,19 @@ def test_blank_lines_at_the_end_are_not_rows():
     assert len(rows(f"{HEADER}\na,1,1\n\n\r\n\n")) == 1
 
 
+@pytest.mark.parametrize("after", ["", "\n", "\r\n", "\n\n\n", "\r\n\r\n"])
+@pytest.mark.parametrize("header", [HEADER, 'name,iban,"amount\n(in\r\nEUR)"'])
+@pytest.mark.parametrize("before", ["", "Payroll of June\n\n", "\r\n,,\r\n", '"Payroll\nof June"\n'])
+def test_the_fast_road_is_taken_whatever_stands_around_the_rows(before, header, after, monkeypatch):
+    monkeypatch.delattr(delimited, "_read_carefully")
+    assert rows(f'{before}{header}\na,1,"1\n1"\nb,2,2{after}') == [("a", "1", "1\n1"), ("b", "2", "2")]
+
+
+def test_a_header_line_that_ends_otherwise_than_the_rows_takes_none_of_them():
+    assert rows(f"{HEADER}\ra,1,1\nb,2,2\n") == [("a", "1", "1"), ("b", "2", "2")]
+    assert rows(f"Payroll of June\r\r{HEADER}\na,1,1\nb,2,2\n") == [("a", "1", "1"), ("b", "2", "2")]
+
+
 def test_a_blank_line_between_rows_is_a_row():
     table = read(f"{HEADER}\na,1,1\n\nb,2,2\n")
     assert table.cells.rows()[1] == (None, None, None)
