@@ -4,45 +4,74 @@ Source of the built-in directory: schwifty's registry of bank codes. It is publi
 older than the scheme's own directory, so a BIC from the file or from the user's table goes first.
 """
 
+from collections.abc import Mapping
+from functools import cache
+
 import polars as pl
 
-Directory = dict[str, str]
-"""The start of an IBAN without its check digits, such as `DE10010010` -> BIC11; the longest start wins."""
+from pipeline.apis.identifiers import iban_structures
 
 
-def registry_bics(ibans: pl.Series) -> pl.DataFrame:
-    """The BIC11 that the registry has for every distinct IBAN.
+def registry_bics(ibans: pl.Series) -> pl.Series:
+    """The BIC11 that the registry has for every IBAN.
 
     Args:
-        ibans: valid compact IBANs; nulls are passed over.
+        ibans: valid compact IBANs, or nulls.
 
     Returns:
-        One row per distinct value: `iban` and `registry_bic`, null where the registry knows none.
+        Null where there is no IBAN, or the registry knows none.
     """
     from schwifty import IBAN
 
-    distinct = ibans.alias("iban").drop_nulls().unique()
-    known: dict[str, str | None] = {}
-    found: list[str | None] = []
-    for text in distinct.to_list():
-        iban = IBAN(text, allow_invalid=True)
-        bank = iban.country_code + iban.bank_code + iban.branch_code
-        if bank not in known:
-            bic = iban.bic
-            known[bank] = None if bic is None else str(bic).ljust(11, "X")
-        found.append(known[bank])
-    return pl.DataFrame({"iban": distinct, "registry_bic": pl.Series(found, dtype=pl.String)})
+    banks = _banks(ibans)
+    # A file has far fewer banks than accounts.
+    examples = pl.DataFrame({"bank": banks, "iban": ibans}).drop_nulls().unique("bank")
+    known = {}
+    for bank, iban in examples.iter_rows():
+        bic = IBAN(iban, allow_invalid=True).bic
+        known[bank] = None if bic is None else str(bic).ljust(11, "X")
+    return banks.replace_strict(known, default=None, return_dtype=pl.String)
 
 
-def directory_bics(ibans: pl.Series, directory: Directory) -> pl.DataFrame:
-    """The BIC11 that the user's own table has for every distinct IBAN.
+def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
+    """The BIC11 that the user's own table has for every IBAN.
+
+    Args:
+        ibans: valid compact IBANs, or nulls.
+        directory: the start of an IBAN without its check digits, such as `DE10010010` -> BIC11; the longest
+            start wins.
 
     Returns:
-        One row per distinct value: `iban` and `directory_bic`, null where the table has none.
+        Null where there is no IBAN, or the table has none.
     """
-    distinct = ibans.alias("iban").drop_nulls().unique().to_frame()
-    bank = pl.concat_str(pl.col("iban").str.slice(0, 2), pl.col("iban").str.slice(4))
-    found = pl.lit(None, dtype=pl.String)
-    for start in sorted(directory, key=len):
-        found = pl.when(bank.str.starts_with(start)).then(pl.lit(directory[start])).otherwise(found)
-    return distinct.select("iban", found.alias("directory_bic"))
+    account = ibans.str.head(2) + ibans.str.slice(4)
+    found = pl.Series([None], dtype=pl.String).new_from_index(0, ibans.len())
+    by_length: dict[int, dict[str, str]] = {}
+    for start, bic in directory.items():
+        by_length.setdefault(len(start), {})[start] = bic
+    for length in sorted(by_length):
+        bics = account.str.head(length).replace_strict(
+            by_length[length], default=None, return_dtype=pl.String
+        )
+        found = bics.zip_with(bics.is_not_null(), found)
+    return found
+
+
+def _banks(ibans: pl.Series) -> pl.Series:
+    """As much of every IBAN, without its check digits, as names its bank and branch."""
+    country = ibans.str.head(2)
+    char_counts = country.replace_strict(_bank_char_counts(), return_dtype=pl.UInt32)
+    return pl.select(country + pl.lit(ibans).str.slice(4, pl.lit(char_counts))).to_series()
+
+
+@cache
+def _bank_char_counts() -> dict[str, int]:
+    """Per country: how many characters after the check digits name the bank and the branch."""
+    from schwifty import registry
+    from schwifty.domain import Component
+
+    ends = {}
+    for country in iban_structures():
+        positions = registry.get_iban_spec(country).positions
+        ends[country] = max(positions[Component.BANK_CODE].end, positions[Component.BRANCH_CODE].end)
+    return ends

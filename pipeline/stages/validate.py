@@ -187,23 +187,18 @@ def _for_standard(routed: pl.DataFrame, routes: Routes) -> pl.DataFrame:
 
 
 def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.DataFrame:
-    valid = routed.filter(pl.col("iban_fault").is_null() & (pl.col("to") == ApiName.VOP_STANDARD))
-    ibans = valid["iban"]
-    registry = agents.registry_bics(ibans)
-    directory = agents.directory_bics(ibans, dict(bic_table))
-    return (
-        routed.join(directory, on="iban", how="left", maintain_order="left")
-        .join(registry, on="iban", how="left", maintain_order="left")
-        .with_columns(
-            responder_bic=pl.coalesce("bic", "directory_bic", "registry_bic"),
-            bic_source=pl.when(pl.col("bic").is_not_null())
-            .then(pl.lit(BicSource.FILE, _SOURCE))
-            .when(pl.col("directory_bic").is_not_null())
-            .then(pl.lit(BicSource.TABLE, _SOURCE))
-            .when(pl.col("registry_bic").is_not_null())
-            .then(pl.lit(BicSource.REGISTRY, _SOURCE)),
-        )
-        .drop("directory_bic", "registry_bic")
+    is_asked = pl.col("iban_fault").is_null() & (pl.col("to") == ApiName.VOP_STANDARD)
+    ibans = routed.select(pl.when(is_asked).then("iban")).to_series()
+    sources = {
+        BicSource.FILE: routed["bic"],
+        BicSource.TABLE: agents.directory_bics(ibans, bic_table),
+        BicSource.REGISTRY: agents.registry_bics(ibans),
+    }
+    return routed.with_columns(
+        responder_bic=pl.coalesce(sources.values()),
+        bic_source=pl.coalesce(
+            pl.when(bics.is_not_null()).then(pl.lit(source, _SOURCE)) for source, bics in sources.items()
+        ),
     )
 
 

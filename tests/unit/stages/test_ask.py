@@ -622,15 +622,15 @@ def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
 
     async def reply(said):
         is_first = said.name == "Payee 1" and said.nth == 1
-        busy = problem(429, "TOO_MANY", **{"retry-after": "Tue, 01 Jan 2030 12:00:01 GMT"})
+        busy = problem(429, "TOO_MANY", **{"retry-after": "Tue, 01 Jan 2030 12:00:02 GMT"})
         return busy if is_first else good(said.request)
 
     sender = FakeSender(reply)
 
-    asking(checks(4), sender, in_flight_max=4, rate_per_s=20, now=now)
+    asking(checks(4), sender, in_flight_max=4, rate_per_s=4, now=now)
 
-    # Two leave at once; the others wait for their slots.
-    assert {said.name for said in sender.said if said.time - started < 0.4} <= {"Payee 1", "Payee 2"}
+    # Two leave before the answer is there; the others wait for their slots, a quarter of a second each.
+    assert {said.name for said in sender.said if said.time - started < 1.4} <= {"Payee 1", "Payee 2"}
 
 
 def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):
