@@ -9,7 +9,8 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
 SSLYZE_VERSION := 6.3.1
 SSLYZE := .cache/sslyze/bin/sslyze
-.PHONY: help demo tools test check lint types imports docs faults faults-long mutants bench sandbox wheel clean
+LOWEST := .cache/lowest
+.PHONY: help demo tools test lowest check lint types imports docs faults faults-long mutants bench sandbox wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,6 +52,15 @@ $(SSLYZE):
 
 test: .venv/installed  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lowest: $(LOWEST)  ## run the tests with the oldest libraries that pyproject.toml says will do
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+
+$(LOWEST): pyproject.toml
+	$(PYTHON) -m venv --clear $@
+	$@/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$@/bin/python -m uv pip install --quiet --python $@/bin/python --resolution lowest-direct --editable '.[dev]'
+	@touch $@
 
 check: lint types imports docs test  ## everything that must hold before a change goes in
 

@@ -1,8 +1,8 @@
 """The frames that travel between stages: their columns, types and meaning.
 
 One row of `Payments` is one payment row of the file; of `Accepted`, a payment fit to be checked; of
-`Rejects` and `Warnings`, one finding about one payment; of `Checks`, one distinct question; of
-`Answers`, what came back for one question; of `Outcomes`, one payment, decided.
+`Rejects` and `Warnings`, one finding about one payment; of `Checks` and `Bases`, one distinct
+question; of `Answers`, what came back for one question; of `Outcomes`, one payment, decided.
 
 Identifiers are text from the first byte read to the last byte written. Null means absent; there
 are no empty strings in a canonical field. A column whose values are a closed set has that set for its

@@ -29,7 +29,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     Names that differ in case or white space only are one.
 
     Args:
-        accepted: `Accepted`.
+        accepted: `Accepted`; payments to accounts that are paid once may be left out.
 
     Returns:
         row, and payee_count: how many there are for its account.

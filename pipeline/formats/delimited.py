@@ -1,9 +1,10 @@
 """CSV and its relatives: lines of cells with a delimiter between them (RFC 4180).
 
 There are two roads. The fast one is the parser of polars, for the file in which every row has as
-many cells as the header line. The careful one is the csv module of the standard library, for all
-others: it tells which row is too long or too short, and loses no cell. Whichever was taken, the
-table must agree with a count that neither of them made (`pipeline.formats.tally`).
+many cells as the header line, and lines end with LF or CR LF. The careful one is the csv module of
+the standard library, for all others: it tells which row is too long or too short, and loses no cell.
+Whichever was taken, the table must agree with a count that neither of them made
+(`pipeline.formats.tally`).
 """
 
 import csv
@@ -55,6 +56,8 @@ def read(
     # Before anything makes a copy: what has such lines is no payment file, however large it is.
     refuse_long_lines(data, where=where, line_first=1)
     text, encoding = to_utf_8(data, encoding=encoding, where=where)
+    # UTF-8 may take more bytes, and what ends a line in UTF-16 is no single byte.
+    refuse_long_lines(text, where=where, line_first=1)
     layout = find_layout(text, mapping, where=where)
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:

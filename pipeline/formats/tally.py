@@ -27,7 +27,7 @@ class Body(NamedTuple):
     start: int
     """The byte at which the first row starts; what is before it ends a line."""
     stop: int
-    """The byte after the last row, where only line ends may follow; after the start."""
+    """The byte after the last row, where only line ends may follow."""
 
     def copy(self) -> bytes:
         """The rows alone."""

@@ -72,6 +72,22 @@ def test_a_header_line_that_ends_otherwise_than_the_rows_takes_none_of_them():
     assert rows(f"Payroll of June\r\r{HEADER}\na,1,1\nb,2,2\n") == [("a", "1", "1"), ("b", "2", "2")]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "note"),
+    [
+        ("latin-1", "é" * 40_000),
+        ("cp1252", "€" * 30_000),
+        ("utf-16", "漢" * 30_000),
+        ("utf-16", "\u010a" * 500_000),
+    ],
+)
+@pytest.mark.parametrize("header", ["name,iban,note", 'name,iban,"note"'])
+def test_a_row_is_as_long_as_its_utf_8_whatever_its_encoding(encoding, note, header):
+    text = f"{header}\nQuillon,GB1,x\nMarrow,GB2,{note}\n"
+    with pytest.raises(InputError, match=r"payroll\.csv line 3: longer than 65536 bytes"):
+        read(text.encode(encoding), encoding=encoding)
+
+
 def test_a_blank_line_between_rows_is_a_row():
     table = read(f"{HEADER}\na,1,1\n\nb,2,2\n")
     assert table.cells.rows()[1] == (None, None, None)
