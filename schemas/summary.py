@@ -216,6 +216,17 @@ class RejectedRow(Part):
     message: str
 
 
+class BrokenRule(Part):
+    """What is wrong in the same way with some rows."""
+
+    field: str
+    code: str
+    message: str
+    row_count: int
+    rows: list[int]
+    """The first ten of them."""
+
+
 class Forecast(Part):
     """What checking a file would take, found without a call."""
 
@@ -227,9 +238,9 @@ class Forecast(Part):
     apis: list[ApiForecast]
     saved_call_count: int
     rejects: list[RejectedRow]
-    """The first thousand."""
-    broken_rule_count: int
-    """How many there are of them."""
+    """The first thousand, row by row."""
+    broken_rules: list[BrokenRule]
+    """All of them, those of most rows first."""
     warning_count: int
     refusal: str | None = None
     """Why a run of this file would send nothing; None where it would be asked about."""

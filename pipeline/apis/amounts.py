@@ -1,9 +1,10 @@
-"""Amounts as people write them, brought to decimal text without a guess."""
+"""Amounts and currencies as people write them, read without a guess."""
 
 from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.identifiers import compact
 from pipeline.apis.mending import mended
 from pipeline.frames import MONEY
 
@@ -19,17 +20,21 @@ _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
 _GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
 _GAP = "[\\s'\u2019]"
-_SYMBOL_FIRST = r"^(-?)\s*[£€$]\s*"
-_SYMBOL_LAST = r"\s*[£€$]$"
+_SIGN = "([£€$])"
+_SIGN_FIRST = r"^(-?)\s*[£€$]\s*"
+_SIGN_LAST = r"\s*[£€$]$"
+CURRENCY = "^[A-Z]{3}$"
 
 
 class Amounts(NamedTuple):
-    """A column of amounts, read; both of its name."""
+    """A column of amounts, read; each is of its name."""
 
     text: pl.Series
     """With a decimal point and no grouping; what could be read in two ways is kept as it was."""
     money: pl.Series
     """`frames.MONEY`: the exact amount, or null where the text is not one amount and no other."""
+    sign: pl.Series
+    """The sign of a currency that stands beside it: £, € or $; null where none does."""
 
 
 def read_amounts(written: pl.Series) -> Amounts:
@@ -40,15 +45,28 @@ def read_amounts(written: pl.Series) -> Amounts:
     """
     is_odd = ~written.str.contains(_PLAIN)
     text = mended(written, where=is_odd, by=_decimal_text)
-    return Amounts(text, mended(text, where=is_odd, by=_one_amount).cast(MONEY))
+    money = mended(text, where=is_odd, by=_one_amount).cast(MONEY)
+    unsigned = pl.Series(written.name, [None], dtype=pl.String).new_from_index(0, written.len())
+    sign = mended(unsigned, where=is_odd, by=lambda _: written.filter(is_odd).str.extract(_SIGN))
+    return Amounts(text, money, sign)
+
+
+def read_currencies(written: pl.Series) -> pl.Series:
+    """Codes of three capital letters; null where a cell holds something else, which may be anything."""
+    return mended(written, where=~written.str.contains(CURRENCY), by=_currencies)
+
+
+def _currencies(written: pl.Series) -> pl.Series:
+    codes = compact(written)
+    return codes.set(~codes.str.contains(CURRENCY), None)
 
 
 def _decimal_text(amounts: pl.Series) -> pl.Series:
     written = pl.col("amount").str.strip_prefix("'").str.strip_chars()
     bare = (
-        pl.when(written.str.contains(_SYMBOL_FIRST))
-        .then(written.str.replace(_SYMBOL_FIRST, "$1"))
-        .otherwise(written.str.replace(_SYMBOL_LAST, ""))
+        pl.when(written.str.contains(_SIGN_FIRST))
+        .then(written.str.replace(_SIGN_FIRST, "$1"))
+        .otherwise(written.str.replace(_SIGN_LAST, ""))
     )
     text = (
         pl.when(bare.str.contains(AMBIGUOUS))

@@ -23,6 +23,11 @@ _ACCOUNT = ("api", "account", "secondary_reference")
 """Behind some UK account numbers are many accounts, told apart by the secondary reference."""
 
 
+def same_name(name: pl.Expr) -> pl.Expr:
+    """What two names have in common that differ in case or white space only."""
+    return name.str.to_lowercase().str.replace_all(r"\s+", " ")
+
+
 def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     """The payments to accounts that are asked about by too many names or identifications.
 
@@ -35,7 +40,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
         row, and payee_count: how many there are for its account.
     """
     assert accepted.schema == ACCEPTED
-    name = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
+    name = same_name(pl.col("name"))
     # Few accounts are paid often enough to have too many names at all.
     often = accepted.filter(pl.len().over("account") > PAYEES_MAX)
     return (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, CURRENCY
 from pipeline.apis.identifiers import BIC, SCIENTIFIC
 from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
@@ -301,18 +301,26 @@ _PAYEE_RULES = [
         f"not one of {', '.join(SchemeCode)}",
     ),
 ]
+_SIGN_FITS = (
+    pl.when(pl.col("amount_sign") == "€")
+    .then(pl.col("currency") == "EUR")
+    .when(pl.col("amount_sign") == "£")
+    .then(pl.col("currency").is_in(["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]))
+    .otherwise(~pl.col("currency").is_in(["EUR", "GBP"]))
+)
+"""Pounds, euros; dollars and pesos have too many codes to name."""
 _MONEY_RULES = [
     Rule(
         "amount",
         "AMOUNT_AMBIGUOUS",
         _present("amount", pl.col("amount").str.contains(AMBIGUOUS)),
-        "thousands or decimals? write it with two decimals, such as 1234.00",
+        "thousands or decimals? write 1234.00 for thousands, 1.2340 for decimals",
     ),
     Rule(
         "amount",
         "AMOUNT_FORMAT",
         _shape("amount", f"{AMOUNT}|{AMBIGUOUS}"),
-        "not an amount of at most three decimals; write digits and a decimal point, such as 1234.56",
+        "not an amount of at most 18 digits and three decimals; write it such as 1234.56",
     ),
     Rule(
         "amount",
@@ -326,8 +334,16 @@ _MONEY_RULES = [
     Rule(
         "currency",
         "CURRENCY_FORMAT",
-        _shape("currency", "^[A-Z]{3}$"),
+        _shape("currency", CURRENCY),
         "not a currency of three letters, such as GBP",
+    ),
+    Rule(
+        "amount",
+        "AMOUNT_CURRENCY",
+        _present("amount_sign", pl.col("currency").str.contains(CURRENCY) & ~_SIGN_FITS).fill_null(
+            value=False
+        ),
+        "the sign beside it is of another currency than the currency column; correct the one that is wrong",
     ),
 ]
 _BY_ITS_DIGITS = pl.col("route_reason") == RouteReason.GB_IBAN
@@ -383,7 +399,7 @@ PLAIN: Mapping[str, pl.Expr] = {
     "iban": pl.col("iban_fault").is_null(),
     "lei": pl.col("lei_fault").is_null(),
     "amount": (pl.col("money") > 0).fill_null(value=False),
-    "currency": pl.col("currency").str.contains(r"^[A-Z]{3}$"),
+    "currency": pl.col("currency").str.contains(CURRENCY),
 }
 """Field -> what its values look like that break no rule about this field alone."""
 

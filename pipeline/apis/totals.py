@@ -4,15 +4,16 @@ from decimal import Decimal
 
 import polars as pl
 
-from pipeline.apis.amounts import read_amounts
-from pipeline.apis.identifiers import compact
+from pipeline.apis.amounts import read_amounts, read_currencies
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
 
 def with_money(payments: pl.DataFrame) -> pl.DataFrame:
-    """Payments with `amount` as `frames.MONEY`, null where it is not one amount, and `currency` cleaned."""
-    return payments.with_columns(read_amounts(payments["amount"]).money, compact(payments["currency"]))
+    """Payments with `amount` as `frames.MONEY` and `currency` as a code; null where it is not one."""
+    return payments.with_columns(
+        read_amounts(payments["amount"]).money, read_currencies(payments["currency"])
+    )
 
 
 def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:

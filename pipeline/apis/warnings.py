@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.apis.enumeration import many_payees
+from pipeline.apis.enumeration import many_payees, same_name
 from pipeline.apis.mending import beyond_ascii
 from pipeline.frames import ACCEPTED, WARNINGS, recurring
 from schemas.outcomes import WarningCode
@@ -72,7 +72,9 @@ _PAYMENT = (
 
 def _repeated_payments(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:
     """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
-    alike = accepted.with_columns(references.gather(accepted["row"] - 1).alias("reference"))
+    alike = accepted.with_columns(
+        same_name(pl.col("name")), references.gather(accepted["row"] - 1).alias("reference")
+    )
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
     )

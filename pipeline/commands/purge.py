@@ -41,7 +41,9 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     from pipeline.purging import purge as purge_folder
 
     done = purge_folder(folder, older_than, with_files=outcomes)
-    say(f"{folder}: {done.name_count} returned names purged from the ledger")
+    from pipeline.reports.terminal import counted
+
+    say(f"{folder}: {counted(done.name_count, 'returned name')} purged from the ledger")
     if done.deleted:
         say(f"{folder}: deleted {', '.join(done.deleted)}")
     if done.left:

@@ -298,7 +298,8 @@ def _as_far_as_known(headers: Sequence[str], mapping: Mapping[str, str]) -> tupl
 def _listed(headers: Sequence[str]) -> str:
     """The headers found, for a message; empty where they may be somebody's payment."""
     if not recognised(headers, {}):
-        return f" (the file has {len(headers)} columns, and no header of them is known)"
+        columns = "1 column" if len(headers) == 1 else f"{len(headers)} columns"
+        return f" (the file has {columns}, and no header of them is known)"
     shown = ", ".join(map(_quoted, headers[:HEADERS_QUOTED_MAX]))
     more = f" and {len(headers) - HEADERS_QUOTED_MAX} more" if len(headers) > HEADERS_QUOTED_MAX else ""
     return f" (found: {shown}{more})"

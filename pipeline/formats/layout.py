@@ -112,8 +112,9 @@ def _require_utf_8(text: bytes, where: str) -> None:
 def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layout:
     """Find the delimiter and the header line.
 
-    The header line is the first line of more than one cell, so that blank lines and titles may stand
-    before it; the delimiter is the one under which most of its headers are known.
+    The header line is the first in which an account and a payee are known, else the first of more than one
+    cell, so that blank lines and titles may stand before it; the delimiter is the one under which most of its
+    headers are known.
 
     Args:
         text: UTF-8 without a byte order mark.
@@ -150,15 +151,18 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(head: str, delimiter: str, mapping: Mapping[str, str]) -> _Candidate:
-    """The line that is the header line if this is the delimiter: the first with two cells or more."""
+    """The line that is the header line if this is the delimiter."""
     title: _Candidate | None = None
+    several: _Candidate | None = None
     for cells, body_at, line_first in _records(head, delimiter):
         known = recognised(cells, mapping)
         found = _Candidate(delimiter, cells, len(known), is_sufficient(known), body_at, line_first)
-        if sum(1 for cell in cells if cell.strip()) > 1:
+        if found.sufficient:
             return found
+        if several is None and sum(1 for cell in cells if cell.strip()) > 1:
+            several = found
         title = title or found
-    return title or _Candidate(delimiter, (), 0, sufficient=False, body_at=0, line_first=1)
+    return several or title or _Candidate(delimiter, (), 0, sufficient=False, body_at=0, line_first=1)
 
 
 def _records(head: str, delimiter: str) -> Iterator[tuple[tuple[str, ...], int, int]]:

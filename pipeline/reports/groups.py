@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import read_amounts
-from pipeline.apis.identifiers import compact, masked
+from pipeline.apis.amounts import read_amounts, read_currencies
+from pipeline.apis.identifiers import masked
 from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.terminal import ADVICE_BY_CODE, advice, visible
 from schemas.outcomes import Action, Outcome
@@ -102,7 +102,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
         .collect()
     )
     open_rows = open_rows.with_columns(
-        read_amounts(open_rows["amount"]).money.alias("decimal"), compact(open_rows["currency"])
+        read_amounts(open_rows["amount"]).money.alias("decimal"), read_currencies(open_rows["currency"])
     )
     listed = _listed(open_rows, rows_max)
     texts = rows.select(COLUMNS)[listed["place"]].with_columns(

@@ -1,6 +1,5 @@
 """The smaller tables on a terminal: the plan, the columns, the caps, the doctor's findings."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -8,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import counted, rule_table, table_of, visible
-from schemas.summary import ApiForecast, Forecast
+from pipeline.reports.terminal import counted, rule_table, table_of, visible, which_rows
+from schemas.summary import ApiForecast, BrokenRule, Forecast
 
 REJECTS_SHOWN_MAX = 20
 
@@ -58,14 +57,20 @@ def _spared(forecast: Forecast) -> Iterator[str]:
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:
-    """Each broken rule of each row where they are few, by code where they are many."""
-    if len(forecast.rejects) <= REJECTS_SHOWN_MAX:
+    """Each broken rule of each row where they are few, by kind where they are many."""
+    if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
         each = [(str(reject.row), reject.field, reject.code, reject.message) for reject in forecast.rejects]
         return rule_table(">row", each, width=width)
-    more = "+" if len(forecast.rejects) < forecast.broken_rule_count else ""
-    kinds = Counter((reject.field, reject.code, reject.message) for reject in forecast.rejects)
-    counted_kinds = [(f"{count:,}{more}", *kind) for kind, count in kinds.most_common()]
-    return rule_table(">rows", counted_kinds, width=width)
+    kinds = [
+        (f"{kind.row_count:,}", kind.field, kind.code, f"{kind.message}: {_which(kind)}")
+        for kind in forecast.broken_rules
+    ]
+    return rule_table(">rows", kinds, width=width)
+
+
+def _which(kind: BrokenRule) -> str:
+    more = kind.row_count - len(kind.rows)
+    return which_rows(kind.rows) + (f" and {more:,} more" if more else "")
 
 
 def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Console) -> None:

@@ -164,7 +164,7 @@ def money_lines(row_count: int, totals: Sequence[Money]) -> str:
     """Totals, a line each, and how many rows are in none of them."""
     lines = [money_text(money) for money in totals]
     if without_count := row_count - sum(money.row_count for money in totals):
-        lines.append(f"{counted(without_count, 'row')} without an amount")
+        lines.append(f"{counted(without_count, 'row')} without a readable amount")
     return "\n".join(lines)
 
 

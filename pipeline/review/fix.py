@@ -90,7 +90,9 @@ def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitS
 
 def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
     if corrected is not None:
-        return "Nobody has checked the corrected rows yet. Next:"
+        built_in = run.summary.profile in BUILT_IN
+        how = "" if built_in else ", with the --config of the run if it had one"
+        return f"Nobody has checked the corrected rows yet. Next{how}:"
     if job.decisions is not None:
         return f"{job.decisions} corrects no row: write fix and a reason beside a row on its sheet Fix, then:"
     copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])

@@ -13,6 +13,7 @@ from schemas.summary import (
     ApiCalls,
     ApiForecast,
     AttentionRow,
+    BrokenRule,
     CodeCount,
     Forecast,
     InputFile,
@@ -179,10 +180,19 @@ def forecast(
             RejectedRow(row=row, field=field, code=code, message=message)
             for row, field, code, message in rejects.head(ROWS_LISTED_MAX).iter_rows()
         ],
-        broken_rule_count=rejects.height,
+        broken_rules=_broken_rules(rejects),
         warning_count=warnings.height,
         why_uncounted=spared.why_uncounted,
     )
+
+
+def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
+    kinds = (
+        rejects.group_by("field", "code", "message", maintain_order=True)
+        .agg(pl.len().alias("row_count"), pl.col("row").head(ROWS_NAMED_MAX).alias("rows"))
+        .sort("row_count", descending=True, maintain_order=True)
+    )
+    return [BrokenRule(**kind) for kind in kinds.iter_rows(named=True)]
 
 
 def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: Spared, limits: Limits) -> ApiForecast:

@@ -108,6 +108,7 @@ def _clean(payments: pl.DataFrame) -> pl.DataFrame:
         _without(r"\s", payments["account_number"]),
         amounts.text,
         amounts.money.alias("money"),
+        amounts.sign.alias("amount_sign"),
     )
     return clean.with_columns(
         bic11(clean["bic"]),

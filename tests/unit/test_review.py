@@ -441,7 +441,9 @@ def test_a_policy_holds_the_rows_with_a_warning_and_says_so(folder_of, split_of)
 
 
 def test_the_control_totals_count_a_row_without_an_amount(folder_of, split_of):
-    assert "1 row without an amount" in printed(print_split, split_of(folder_of({}, {}, {}, **REPEATED)))
+    assert "1 row without a readable amount" in printed(
+        print_split, split_of(folder_of({}, {}, {}, **REPEATED))
+    )
 
 
 def test_more_rows_with_a_warning_than_are_listed_are_all_held(folder_of, split_of):

@@ -8,7 +8,7 @@ parsed in a child (`grid`), by one library for the values and by a count of its 
 (`cells`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -67,11 +67,11 @@ def read(
 def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     """The rows below the header row, under its names."""
     cells, defects = grid.drop(DEFECT), grid[DEFECT]
-    at = _header_row(cells)
+    at = _header_row(cells, mapping)
     header_cells = [cell or "" for cell in cells.row(at)]
     headers = header_line(
         header_cells,
-        sufficient=is_sufficient(recognised(header_cells, mapping)),
+        sufficient=_is_sufficient(header_cells, mapping),
         where=where,
         at=f"{where}, header row",
     )
@@ -82,9 +82,13 @@ def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     return Table(body, defects.slice(at + 1), delimiter=None, encoding="utf-8")
 
 
-def _header_row(cells: pl.DataFrame) -> int:
-    """The first row of more than one cell, so that a title may stand before it."""
-    for at, row in enumerate(cells.head(LINES_BEFORE_HEADER_MAX + 1).iter_rows()):
-        if sum(1 for cell in row if cell is not None and cell.strip()) > 1:
-            return at
-    return 0
+def _header_row(cells: pl.DataFrame, mapping: Mapping[str, str]) -> int:
+    """The first row with an account and a payee, else of more than one cell: titles may stand before it."""
+    rows = [[cell or "" for cell in row] for row in cells.head(LINES_BEFORE_HEADER_MAX + 1).iter_rows()]
+    sufficient = [at for at, row in enumerate(rows) if _is_sufficient(row, mapping)]
+    several = [at for at, row in enumerate(rows) if sum(1 for cell in row if cell.strip()) > 1]
+    return next(iter(sufficient + several), 0)
+
+
+def _is_sufficient(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:
+    return is_sufficient(recognised(cells, mapping))

@@ -9,7 +9,7 @@ from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, read_amounts
 
 
 def read(written):
-    text, money = read_amounts(pl.Series([written], dtype=pl.String))
+    text, money, _ = read_amounts(pl.Series([written], dtype=pl.String))
     return text.item(), money.item()
 
 

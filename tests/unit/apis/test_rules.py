@@ -100,6 +100,7 @@ BROKEN = [
     ("amount", "AMOUNT_FORMAT", {**UK, "amount": "12 34"}, BOTH),
     ("amount", "AMOUNT_NEGATIVE", {**UK, "amount": "-5.00"}, BOTH),
     ("currency", "CURRENCY_FORMAT", {**UK, "currency": "pounds"}, BOTH),
+    ("amount", "AMOUNT_CURRENCY", {**UK, "amount": "€5.00", "currency": "GBP"}, BOTH),
     ("iban", "NO_API", IBAN, BOTH._replace(vop=None)),
     ("iban", "NO_API", {**IBAN, "iban": "GB82WEST12345698765432"}, BOTH._replace(cop=False)),
     ("sort_code", "NO_API", UK, BOTH._replace(cop=False)),

@@ -24,6 +24,11 @@ def test_money_is_added_by_currency_and_rows_without_an_amount_are_in_no_total(t
     ]
 
 
+def test_what_is_no_code_of_a_currency_is_in_no_document(totals_of):
+    rows = [("1", "Marrow 20-04-15 31926819"), ("2", "£"), ("3", "EURO"), ("4", " eur")]
+    assert totals_of(*rows) == [("EUR", 1, Decimal("4.00")), (None, 3, Decimal("6.00"))]
+
+
 def test_totals_of_parts_add_up_to_those_of_the_whole(payments_of):
     rows = [{"amount": f"{n}.07", "currency": ("GBP", "EUR", None)[n % 3]} for n in range(20)]
     whole = totals(with_money(payments_of(*rows)))

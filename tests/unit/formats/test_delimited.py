@@ -144,6 +144,21 @@ def test_title_and_blank_lines_before_the_header_are_skipped():
     assert rows(f"Payroll of June\n\n,,\n{HEADER}\na,1,1\n") == [("a", "1", "1")]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize(
+    "before",
+    ["Payroll run, November\n", "Company,Acme\nDate,2026-11-21\nTotal,2.00\n\n", "Name;Acme Ltd;;\nIBAN\n"],
+)
+def test_titles_of_several_cells_are_not_taken_for_the_header(before, delimiter):
+    table = read(f"{before}{HEADER}\na,1,1\n".replace(",", delimiter))
+    assert table.cells.columns == ["name", "iban", "amount"]
+    assert table.cells.rows() == [("a", "1", "1")]
+
+
+def test_headers_that_nobody_knows_are_the_first_line_of_several_cells():
+    assert read("Payroll\nwer,wohin\nQuillon,GB1\n").cells.columns == ["wer", "wohin"]
+
+
 def test_line_numbers_count_the_lines_before_the_header():
     with pytest.raises(InputError, match="line 5: a quoted cell"):
         read(f'Payroll of June\n\n{HEADER}\na,1,1\n"b,2,2\n')

@@ -139,6 +139,12 @@ def test_a_title_and_empty_rows_may_stand_before_the_header():
     assert table.cells.rows() == [(*PAYMENT[:3], "12.5")]
 
 
+def test_a_title_of_several_cells_is_not_taken_for_the_header():
+    table = read(sheets(Pay=[("Payroll of March", "Acme Ltd"), ("Total", 12.5), HEADER, PAYMENT]))
+    assert table.cells.columns == list(HEADER)
+    assert table.cells.height == 1
+
+
 def test_blank_rows_between_payments_stay_and_those_at_the_end_go():
     table = read(sheets(Pay=[HEADER, PAYMENT, (), PAYMENT, (" ",), ("", " ")]))
     assert table.cells["name"].to_list() == ["Ada Quillon", None, "Ada Quillon"]

@@ -6,7 +6,6 @@ import pytest
 
 from pipeline.reports.groups import (
     CURRENCIES_MAX,
-    CURRENCY_CHARS_MAX,
     TEXT_CHARS_MAX,
     amount_text,
     masked,
@@ -89,14 +88,19 @@ def test_full_page_keeps_decided_rows_and_the_largest_of_them(grouped):
     assert counts == {Action.ASK_PAYEE: 2, Action.FIX_NAME: 1, Action.RETRY_LATER: 1}
 
 
-def test_many_hostile_currencies_do_not_make_a_long_line(grouped):
+def test_many_currencies_do_not_make_a_long_line(grouped):
     found = grouped(
-        *((paid("1", f"{number:03}" + "X" * 99), NO_MATCH) for number in range(CURRENCIES_MAX + 3))
+        *((paid("1", f"XX{chr(ord('A') + number)}"), NO_MATCH) for number in range(CURRENCIES_MAX + 3))
     )
     money = found.groups[0].money
     assert len(money) == CURRENCIES_MAX + 1
     assert money[-1] == "and 3 more currencies"
-    assert all(len(text) < CURRENCY_CHARS_MAX + 40 for text in money)
+
+
+def test_what_is_no_currency_is_not_shown_as_one(grouped):
+    found = grouped((paid("1", "Averi Quillon"), NO_MATCH), (paid("2", "X" * 99), NO_MATCH))
+    assert found.groups[0].money == ("3.00 (no currency)",)
+    assert {row.currency for row in found.groups[0].rows} == {"(no currency)"}
 
 
 def test_only_a_close_match_has_a_name_at_the_bank(grouped):

@@ -12,7 +12,7 @@ from pipeline.reports.listings import (
     print_quota,
 )
 from schemas.outcomes import ApiName, Environment
-from schemas.summary import ApiForecast, Forecast, RejectedRow
+from schemas.summary import ApiForecast, BrokenRule, Forecast, RejectedRow
 
 HOSTILE = "[/x] [bold]\x1b[31m\u202e"
 SEEN = "[/x] [bold]\\x1b[31m\\u202e"
@@ -20,6 +20,9 @@ SEEN = "[/x] [bold]\\x1b[31m\\u202e"
 
 def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="payroll.csv"):
     reject = RejectedRow(row=3, field="name", code="NAME_MISSING", message="no payee name; add it")
+    kind = BrokenRule(
+        **reject.model_dump(exclude={"row"}), row_count=reject_count, rows=[3, 5, *range(8, 16)]
+    )
     api = ApiForecast(
         api=ApiName.COP,
         row_count=1500,
@@ -38,8 +41,8 @@ def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="pay
         rejected_count=reject_count,
         apis=[api],
         saved_call_count=100,
-        rejects=[reject] * reject_count,
-        broken_rule_count=reject_count,
+        rejects=[reject] * min(reject_count, REJECTS_SHOWN_MAX),
+        broken_rules=[] if not reject_count else [kind],
         warning_count=0,
     )
 
@@ -93,6 +96,9 @@ def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):
     many = shown(lambda console: print_forecast(forecast_of(reject_count=REJECTS_SHOWN_MAX + 5), console))
     assert many.count("NAME_MISSING") == 1
     assert str(REJECTS_SHOWN_MAX + 5) in many
+    assert "no payee name; add it: rows 3, 5, 8, 9, 10, 11, 12, 13, 14, 15 and 15 more" in " ".join(
+        many.split()
+    )
 
 
 def test_columns_show_how_each_header_was_read(shown):

@@ -271,6 +271,37 @@ def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
     assert codes({**UK, "currency": currency}) == ["CURRENCY_FORMAT"]
 
 
+@pytest.mark.parametrize(
+    ("amount", "currency"),
+    [
+        ("£5.00", "EUR"),
+        ("5,00 €", "gbp"),
+        ("$3", "GBP"),
+        ("$ 3.00", "EUR"),
+        ("£1,234.00", "USD"),
+        ("-€5", "CHF"),
+    ],
+)
+def test_the_sign_of_another_currency_is_rejected(codes, amount, currency):
+    assert "AMOUNT_CURRENCY" in codes({**UK, "amount": amount, "currency": currency})
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"),
+    [
+        ("£5.00", "GBP"),
+        ("£5.00", None),
+        ("5 €", "EUR"),
+        ("$3", "CAD"),
+        ("$3", "USD"),
+        ("£3", "GIP"),
+        ("5.00", "EUR"),
+    ],
+)
+def test_a_sign_that_fits_or_stands_alone_is_accepted(codes, amount, currency):
+    assert codes({**UK, "amount": amount, "currency": currency}) == []
+
+
 # Routing
 
 
@@ -443,6 +474,12 @@ def test_same_payment_again_is_a_warning_and_stops_nothing(payments_of, row):
         (3, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are meant"),
         (4, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are meant"),
     ]
+
+
+def test_a_name_in_other_letters_or_with_other_gaps_is_the_same_payee(payments_of):
+    row = {**UK, "amount": "5.00", "name": "Ada Quillon"}
+    validated = validate(payments_of(row, {**row, "name": "ADA  QUILLON"}), BOTH)
+    assert validated.warnings["code"].to_list() == ["PAYMENT_REPEATED"]
 
 
 @pytest.mark.parametrize(
