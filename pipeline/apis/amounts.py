@@ -24,6 +24,8 @@ _SIGN = "([£€$])"
 _SIGN_FIRST = r"^(-?)\s*[£€$]\s*"
 _SIGN_LAST = r"\s*[£€$]$"
 CURRENCY = "^[A-Z]{3}$"
+_POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
+"""Dollars and pesos, which share a sign, have too many codes to name."""
 
 
 class Amounts(NamedTuple):
@@ -54,6 +56,29 @@ def read_amounts(written: pl.Series) -> Amounts:
 def read_currencies(written: pl.Series) -> pl.Series:
     """Codes of three capital letters; null where a cell holds something else, which may be anything."""
     return mended(written, where=~written.str.contains(CURRENCY), by=_currencies)
+
+
+def sign_faults(signs: pl.Series, currencies: pl.Series) -> pl.Series:
+    """The signs that are of another currency than the code beside them; null where nothing contradicts.
+
+    Args:
+        signs: as `Amounts` has them.
+        currencies: compact codes, or whatever stands there.
+    """
+    is_signed = signs.is_not_null()
+    return mended(signs, where=is_signed, by=lambda some: _unfit(some, currencies.filter(is_signed)))
+
+
+def _unfit(signs: pl.Series, currencies: pl.Series) -> pl.Series:
+    fits = (
+        pl.when(signs == "€")
+        .then(currencies == "EUR")
+        .when(signs == "£")
+        .then(currencies.is_in(_POUNDS))
+        .otherwise(~currencies.is_in(["EUR", "GBP"]))
+    )
+    is_code = currencies.str.contains(CURRENCY)
+    return pl.select(pl.when(is_code & ~fits).then(signs)).to_series()
 
 
 def _currencies(written: pl.Series) -> pl.Series:

@@ -301,14 +301,6 @@ _PAYEE_RULES = [
         f"not one of {', '.join(SchemeCode)}",
     ),
 ]
-_SIGN_FITS = (
-    pl.when(pl.col("amount_sign") == "€")
-    .then(pl.col("currency") == "EUR")
-    .when(pl.col("amount_sign") == "£")
-    .then(pl.col("currency").is_in(["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]))
-    .otherwise(~pl.col("currency").is_in(["EUR", "GBP"]))
-)
-"""Pounds, euros; dollars and pesos have too many codes to name."""
 _MONEY_RULES = [
     Rule(
         "amount",
@@ -340,9 +332,7 @@ _MONEY_RULES = [
     Rule(
         "amount",
         "AMOUNT_CURRENCY",
-        _present("amount_sign", pl.col("currency").str.contains(CURRENCY) & ~_SIGN_FITS).fill_null(
-            value=False
-        ),
+        pl.col("amount_fault").is_not_null(),
         "the sign beside it is of another currency than the currency column; correct the one that is wrong",
     ),
 ]
@@ -398,8 +388,8 @@ PLAIN: Mapping[str, pl.Expr] = {
     "account_number": pl.col("account_number").str.contains(r"^[0-9]{8}$"),
     "iban": pl.col("iban_fault").is_null(),
     "lei": pl.col("lei_fault").is_null(),
-    "amount": (pl.col("money") > 0).fill_null(value=False),
-    "currency": pl.col("currency").str.contains(CURRENCY),
+    "amount": (pl.col("money") > 0).fill_null(value=False) & pl.col("amount_fault").is_null(),
+    "currency": pl.col("currency").is_in(["EUR", "GBP"]),
 }
 """Field -> what its values look like that break no rule about this field alone."""
 

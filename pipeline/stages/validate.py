@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.apis import agents
 from pipeline.apis.account_types import WORDS
-from pipeline.apis.amounts import read_amounts
+from pipeline.apis.amounts import read_amounts, sign_faults
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import beyond_ascii, mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS, Rule
@@ -108,13 +108,13 @@ def _clean(payments: pl.DataFrame) -> pl.DataFrame:
         _without(r"\s", payments["account_number"]),
         amounts.text,
         amounts.money.alias("money"),
-        amounts.sign.alias("amount_sign"),
     )
     return clean.with_columns(
         bic11(clean["bic"]),
         bic11(clean["organisation_bic"]),
         iban_faults(clean["iban"]),
         lei_faults(clean["lei"]),
+        sign_faults(amounts.sign, clean["currency"]).alias("amount_fault"),
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.apis import ContractBreachError, basis_of, cop, vop
-from pipeline.apis.amounts import read_amounts
+from pipeline.apis.amounts import read_amounts, sign_faults
 from pipeline.apis.identifiers import iban_faults, lei_faults
 from pipeline.apis.rules import RULES, RULES_BY_SUSPECTS
 from pipeline.frames import (
@@ -142,10 +142,13 @@ PLAINLY_RIGHT = {
 def test_a_value_that_no_rule_is_asked_about_breaks_none(field, data):
     near = PLAINLY_RIGHT.get(field, st.nothing())
     values = pl.Series(field, data.draw(st.lists(values_of(field) | near, max_size=12)), dtype=pl.String)
-    text, money, _ = read_amounts(values)
+    text, money, sign = read_amounts(values)
     if field == "amount":
         values = text
-    rows = pl.DataFrame([values, iban_faults(values), lei_faults(values), money.alias("money")])
+    amount_faults = sign_faults(sign, pl.Series(["GBP"] * len(values), dtype=pl.String)).alias("amount_fault")
+    rows = pl.DataFrame(
+        [values, iban_faults(values), lei_faults(values), money.alias("money"), amount_faults]
+    )
     for suspect, positions in RULES_BY_SUSPECTS:
         for position in positions:
             if set(RULES[position].broken.meta.root_names()) <= {field, f"{field}_fault"}:
