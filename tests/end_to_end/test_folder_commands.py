@@ -259,7 +259,7 @@ def test_a_resumed_and_a_reusing_run_are_verified_too(desk, sandbox, folder):
 def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):
     file = desk.payments([MATCH | {"name": "Averi Thornwood"}])
     desk("run", file, *sandbox.using("sandbox"), "--quiet")
-    assert "1 returned names purged" in desk("purge", "payments.precheck").err
+    assert "1 returned name purged" in desk("purge", "payments.precheck").err
 
     assert desk("verify", "payments.precheck").status == 0
     assert story_of(desk, "payments.precheck", 1).attempts[0].code == "MBAM"
