@@ -83,7 +83,7 @@ def answered(checks):
     is_cop = pl.col("api") == ApiName.COP
     answers = checks.select(
         "check",
-        state=pl.lit(AnswerState.ANSWERED.value),
+        state=pl.lit(AnswerState.ANSWERED, ANSWERS["state"]),
         code=pl.when(tenth < 8)
         .then(pl.lit("MTCH"))
         .when(tenth == 8)
