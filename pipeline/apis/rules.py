@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, CURRENCY
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, CURRENCY, USUAL_CURRENCIES
 from pipeline.apis.identifiers import BIC, SCIENTIFIC
 from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
@@ -389,7 +389,7 @@ PLAIN: Mapping[str, pl.Expr] = {
     "iban": pl.col("iban_fault").is_null(),
     "lei": pl.col("lei_fault").is_null(),
     "amount": (pl.col("money") > 0).fill_null(value=False) & pl.col("amount_fault").is_null(),
-    "currency": pl.col("currency").is_in(["EUR", "GBP"]),
+    "currency": pl.col("currency").is_in(USUAL_CURRENCIES),
 }
 """Field -> what its values look like that break no rule about this field alone."""
 

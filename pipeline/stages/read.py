@@ -190,9 +190,9 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     if column.dtype != pl.String:
         raise InputError(f'{where}: column "{column.name}" ({field}): {_advice(column, field)}')
     stripped = column.str.strip_chars()
-    stripped = stripped.set(stripped == "", None)
-    # Where nothing changed, the payments share the memory of the original.
-    return column if stripped.equals(column) else stripped
+    blank = stripped == ""
+    # Where nothing changes, the payments share the memory of the original.
+    return column if stripped.equals(column) and not blank.any() else stripped.set(blank, None)
 
 
 def _holds_money(column: pl.Series, field: str) -> bool:

@@ -19,10 +19,10 @@ from pipeline.errors import ConfigurationError
 RATE_MIN_PER_S = 0.1
 RATE_MAX_PER_S = 5000
 
-_STRETCH = 1.025
-"""The limit is kept in windows this much longer than agreed: requests that take up to a fortieth of the
-window longer on their way than others still meet no more than was agreed where they arrive. It costs as
-much of the rate, and 97 % of it must be sustained."""
+_STRETCH = 1.028
+"""The limit is kept in windows this much longer than agreed: requests that take so much of the window longer
+on their way than others still meet no more than was agreed where they arrive. It costs as much of the
+rate, and 97 % of it must be sustained."""
 _BURST_SHARE = 0.05
 """The part of a window's requests that may leave at once, so that a late timer costs nothing."""
 

@@ -104,10 +104,10 @@ def test_slots_keep_the_promise_from_the_first_one_on_however_late_the_timers(ra
 
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(st.integers(1, 1000), st.floats(RATE_MIN_PER_S, 1)), st.builds(Random, st.integers()))
-def test_arrivals_keep_the_promise_where_the_way_takes_up_to_a_fortieth_longer_for_some(rate_per_s, chance):
+def test_arrivals_keep_the_promise_where_the_way_takes_a_little_longer_for_some(rate_per_s, chance):
     window_s, count_max = promise_of(rate_per_s)
     left_at = slots(rate_per_s, 3 * count_max + 3)
-    arrived_at = sorted(time + chance.uniform(0, 0.0249 * window_s) for time in left_at)
+    arrived_at = sorted(time + chance.uniform(0, 0.0279 * window_s) for time in left_at)
     assert most_in_a_window(arrived_at, window_s) <= count_max
 
 
