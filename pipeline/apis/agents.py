@@ -45,7 +45,7 @@ def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
         Null where there is no IBAN, or the table has none.
     """
     account = ibans.str.head(2) + ibans.str.slice(4)
-    found = pl.Series([None], dtype=pl.String).new_from_index(0, ibans.len())
+    found = ibans.clear(ibans.len())
     by_length: dict[int, dict[str, str]] = {}
     for start, bic in directory.items():
         by_length.setdefault(len(start), {})[start] = bic

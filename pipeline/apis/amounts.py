@@ -50,8 +50,9 @@ def read_amounts(written: pl.Series) -> Amounts:
     is_odd = ~written.str.contains(_PLAIN)
     text = mended(written, where=is_odd, by=_decimal_text)
     money = mended(text, where=is_odd, by=_one_amount).cast(MONEY)
-    unsigned = pl.Series(written.name, [None], dtype=pl.String).new_from_index(0, written.len())
-    sign = mended(unsigned, where=is_odd, by=lambda _: written.filter(is_odd).str.extract(_SIGN))
+    sign = mended(
+        written.clear(written.len()), where=is_odd, by=lambda _: written.filter(is_odd).str.extract(_SIGN)
+    )
     return Amounts(text, money, sign)
 
 

@@ -39,10 +39,9 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
     manifest.json says what was purged and when, so that `precheck verify` misses nothing that went this way.
     """
     from pipeline.purging import purge as purge_folder
-
-    done = purge_folder(folder, older_than, with_files=outcomes)
     from pipeline.reports.terminal import counted
 
+    done = purge_folder(folder, older_than, with_files=outcomes)
     say(f"{folder}: {counted(done.name_count, 'returned name')} purged from the ledger")
     if done.deleted:
         say(f"{folder}: deleted {', '.join(done.deleted)}")

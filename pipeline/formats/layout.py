@@ -5,6 +5,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
@@ -152,17 +153,24 @@ class _Candidate(NamedTuple):
 
 def _candidate(head: str, delimiter: str, mapping: Mapping[str, str]) -> _Candidate:
     """The line that is the header line if this is the delimiter."""
-    title: _Candidate | None = None
-    several: _Candidate | None = None
-    for cells, body_at, line_first in _records(head, delimiter):
-        known = recognised(cells, mapping)
-        found = _Candidate(delimiter, cells, len(known), is_sufficient(known), body_at, line_first)
-        if found.sufficient:
-            return found
-        if several is None and sum(1 for cell in cells if cell.strip()) > 1:
-            several = found
-        title = title or found
-    return several or title or _Candidate(delimiter, (), 0, sufficient=False, body_at=0, line_first=1)
+    records = list(_records(head, delimiter))
+    if not records:
+        return _Candidate(delimiter, (), 0, sufficient=False, body_at=0, line_first=1)
+    cells, body_at, line_first = records[header_at([cells for cells, _, _ in records], mapping)]
+    known = recognised(cells, mapping)
+    return _Candidate(delimiter, cells, len(known), is_sufficient(known), body_at, line_first)
+
+
+def header_at(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> int:
+    """Which of the first lines is the header line, as titles and blank lines may stand before it.
+
+    Args:
+        lines: Their cells; at most `LINES_BEFORE_HEADER_MAX` and one more.
+        mapping: From `--map FIELD=HEADER`: these headers count as known.
+    """
+    sufficient = (at for at, cells in enumerate(lines) if is_sufficient(recognised(cells, mapping)))
+    several = (at for at, cells in enumerate(lines) if sum(1 for cell in cells if cell.strip()) > 1)
+    return next(chain(sufficient, several), 0)
 
 
 def _records(head: str, delimiter: str) -> Iterator[tuple[tuple[str, ...], int, int]]:

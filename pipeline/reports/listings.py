@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.terminal import counted, rule_table, table_of, visible, which_rows
-from schemas.summary import ApiForecast, BrokenRule, Forecast
+from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
 
@@ -62,15 +62,15 @@ def _rejects(forecast: Forecast, width: int) -> Table:
         each = [(str(reject.row), reject.field, reject.code, reject.message) for reject in forecast.rejects]
         return rule_table(">row", each, width=width)
     kinds = [
-        (f"{kind.row_count:,}", kind.field, kind.code, f"{kind.message}: {_which(kind)}")
+        (
+            f"{kind.row_count:,}",
+            kind.field,
+            kind.code,
+            f"{kind.message}: {which_rows(kind.rows, kind.row_count)}",
+        )
         for kind in forecast.broken_rules
     ]
     return rule_table(">rows", kinds, width=width)
-
-
-def _which(kind: BrokenRule) -> str:
-    more = kind.row_count - len(kind.rows)
-    return which_rows(kind.rows) + (f" and {more:,} more" if more else "")
 
 
 def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Console) -> None:

@@ -8,7 +8,7 @@ parsed in a child (`grid`), by one library for the values and by a count of its 
 (`cells`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from pipeline.formats.columns import is_sufficient, recognised
 from pipeline.formats.confined import parse_confined
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import DEFECT
-from pipeline.formats.layout import LINES_BEFORE_HEADER_MAX, header_line
+from pipeline.formats.layout import LINES_BEFORE_HEADER_MAX, header_at, header_line
 from pipeline.formats.table import Table
 
 NAME = "excel"
@@ -67,11 +67,12 @@ def read(
 def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     """The rows below the header row, under its names."""
     cells, defects = grid.drop(DEFECT), grid[DEFECT]
-    at = _header_row(cells, mapping)
-    header_cells = [cell or "" for cell in cells.row(at)]
+    first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_BEFORE_HEADER_MAX + 1).iter_rows()]
+    at = header_at(first_rows, mapping)
+    header_cells = first_rows[at]
     headers = header_line(
         header_cells,
-        sufficient=_is_sufficient(header_cells, mapping),
+        sufficient=is_sufficient(recognised(header_cells, mapping)),
         where=where,
         at=f"{where}, header row",
     )
@@ -80,15 +81,3 @@ def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
         raise InputError(f"{where}: no payment rows after the header row; give a sheet with payments")
     body.columns = list(headers)
     return Table(body, defects.slice(at + 1), delimiter=None, encoding="utf-8")
-
-
-def _header_row(cells: pl.DataFrame, mapping: Mapping[str, str]) -> int:
-    """The first row with an account and a payee, else of more than one cell: titles may stand before it."""
-    rows = [[cell or "" for cell in row] for row in cells.head(LINES_BEFORE_HEADER_MAX + 1).iter_rows()]
-    sufficient = [at for at, row in enumerate(rows) if _is_sufficient(row, mapping)]
-    several = [at for at, row in enumerate(rows) if sum(1 for cell in row if cell.strip()) > 1]
-    return next(iter(sufficient + several), 0)
-
-
-def _is_sufficient(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:
-    return is_sufficient(recognised(cells, mapping))
