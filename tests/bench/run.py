@@ -15,11 +15,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 import checks
 import frames
 import latency
+import ledger
 import pace
 import starts
 from table import Figure, printed, write_page
 
-SECTIONS = {"checks": checks, "pace": pace, "latency": latency, "frames": frames, "starts": starts}
+SECTIONS = {
+    "checks": checks,
+    "pace": pace,
+    "latency": latency,
+    "frames": frames,
+    "ledger": ledger,
+    "starts": starts,
+}
 
 
 def main():
