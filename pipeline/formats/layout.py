@@ -20,7 +20,7 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 _CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
-_CHUNK_BYTES = 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 
 _LOOKS_LIKE_DATA = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date

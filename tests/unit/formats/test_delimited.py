@@ -195,6 +195,13 @@ def test_a_byte_that_is_not_utf_8_is_refused_with_its_line(line_count):
     assert "nwald" not in str(error.value)
 
 
+@pytest.mark.parametrize("shift", range(4))
+def test_characters_of_several_bytes_are_read_wherever_they_stand_in_a_large_file(shift):
+    names = ["Ö" * shift + "Zoë 漢𝄞", *["漢𝄞é漢𝄞"] * 20_000]
+    table = read(HEADER + "x" * shift + "\n" + "".join(f"{name},GB1,1\n" for name in names))
+    assert table.cells.to_series(0).to_list() == names
+
+
 def test_utf_16_without_its_name_is_refused_with_the_way_out():
     with pytest.raises(InputError, match="--encoding utf-16"):
         read(f"{HEADER}\na,1,1\n".encode("utf-16"))
