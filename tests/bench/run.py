@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parent))
 
 import checks
+import evenness
 import frames
 import latency
 import ledger
@@ -39,10 +40,13 @@ def main():
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     options = parser.parse_args()
     figures: list[Figure] = []
+    loops = evenness.samples()
     with TemporaryDirectory(prefix="precheck-bench-") as folder:
         for name in options.only or SECTIONS:
             print(f"{name} ...", file=sys.stderr, flush=True)
             figures += SECTIONS[name].figures(Path(folder), options)
+            loops += evenness.samples()
+    figures.append(evenness.figure(loops))
     print(printed(figures))
     if options.write:
         write_page(figures)
