@@ -72,11 +72,14 @@ _PAYMENT = (
 
 def _repeated_payments(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:
     """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
-    alike = accepted.with_columns(
-        same_name(pl.col("name")), references.gather(accepted["row"] - 1).alias("reference")
+    # Few accounts are paid the same amount again.
+    paid = accepted.filter(pl.col("amount").is_not_null())
+    alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))
+    alike = alike.with_columns(
+        same_name(pl.col("name")), references.gather(alike["row"] - 1).alias("reference")
     )
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
-        (pl.col("row") != pl.col("first")) & pl.col("amount").is_not_null()
+        pl.col("row") != pl.col("first")
     )
     return repeats.select(
         "row",
