@@ -18,9 +18,10 @@ SIZES_LONG = {10 * MILLION: (60, 4096)}
 
 def figures(folder, options):
     sizes = SIZES | (SIZES_LONG if options.long else {})
-    everything = payments(folder / "everything.csv", max(sizes), cop_only=False)
     for rows, goals in sizes.items():
-        file = _sized(everything, rows, ".csv" if rows in SIZES else ".parquet")
+        file = payments(folder / "some.csv", rows, cop_only=False)
+        if rows in SIZES_LONG:
+            file = _as_parquet(file)
         rounds = options.rounds if rows in SIZES else 1
         costs = [cost_of([sys.executable, STAGES, file, folder / "frames.out"]) for _ in range(rounds)]
         cpu_s, peak_mib = median(cost.cpu_s for cost in costs), max(cost.peak_mib for cost in costs)
@@ -41,9 +42,8 @@ def _spread(seconds):
     return f"{median(seconds):.2f} s{several}"
 
 
-def _sized(everything, rows, suffix):
-    """The first rows of the file."""
-    path = everything.with_name(f"some{suffix}")
-    some = pl.scan_csv(everything, infer_schema=False).head(rows)
-    some.sink_csv(path) if suffix == ".csv" else some.sink_parquet(path)
+def _as_parquet(file):
+    path = file.with_suffix(".parquet")
+    pl.scan_csv(file, infer_schema=False).sink_parquet(path)
+    file.unlink()
     return path
