@@ -134,7 +134,9 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layou
         key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.cells)),
     )
     _require_text(best.cells, where)
-    headers = header_line(best.cells, sufficient=best.sufficient, where=where, at=f"{where} line 1")
+    headers = header_line(
+        best.cells, sufficient=best.sufficient, where=where, at=f"{where} line {best.line_first - 1}"
+    )
     return Layout(best.delimiter, headers, best.body_at, best.line_first, _line_end(text[: best.body_at]))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from children import cost_of, payments, run, sandbox
-from table import Figure
+from table import Figure, spread
 
 ROWS = 20_000
 ROWS_HTTPX = 1_000
@@ -40,13 +40,13 @@ def figures(folder, options):
     ours_us = [whole - reports for whole, reports in zip(whole_us, reports_us, strict=True)]
     ours = median(ours_us)
     yield Figure(
-        f"CPU per check, {count:,} checks, ledger on, 64 in flight, start included", _spread(ours_us), ""
+        f"CPU per check, {count:,} checks, ledger on, 64 in flight, start included", spread(ours_us, "us"), ""
     )
-    yield Figure("... and for report.html, report.xlsx and attention.csv", _spread(reports_us), "")
+    yield Figure("... and for report.html, report.xlsx and attention.csv", spread(reports_us, "us"), "")
     for peer, goal in GOALS.items():
         ratio = ours / median(per_check[peer])
         yield Figure(
-            f"... as a multiple of {peer} ({_spread(per_check[peer])})",
+            f"... as a multiple of {peer} ({spread(per_check[peer], 'us')})",
             f"{ratio:.2f}" if ratio > 0.5 else f"1/{1 / ratio:.1f}",
             f"at most {goal:.1f}" if goal > 1 else f"at most 1/{1 / goal:.0f}",
             ratio <= goal,
@@ -64,7 +64,3 @@ def _reports_cpu_s(out):
     """What no peer does: documents for people. They are a part of the command, and are measured apart."""
     command = [sys.executable, str(Path(__file__).parent / "report_cost.py"), str(out)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def _spread(microseconds):
-    return f"{median(microseconds):,.0f} us ({min(microseconds):,.0f} to {max(microseconds):,.0f})"

@@ -1,9 +1,8 @@
 """How even the machine's speed was while the figures were taken: the same work, timed between them."""
 
 import time
-from statistics import median
 
-from table import Figure
+from table import Figure, spread
 
 STEPS = 3_000_000
 TIMES = 5
@@ -15,10 +14,9 @@ def samples():
 
 
 def figure(seconds):
-    low, middle, high = (1000 * some for some in (min(seconds), median(seconds), max(seconds)))
     return Figure(
         "this machine's own evenness: one loop of Python, timed between the figures above",
-        f"{middle:.0f} ms ({low:.0f} to {high:.0f})",
+        spread([1000 * some for some in seconds], "ms"),
         "",
     )
 

@@ -6,7 +6,7 @@ from statistics import median
 
 import polars as pl
 from children import cost_of, payments
-from table import Figure
+from table import Figure, spread
 
 STAGES = Path(__file__).parent / "stages.py"
 MILLION = 1_000_000
@@ -27,7 +27,7 @@ def figures(folder, options):
         cpu_s, peak_mib = median(cost.cpu_s for cost in costs), max(cost.peak_mib for cost in costs)
         file.unlink()
         name = f"{rows:,} rows of {file.suffix[1:]}, everything but the network, one core"
-        cpu = Figure(f"{name}: CPU", _spread([cost.cpu_s for cost in costs]), "")
+        cpu = Figure(f"{name}: CPU", spread([cost.cpu_s for cost in costs], "s", decimals=2), "")
         peak = Figure("... memory at its peak, all processes", f"{peak_mib:,.0f} MiB", "")
         if goals:
             cpu_s_max, mib_max = goals
@@ -35,11 +35,6 @@ def figures(folder, options):
             peak = peak._replace(goal=f"at most {mib_max:,} MiB", holds=peak_mib <= mib_max)
         yield cpu
         yield peak
-
-
-def _spread(seconds):
-    several = f" ({min(seconds):.2f} to {max(seconds):.2f})" if len(seconds) > 1 else ""
-    return f"{median(seconds):.2f} s{several}"
 
 
 def _as_parquet(file):

@@ -36,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=SECTIONS, action="append", help="measure these alone")
     parser.add_argument("--rounds", type=int, default=3, help="of what is measured several times")
-    parser.add_argument("--long", action="store_true", help="files of 10 million rows, too")
+    parser.add_argument("--long", action="store_true", help="10 million rows and 10 million checks, too")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     options = parser.parse_args()
     figures: list[Figure] = []

@@ -4,6 +4,7 @@ import os
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
@@ -18,6 +19,12 @@ class Figure(NamedTuple):
     goal: str
     """Empty for a figure that only gives the others their scale."""
     holds: bool = True
+
+
+def spread(values, unit, *, decimals=0):
+    """The median of several values, and the least and the largest of them."""
+    low, middle, high = (f"{value:,.{decimals}f}" for value in (min(values), median(values), max(values)))
+    return f"{middle} {unit}" + (f" ({low} to {high})" if len(values) > 1 else "")
 
 
 HEADERS = ("figure", "measured", "goal", "")

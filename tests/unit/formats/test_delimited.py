@@ -232,6 +232,7 @@ def test_an_encoding_that_is_not_supported_is_a_usage_error(encoding):
         (f"{HEADER}\n\n\n", "no payment rows"),
         ("Quillon Marrow,112233,12345678,10.00\n", "line 1: this looks like a payment, not like headers"),
         ("Quillon Marrow,Quillon Marrow,11-22-33\n", "line 1: this looks like a payment, not like headers"),
+        ("Payroll\n\nQuillon Marrow,112233,12345678,10.00\n", "line 3: this looks like a payment, not like"),
         ("name,iban,name\na,b,c\n", "columns 1 and 3 have the same header"),
         (",".join(f"h{i}" for i in range(1001)) + "\n1\n", "1001 columns, at most 1000"),
         (f"{HEADER}\n" + "," * 1000 + "\n", "line 2: more than 1000 cells"),
