@@ -61,6 +61,10 @@ CREATE TRIGGER reuse_never_changes BEFORE UPDATE ON reuse
 CREATE TRIGGER reuse_never_leaves BEFORE DELETE ON reuse
     BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
 """
+_COLUMNS = """
+SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+WHERE tables.type = 'table' ORDER BY tables.name, columns.cid
+"""
 # FULL, not NORMAL: with NORMAL a power loss takes acknowledged answers with it.
 # EXCLUSIVE comes first: the log then needs no shared memory, and another program is kept out.
 _PRAGMAS = """
@@ -274,6 +278,10 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
     if finding != "ok":
         raise damaged(path, finding)
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_SCHEMA)
+        if db.execute(_COLUMNS).fetchall() != model.execute(_COLUMNS).fetchall():
+            raise damaged(path, "its tables are not as this tool makes them")
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
         raise damaged(path, "it names no run")

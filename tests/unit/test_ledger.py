@@ -283,6 +283,18 @@ def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, sta
         opened(tmp_path)
 
 
+@pytest.mark.parametrize("column", [b"name_proof", b"created_at", b"tool_version", b"name_count", b"reason"])
+def test_a_column_whose_name_was_damaged_is_refused_with_a_sentence(tmp_path, column):
+    with opened(tmp_path):
+        pass
+    path = tmp_path / "ledger.db"
+    data = path.read_bytes()
+    assert column in data
+    path.write_bytes(data.replace(column, b"x" + column[1:]))
+    with pytest.raises(DiskError, match="its tables are not as this tool makes them"):
+        opened(tmp_path)
+
+
 def test_no_name_and_no_account_of_the_payer_is_on_disk(tmp_path):
     with opened(tmp_path) as ledger:
         ask_all(ledger, {ledger.question_key(a_check()): an_answer(matched_name=None)})
