@@ -264,7 +264,7 @@ class Ledger:
         """
         assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
         try:
-            self._db.execute("INSERT INTO allowance VALUES(NULL, ?, ?)", (time, reason))
+            self._db.execute(insertion("allowance"), (time, reason))
         except sqlite3.OperationalError as error:
             raise unwritten(self._path, error) from error
 

@@ -18,7 +18,7 @@ from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
-_SCHEMA_VERSION = 3
+_SCHEMA_VERSION = 4
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
@@ -26,7 +26,7 @@ CREATE TABLE run(
     one INTEGER PRIMARY KEY CHECK(one = 1),
     input_sha256 TEXT NOT NULL, profile_sha256 TEXT NOT NULL, environment TEXT NOT NULL,
     tool_version TEXT NOT NULL, created_at TEXT NOT NULL,
-    run_key BLOB NOT NULL CHECK(length(run_key) = 32), name_proof BLOB) STRICT;
+    run_key BLOB NOT NULL CHECK(length(run_key) = 32), name_proof BLOB, seal BLOB NOT NULL) STRICT;
 CREATE TABLE intent(
     id INTEGER PRIMARY KEY, question BLOB NOT NULL, attempt INTEGER NOT NULL CHECK(attempt > 0),
     request_id TEXT NOT NULL, time TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
@@ -46,9 +46,10 @@ CREATE TABLE finish(
     outcome_sha256 TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TABLE purge(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, answers_before TEXT NOT NULL,
-    name_count INTEGER NOT NULL) STRICT;
+    name_count INTEGER NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TABLE allowance(
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, reason TEXT NOT NULL CHECK(reason <> '')) STRICT;
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, reason TEXT NOT NULL CHECK(reason <> ''),
+    seal BLOB NOT NULL) STRICT;
 CREATE TRIGGER answer_never_changes BEFORE UPDATE ON answer
     WHEN NEW.matched_name IS NOT NULL OR OLD.matched_name IS NULL
     OR (NEW.intent, NEW.state, NEW.code) <> (OLD.intent, OLD.state, OLD.code)
@@ -248,7 +249,8 @@ def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | Non
         db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
         run_key = os.urandom(32)
         proof = Names.under(secret, run_key, path).proof
-        db.execute("INSERT INTO run VALUES(1, ?, ?, ?, ?, ?, ?, ?)", (*identity, now, run_key, proof))
+        seals.teach(db, run_key)
+        db.execute(seals.insertion("run"), (*identity, now, run_key, proof))
     growing.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -312,13 +314,9 @@ def _make_its_own(
         return
     with db:
         db.execute("BEGIN IMMEDIATE")
-        for table in ("failure", "intent", "finish", "purge", "allowance"):
+        for table in ("failure", "intent", "finish", "purge", "allowance", "run"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
-        db.execute(
-            "UPDATE run SET input_sha256 = ?, profile_sha256 = ?, environment = ?, tool_version = ?,"
-            " created_at = ?, name_proof = ?",
-            (*identity, now, names.proof),
-        )
+        db.execute(seals.insertion("run"), (*identity, now, run_key, names.proof))
 
 
 def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity) -> None:

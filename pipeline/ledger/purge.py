@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipeline.disks import unwritten
 from pipeline.ledger.files import opened, require_ledger
-from pipeline.ledger.seals import sealed_anew
+from pipeline.ledger.seals import insertion, sealed_anew
 
 _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
 _WITHOUT_NAME = sealed_anew("answer", matched_name="NULL")
@@ -60,7 +60,7 @@ def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
             f"UPDATE answer SET matched_name = NULL, seal = {_WITHOUT_NAME} WHERE {_DUE}",  # noqa: S608 (constants)
             (answers_before,),
         )
-        db.execute("INSERT INTO purge VALUES(NULL, ?, ?, ?)", (now, answers_before, erased.rowcount))
+        db.execute(insertion("purge"), (now, answers_before, erased.rowcount))
     # Also where no name was due: the purge before this one may have been interrupted here.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.execute("VACUUM")

@@ -19,6 +19,12 @@ SEALED: Mapping[str, Sequence[str]] = {
     "answer": ("intent", "state", "code", "matched_name", "request_id", "time"),
     "reuse": ("question", "code", "request_id", "time", "source_sha256", "reused_at"),
     "finish": ("time", "question_count", "unanswered_count", "outcome_sha256"),
+    "purge": ("time", "answers_before", "name_count"),
+    "allowance": ("time", "reason"),
+    "run": (
+        *("input_sha256", "profile_sha256", "environment", "tool_version", "created_at"),
+        *("run_key", "name_proof"),
+    ),
 }
 """Table -> the columns that its seal covers."""
 

@@ -13,7 +13,7 @@ from pipeline.apis import agents
 from pipeline.apis.account_types import WORDS
 from pipeline.apis.amounts import read_amounts, sign_faults
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
-from pipeline.apis.mending import beyond_ascii, mended
+from pipeline.apis.mending import mended
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS, Rule
 from pipeline.apis.warnings import warnings_about
 from pipeline.frames import (
@@ -122,13 +122,11 @@ def _normalized(texts: pl.Series) -> pl.Series:
     """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
     if not texts.count():
         return texts
-    stripped = texts.str.strip_chars()
-    tidy = mended(
-        texts,
-        where=beyond_ascii(texts) | (stripped != texts),
-        by=lambda some: some.str.normalize("NFC").str.strip_chars(),
+    # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
+    is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
+    return mended(
+        texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)
     )
-    return mended(tidy, where=tidy == "", by=lambda some: some.replace("", None))
 
 
 def _account_types(texts: pl.Series) -> pl.Series:

@@ -268,12 +268,18 @@ def test_the_file_itself_refuses_to_change_or_lose_an_answer(tmp_path, statement
         ("UPDATE finish SET unanswered_count = 0", "finish were changed: 1"),
         ("DELETE FROM intent WHERE id = 1", "intent are missing"),
         ("UPDATE run SET run_key = randomblob(32)", "intent were changed: 2"),
+        ("UPDATE run SET created_at = '2013-03-01T09:00:00.000Z'", "run were changed: 1"),
+        ("UPDATE run SET created_at = CAST(x'32303331ff' AS TEXT)", "damaged or unreadable"),
+        ("UPDATE run SET input_sha256 = profile_sha256", "run were changed: 1"),
+        ("UPDATE allowance SET reason = 'another'", "allowance were changed: 1"),
+        ("INSERT INTO purge VALUES(1, '2030', '2031', 0, x'00')", "purge were changed: 1"),
     ],
 )
 def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, statement, why):
     with opened(tmp_path) as ledger:
         ask_all(ledger, {b"q": an_answer()})
         anyio.run(intend_only, ledger, b"r")
+        ledger.allow("an umbrella company", time=NOW)
         ledger.finish(NOW, question_count=2, unanswered_count=1, outcome_sha256="0" * 64)
     db = sqlite3.connect(tmp_path / "ledger.db")
     db.execute(statement)

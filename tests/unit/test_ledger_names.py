@@ -110,7 +110,8 @@ def forge(path, change):
         seals.teach(db, run_key)
         db.execute("DROP TRIGGER answer_never_changes")
         db.execute(change)
-        db.execute(f"UPDATE answer SET seal = {seals.sealed_anew('answer')}")
+        for table in ("answer", "run"):
+            db.execute(f"UPDATE {table} SET seal = {seals.sealed_anew(table)}")
 
 
 def test_an_encrypted_name_that_was_changed_breaks_its_seal(path, open_ledger):

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import FinalAnswer, Ledger, Reuse, RunIdentity
+from pipeline.ledger import FinalAnswer, Ledger, Reuse, RunIdentity, seals
 from pipeline.ledger.reading import Counts, recorded
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-01T09:00:01.000Z"
@@ -108,7 +108,8 @@ def test_a_copy_without_the_lock_file_is_read(filled):
 def test_what_a_kill_left_in_the_log_is_read_too(filled):
     with closing(sqlite3.connect(filled, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("INSERT INTO purge VALUES(NULL, 'x', 'y', 0)")
+        seals.teach(db, *db.execute("SELECT run_key FROM run").fetchone())
+        db.execute(seals.insertion("purge"), ("x", "y", 0))
         copies = [(file, file.read_bytes()) for file in filled.parent.glob("ledger.db*")]
     for file, content in copies:
         file.write_bytes(content)
