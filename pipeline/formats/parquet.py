@@ -71,6 +71,8 @@ def read(
 def parse(data: bytes) -> Iterator[pl.DataFrame]:
     """Parse a Parquet file, in the child: two libraries must agree on how many rows its row groups have.
 
+    A file names its columns twice, once for all and again in every row group: no checksum is on either.
+
     Returns:
         The row groups, one after the other.
 
@@ -83,12 +85,16 @@ def parse(data: bytes) -> Iterator[pl.DataFrame]:
     file = parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
     # Bytes, not a path: in a path polars would take * and [ for a pattern.
     cells = pl.scan_parquet(data, use_statistics=False)
+    columns = [file.schema.column(position).path for position in range(len(file.schema))]
     start = 0
     for number in range(file.num_row_groups):
+        row_group = file.metadata.row_group(number)
+        if [row_group.column(position).path_in_schema for position in range(len(columns))] != columns:
+            raise ValueError("the columns of a row group are not those of the file")
         batches = file.iter_batches(row_groups=[number], use_threads=False)
         row_count = sum(batch.num_rows for batch in batches)
         part = cells.slice(start, row_count).collect()
-        if not part.height == row_count == file.metadata.row_group(number).num_rows:
+        if not part.height == row_count == row_group.num_rows:
             raise ValueError("two ways to count the rows do not agree")
         yield part
         start += row_count

@@ -123,3 +123,17 @@ def test_a_row_group_of_another_length_than_the_file_says_is_noticed():
     assert damaged != pages  # 300 rows in all, as the footer writes it, are now 299
     with pytest.raises(InputError, match="is damaged"):
         read(damaged)
+
+
+@pytest.mark.parametrize("use_pyarrow", [False, True])
+def test_a_changed_name_of_a_column_is_noticed_wherever_the_footer_has_it(use_pyarrow):
+    file = io.BytesIO()
+    TABLE.write_parquet(file, use_pyarrow=use_pyarrow)
+    data = file.getvalue()
+    footer_at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    name = b"sort_code"
+    assert data.count(name, footer_at) == 2
+    first, second = data.index(name, footer_at), data.rindex(name)
+    for at in (first, second):
+        with pytest.raises(InputError, match="is damaged"):
+            read(data[:at] + b"sort_cofe" + data[at + len(name) :])
