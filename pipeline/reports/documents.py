@@ -9,8 +9,6 @@ from pipeline.formats import NAMES, format_named, spreadsheet
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from pipeline.reports import PAGE_NAME
-from pipeline.reports.page import page
-from pipeline.reports.workbook import write_workbook
 from schemas.folder import ATTENTION as ATTENTION_NAME
 from schemas.folder import REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
@@ -48,9 +46,13 @@ def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) ->
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
+    # Only here: a run that is refused, or was finished before, starts without what these need.
+    from pipeline.reports.page import page
+    from pipeline.reports.workbook import write_workbook
+
     shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
-        _page(folder / PAGE_NAME, summary, shown),
+        _page(folder / PAGE_NAME, page(summary, shown)),
         write_workbook(summary, shown, folder, outcome_name=outcome_name),
         _attention(folder / ATTENTION_NAME, summary, rows),
     ]
@@ -62,10 +64,10 @@ def files_with_names(folder: Path) -> list[Path]:
     return [*outcome_files, folder / ATTENTION_NAME, *files_with_returned_names(folder)]
 
 
-def _page(path: Path, summary: Summary, shown: pl.DataFrame) -> Path:
+def _page(path: Path, text: str) -> Path:
     """Write the report as a page."""
     with write_whole(path) as file:
-        file.write(page(summary, shown).encode())
+        file.write(text.encode())
     return path
 
 

@@ -40,7 +40,7 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
             # Of its own: eight interpreters that start on two cores at once wait for one another.
             cpu_s += used.values()
             is_once = len(calls) == len(set(calls)) == ROW_COUNT
-            is_right = are_told and one.status == 0 and is_once
+            is_right = are_told and one.status == 0 and is_once and max(used.values()) <= REFUSED_WITHIN_S
             survived += is_right
             if not is_right:
                 print(owner, one, others, used, len(calls))  # noqa: T201 (pytest shows it for a failure)
@@ -48,8 +48,7 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
         "A6",
         "2 to 8 runs on one folder",
         tried=len(crowd_sizes),
-        # The largest of some hundred says how busy the machine once was.
-        survived=survived * (median(cpu_s) <= REFUSED_WITHIN_S),
+        survived=survived,
         figure=f"1 proceeds; the others 75 with pid, host, start, after {median(cpu_s):.1f} s of CPU,"
         f" at most {max(cpu_s):.1f}",
         goal=f"1 proceeds; the others 75 within {REFUSED_WITHIN_S} s; calls per question 1",
