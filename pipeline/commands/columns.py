@@ -12,7 +12,7 @@ from pipeline.commands.options import PATH, input_options, options, read_mapping
 @options(input_options)
 def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet: str | None) -> None:
     """Show how each header of FILE is read."""
-    from pipeline.formats.columns import ColumnsError
+    from pipeline.headers.columns import ColumnsError
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
     from pipeline.stages.read import read

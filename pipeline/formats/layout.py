@@ -9,8 +9,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats.columns import is_sufficient, recognised, refuse_repeats
 from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
+from pipeline.headers.columns import is_sufficient, recognised, refuse_repeats
 
 DELIMITERS = (",", ";", "|", "\t")
 COLUMNS_MAX = 1_000

@@ -13,10 +13,10 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import Format, delimited, excel, format_named, format_of, outcome_format, parquet
-from pipeline.formats.columns import ColumnReading, Columns, read_columns
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
+from pipeline.headers.columns import ColumnReading, Columns, read_columns
 from schemas.outcomes import COLUMNS
 from schemas.payments import FIELDS
 

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.columns import is_sufficient, recognised
 from pipeline.formats.confined import parse_confined
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import DEFECT
 from pipeline.formats.layout import LINES_BEFORE_HEADER_MAX, header_at, header_line
 from pipeline.formats.table import Table
+from pipeline.headers.columns import is_sufficient, recognised
 
 NAME = "excel"
 

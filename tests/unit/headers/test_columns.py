@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.formats.columns import (
+from pipeline.headers.columns import (
     ColumnReading,
     ColumnsError,
     fold,
@@ -11,7 +11,7 @@ from pipeline.formats.columns import (
     read_columns,
     recognised,
 )
-from pipeline.formats.synonyms import (
+from pipeline.headers.synonyms import (
     COMBINED,
     COMPANY_NAME,
     FAMILY_NAME,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.formats.synonyms import (
+from pipeline.headers.synonyms import (
     COMBINED,
     COMPANY_NAME,
     FAMILY_NAME,
