@@ -58,7 +58,7 @@ def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
             raise UsageError(f"{folder}: this run has written no outcome file yet; run it to its end first")
         summary = _summary(folder)
         path = _outcome_file(folder)
-        source = read(path, mapping=summary.input.mapping)
+        source = read(path, mapping=summary.input.mapping, decided=summary.input.decision)
         _require_unchanged(path, source.sha256, finish.outcome_sha256)
         outcomes = _outcomes(source)
         told = (summary.input.sha256, summary.environment, summary.input.row_count, _counts(summary))

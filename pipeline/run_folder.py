@@ -54,8 +54,8 @@ def finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
     except (OSError, ValueError, UsageError, InputError):
         return None
     file = summary.input
-    read_before = (file.columns, file.encoding, file.delimiter, file.sheet)
-    if read_before != (source.read_as, source.encoding, source.delimiter, job.sheet):
+    read_before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
+    if read_before != (source.read_as, source.decision, source.encoding, source.delimiter, job.sheet):
         return None  # --map, --encoding or --sheet was another one, and so were the questions
     nothing = {"request_count": 0, "repeat_count": 0}
     calls = [

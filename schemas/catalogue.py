@@ -5,6 +5,7 @@ import json
 from pydantic import BaseModel
 
 from schemas.approvals import Approvals
+from schemas.columns import ColumnsRead
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
@@ -20,6 +21,7 @@ from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResp
 _DOCUMENTS: dict[str, type[BaseModel]] = {
     "payment": Payment,
     "outcome": OutcomeColumns,
+    "columns": ColumnsRead,
     "summary": Summary,
     "manifest": Manifest,
     "story": Story,

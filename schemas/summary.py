@@ -34,6 +34,13 @@ class InputFile(Part):
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}
     """Field -> header, as `--map` said."""
+    decision: dict[str, str] | None = None
+    """Field -> the columns it was read from, by place, as `--map` would say it; None in summaries of version
+    0.1.0."""
+    notes: list[str] = []
+    """What was decided about the columns that a person may want to know."""
+    header_line: bool = True
+    """Whether the file has one; where it has none, its columns are named by their places."""
     delimiter: str | None = None
     """Between the cells of a line; None where the format has none, and in summaries of version 0.1.0."""
     line_end: str | None = None

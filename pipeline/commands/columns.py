@@ -9,18 +9,39 @@ from pipeline.commands.options import PATH, input_options, options, read_mapping
 
 @click.command()
 @click.argument("file", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
 @options(input_options)
-def columns(*, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet: str | None) -> None:
-    """Show how each header of FILE is read."""
+def columns(
+    *, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet: str | None, as_json: bool
+) -> None:
+    """Show how each column of FILE is read: as which field, by which rule, instead of which others.
+
+    Three values of each are shown, whole: mind who looks on.
+    """
     from pipeline.headers.columns import ColumnsError
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
     from pipeline.stages.read import read
+    from schemas.columns import Column, ColumnsRead
 
+    refusal = None
     try:
-        readings = read(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet).columns
+        source = read(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
+        readings, notes = source.columns, source.notes
     except ColumnsError as error:
-        if error.readings:
-            print_columns(error.readings, console())
-        raise
-    print_columns(readings, console())
+        refusal, readings, notes = error, error.readings, ()
+    if as_json:
+        told = ColumnsRead(
+            file=file.name,
+            columns=[
+                Column(header=header, field=field, rule=rule, others=list(others), values=list(values))
+                for header, field, rule, others, values in readings
+            ],
+            notes=list(notes),
+            refusal=None if refusal is None else str(refusal),
+        )
+        click.echo(told.model_dump_json())
+    elif readings:
+        print_columns(readings, notes, console())
+    if refusal is not None:
+        raise refusal

@@ -27,6 +27,7 @@ class Style(NamedTuple):
     line_end: str
     encoding: str
     byte_order_mark: bool
+    header_line: bool = True
 
 
 def style_of(file: InputFile) -> Style:
@@ -34,7 +35,15 @@ def style_of(file: InputFile) -> Style:
     if file.format == parquet.NAME:
         return Style(parquet.NAME, Path(file.name).suffix, DELIMITER, "\n", "utf-8", byte_order_mark=False)
     if file.format != delimited.NAME:
-        return Style(delimited.NAME, delimited.SUFFIX, DELIMITER, "\r\n", "utf-8", byte_order_mark=False)
+        return Style(
+            delimited.NAME,
+            delimited.SUFFIX,
+            DELIMITER,
+            "\r\n",
+            "utf-8",
+            byte_order_mark=False,
+            header_line=file.header_line,
+        )
     return Style(
         delimited.NAME,
         Path(file.name).suffix,
@@ -42,6 +51,7 @@ def style_of(file: InputFile) -> Style:
         file.line_end or "\n",
         file.encoding,
         file.byte_order_mark,
+        file.header_line,
     )
 
 
@@ -63,7 +73,12 @@ def write_in_style(table: pl.DataFrame, file: IO[bytes], style: Style, *, where:
         table.write_parquet(buffer)
     else:
         assert all(kind == pl.String for kind in table.dtypes)
-        table.write_csv(buffer, separator=style.delimiter, line_terminator=style.line_end)
+        table.write_csv(
+            buffer,
+            separator=style.delimiter,
+            line_terminator=style.line_end,
+            include_header=style.header_line,
+        )
     # Through memory, so that it is this file that fails when the disk is full.
     file.write(buffer.getbuffer() if style.format == parquet.NAME else _encoded(buffer, style, where))
 

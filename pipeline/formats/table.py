@@ -26,6 +26,8 @@ class Table(NamedTuple):
     """At the end of the header line; None where the format has none."""
     byte_order_mark: bool = False
     """Whether the text starts with one."""
+    header_line: bool = True
+    """Whether the file names its columns; where it does not, they are named by their places."""
     extra_column_count: int = 0
     """How many of the columns, the last ones, hold cells of rows that were too long."""
 

@@ -1,23 +1,23 @@
-"""Which column of a file is which field: known headers, and what `--map` says.
+"""Which column of a file is which field: what its headers mean, what its cells say, and what `--map` says.
 
-A header is compared after folding: Unicode NFKC, lower case, letters and digits only, so that
-`Sort Code`, `sort_code` and `SORT-CODE` are one. The known headers are in `synonyms`.
+Headers alone do not say who is paid: an employer stands beside an employee, our account beside the
+payee's. So a file has sides (ours is never asked about), the payee's columns have an order from the most
+explicit to the least, and where two of one rank differ in any row the file is refused. `payee` and `account`
+hold these rules; this module joins them and says of every header how it was read.
 """
 
-import re
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import polars as pl
+
 from pipeline.errors import InputError
-from pipeline.headers.synonyms import (
-    COMBINED,
-    COMPANY_NAME,
-    FAMILY_NAME,
-    GIVEN_NAME,
-    SECOND_CHOICE,
-    SYNONYMS,
-)
+from pipeline.headers import account, payee, side_fields
+from pipeline.headers.cells import Cells
+from pipeline.headers.choice import Choice, Refusal, quoted
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, NEVER, PARENT, SECOND, Side, meaning
+from pipeline.headers.not_payments import why_not_payments
+from pipeline.headers.spelling import fold
 from schemas.payments import FIELDS
 
 ACCOUNT_FIELDS = ("iban", "account_number")
@@ -26,7 +26,8 @@ PAYEE_FIELDS = ("name", "lei", "organisation_bic", "organisation_id")
 """...and one of these."""
 
 HEADERS_QUOTED_MAX = 20
-HEADER_QUOTED_LENGTH_MAX = 40
+POSITION = "#"
+"""Before a number, in `--map`: the column at that place, from 1."""
 
 
 class ColumnReading(NamedTuple):
@@ -35,8 +36,11 @@ class ColumnReading(NamedTuple):
     header: str
     field: str | None
     how: str
-    """canonical, synonym, map, combined, first/last name part, or unknown (kept); where the headers
-    mean two things, ambiguous."""
+    """By which rule; of a column that is not read, why not."""
+    others: tuple[str, ...] = ()
+    """The headers of the other columns that could have been this field."""
+    values: tuple[str, ...] = ()
+    """The first three that the column has."""
 
 
 class ColumnsError(InputError):
@@ -52,82 +56,61 @@ class ColumnsError(InputError):
 
 
 class Columns(NamedTuple):
-    """How a whole header line was read."""
+    """How the columns of a file are read."""
 
     readings: tuple[ColumnReading, ...]
     """One per header, in file order."""
-    headers: Mapping[str, tuple[str, ...]]
-    """Per field, the header it is read from; for a name in parts, the headers to join, in order."""
-    company: str | None
-    """The header whose cell, in rows where it is filled, replaces a name in parts."""
+    sources: Mapping[str, tuple[tuple[str, ...], ...]]
+    """Field -> where it is read from: the first of these that is filled in the row. Each is a header, or the
+    headers of a name in parts, to be joined with blanks in this order."""
+    currency: str | None
+    """What the header of the amount says, for rows that do not say it themselves."""
+    notes: tuple[str, ...]
+    """What was decided that a person may want to know, as sentences without a file name."""
+
+    @property
+    def decision(self) -> dict[str, str]:
+        """The same as `--map` would say it, by position: read again by this, nothing is decided anew."""
+        at = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
+        return {
+            field: "|".join("+".join(f"{POSITION}{at[header]}" for header in parts) for parts in alternatives)
+            for field, alternatives in self.sources.items()
+        }
 
 
-def fold(header: str) -> str:
-    """The form in which headers are compared.
-
-    >>> fold("Account-Number (UK)") == fold("account_number uk")
-    True
-    """
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", header).casefold()))
-
-
-def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:
-    """The fields and parts of a name that are known among these cells, if this is the header line."""
-    mapped = {fold(part): field for field, target in mapping.items() for part in (target, *target.split("+"))}
-    folded = [fold(header) for header in headers]
-    return frozenset(
-        mapped.get(header) or _KNOWN[header][0] for header in folded if header in mapped or header in _KNOWN
-    )
-
-
-def is_sufficient(fields: Collection[str]) -> bool:
-    """Whether these fields hold an account and a payee."""
-    payee = any(field in fields for field in (*PAYEE_FIELDS, "company name"))
-    return any(field in fields for field in ACCOUNT_FIELDS) and (payee or _IN_PARTS.issubset(fields))
-
-
-def read_columns(headers: Sequence[str], mapping: Mapping[str, str], *, where: str) -> Columns:
-    """Assign the canonical fields to the headers of a file.
+def read_columns(
+    cells: pl.DataFrame, mapping: Mapping[str, str], *, where: str, decided: Mapping[str, str] | None = None
+) -> Columns:
+    """Assign the canonical fields to the columns of a file.
 
     Args:
-        headers: The header line, in order.
-        mapping: From `--map FIELD=HEADER`. A mapped field is read from its header and from nothing
-            else; a name may be mapped to two headers, as `name=Forename+Surname`.
+        cells: The columns of the file and all of its rows.
+        mapping: From `--map FIELD=HEADER`. A mapped field is read from its header and from nothing else. A
+            header may be given by its place (`#3`), a name in two columns as `Forename+Surname`, and a field
+            that stands in one of several columns as `Holder|Supplier`: the first that is filled.
         where: The file, for messages.
+        decided: The `decision` of an earlier reading of these columns, which then stands.
 
     Raises:
-        ColumnsError: a header stands twice, two headers mean one field, the mapping names something
-            that does not exist, or there is no column for the account or for the payee.
+        ColumnsError: a header stands twice, two columns could be the payee or the account and differ, the
+            mapping names something that does not exist, there is no column for the account or for the payee,
+            or the file holds no payments to others.
     """
-    try:
-        return _columns(headers, mapping, where)
-    except InputError as error:
-        raise ColumnsError(str(error), _as_far_as_known(headers, mapping)) from None
-
-
-def _columns(headers: Sequence[str], mapping: Mapping[str, str], where: str) -> Columns:
+    headers = cells.columns
     refuse_repeats(headers, where=where)
-    mapped = {field: _mapped_headers(field, mapping[field], headers, where) for field in mapping}
-    taken = {header for targets in mapped.values() for header in targets}
-    if len(taken) < sum(map(len, mapped.values())):
-        raise InputError(f"{where}: --map reads one header as two fields; give each field its own header")
-
-    claims: dict[str, list[str]] = {}
-    for header, (field, _) in zip(headers, _meanings(headers), strict=True):
-        if field is not None and field not in mapped and header not in taken:
-            claims.setdefault(field, []).append(header)
-    parts = {part: claims.pop(part, []) for part in _PARTS}
-
-    found, company = dict(mapped), None
-    if "name" not in mapped:
-        names, company = _name_headers(claims.pop("name", []), parts, where)
-        if names:
-            found["name"] = names
-    for field, candidates in claims.items():
-        found[field] = (_only(candidates, field, where),)
-
-    _require(found, headers, where)
-    return Columns(_readings(headers, found, company, mapped), found, company)
+    seen = Cells(cells)
+    try:
+        said = _mapped(mapping if decided is None else decided, headers)
+        choices = [] if decided is not None else _choices(seen, said)
+        found = {field: Choice(field, sources, "map") for field, sources in said.items()}
+        found |= {choice.field: choice for choice in choices if choice.field not in found}
+        _require(found, headers)
+    except Refusal as refusal:
+        raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None
+    notes = [note for choice in choices for note in choice.notes]
+    readings = _readings(seen, found)
+    sources = {field: choice.sources for field, choice in found.items()}
+    return Columns(readings, sources, _currency(found), tuple(notes))
 
 
 def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
@@ -145,153 +128,166 @@ def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
         first_at[header] = position
 
 
-def _meanings(headers: Sequence[str]) -> list[tuple[str | None, str]]:
-    """The field or part of a name that each header means in this file, and how it is known."""
-    meant = [_KNOWN.get(fold(header), (None, "")) for header in headers]
-    first = {
-        field for header, (field, _) in zip(headers, meant, strict=True) if fold(header) not in _SECOND_CHOICE
+def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:
+    """The fields and parts of a name that are known among these cells, if this is the header line."""
+    mapped = {
+        fold(part): field
+        for field, target in mapping.items()
+        for part in (target, *_parts_of(target))
+        if not part.startswith(POSITION)
     }
-    if "company name" in first or first >= _IN_PARTS:
-        first.add("name")
-    return [
-        (None, "") if field in first and fold(header) in _SECOND_CHOICE else (field, how)
-        for header, (field, how) in zip(headers, meant, strict=True)
-    ]
+    return frozenset(
+        what
+        for header in headers
+        if (what := mapped.get(fold(header)) or meaning(header).what) in _OF_A_HEADER_LINE
+    )
 
 
-def _known() -> dict[str, tuple[str, str]]:
-    """Folded header -> the field or part of a name it means, and how it is known."""
-    known = {fold(synonym): (part, _PART) for part, group in _PARTS.items() for synonym in group}
-    known |= {fold(synonym): (field, "synonym") for field, group in SYNONYMS.items() for synonym in group}
-    known |= {
-        fold(synonym): (field, "synonym") for field, group in SECOND_CHOICE.items() for synonym in group
-    }
-    known |= {fold(synonym): ("account_number", "combined") for synonym in COMBINED}
-    return known | {fold(field): (field, "canonical") for field in FIELDS}
+_OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, FAMILY, COMPANY})
 
 
-_PART = "first/last name part"
-_PARTS = {"given name": GIVEN_NAME, "family name": FAMILY_NAME, "company name": COMPANY_NAME}
-_IN_PARTS = frozenset({"given name", "family name"})
-_SECOND_CHOICE = frozenset(fold(synonym) for group in SECOND_CHOICE.values() for synonym in group)
-_KNOWN = _known()
-_WHOLE_OR_FAMILY = ("name", "nom")
-"""Headers of a whole name that beside a part of one may be the rest of it."""
+def is_sufficient(fields: Collection[str]) -> bool:
+    """Whether these fields hold an account and a payee."""
+    named = any(field in fields for field in (*PAYEE_FIELDS, COMPANY))
+    return any(field in fields for field in ACCOUNT_FIELDS) and (named or {GIVEN, FAMILY}.issubset(fields))
 
 
-def _mapped_headers(field: str, target: str, headers: Sequence[str], where: str) -> tuple[str, ...]:
+def by_position(mapping: Mapping[str, str]) -> bool:
+    """Whether `--map` gives places of columns, as it must for a file without a header line."""
+    return any(part.startswith(POSITION) for target in mapping.values() for part in _parts_of(target))
+
+
+def _choices(cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[Choice]:
+    """What the headers and the cells say, of the fields that `--map` leaves to them."""
+    taken = {header for sources in said.values() for parts in sources for header in parts}
+    left = cells.without(taken)
+    insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
+    if not insisted and (why := why_not_payments(cells)) is not None:
+        raise Refusal(why)
+    choices = side_fields.choose(left, said)
+    if not said.keys() & {"iban", "account_number"}:
+        choices += account.choose(left, said)
+    elif "sort_code" not in said:
+        choices += [choice for choice in account.choose(left, said) if choice.field == "sort_code"]
+    if "name" not in said:
+        choices += payee.choose(left)
+    return choices
+
+
+def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Where `--map` says that each field is read from."""
+    said = {field: _targets(field, target, headers) for field, target in mapping.items()}
+    taken = [header for sources in said.values() for parts in sources for header in parts]
+    if len(set(taken)) < len(taken):
+        raise Refusal("--map reads one header as two fields; give each field its own header")
+    return said
+
+
+def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if field not in FIELDS:
-        raise InputError(f"{where}: --map {field}: no such field; the fields are {', '.join(FIELDS)}")
-    whole = _matching(target, headers)
-    if whole is None and field == "name" and "+" in target:
-        parts = [_matching(part, headers) for part in target.split("+")]
-        if None not in parts:
-            return tuple(part for part in parts if part is not None)
-    if whole is None:
-        raise InputError(
-            f"{where}: --map {field}={target}: the file has no such header{_listed(headers)}; "
-            "write it as the file does"
-        )
-    return (whole,)
+        raise Refusal(f"--map {field}: no such field; the fields are {', '.join(FIELDS)}")
+    if (whole := _matching(target, headers)) is not None:
+        return ((whole,),)
+    alternatives = []
+    for alternative in target.split("|"):
+        parts = [
+            _matching(part, headers)
+            for part in ([alternative] if field != "name" else alternative.split("+"))
+        ]
+        if None in parts:
+            raise Refusal(
+                f"--map {field}={target}: the file has no such header{_listed(headers)}; "
+                f"write it as the file does, or its place as {field}={POSITION}1"
+            )
+        alternatives.append(tuple(part for part in parts if part is not None))
+    return tuple(alternatives)
+
+
+def _parts_of(target: str) -> list[str]:
+    return [part for alternative in target.split("|") for part in alternative.split("+")]
 
 
 def _matching(target: str, headers: Sequence[str]) -> str | None:
-    """The one header that is meant: the same text, or else the only one that folds alike."""
+    """The one header that is meant: the same text, its place, or else the only one that folds alike."""
     if target in headers:
         return target
-    alike = [header for header in headers if fold(header) == fold(target)]
+    place = target.strip().removeprefix(POSITION)
+    if target.strip().startswith(POSITION) and place.isdecimal() and 1 <= int(place) <= len(headers):
+        return headers[int(place) - 1]
+    alike = [header for header in headers if fold(header) == fold(target) != ""]
     return alike[0] if len(alike) == 1 else None
 
 
-def _name_headers(
-    whole: list[str], parts: Mapping[str, list[str]], where: str
-) -> tuple[tuple[str, ...], str | None]:
-    """Where the payee's name is read from: the headers to join, and the company that goes first."""
-    given, family, company = parts.values()
-    if given and family:
-        if whole:
-            _only([*whole, *given, *family], "name", where)
-        company_header = _only(company, "name", where) if company else None
-        return (_only(given, "name", where), _only(family, "name", where)), company_header
-    if any(fold(header) in _WHOLE_OR_FAMILY for header in whole) and (given or family):
-        beside = (given or family)[0]
-        raise InputError(
-            f"{where}: the header {_quoted(whole[0])} beside {_quoted(beside)} may be a whole name or a part "
-            f"of it; say --map name={whole[0]}, or --map name=FIRST+LAST with both headers"
-        )
-    candidates = [*whole, *company]
-    return ((_only(candidates, "name", where),) if candidates else ()), None
-
-
-def _only(candidates: Sequence[str], field: str, where: str) -> str:
-    if len(candidates) > 1:
-        raise InputError(
-            f"{where}: {' and '.join(map(_quoted, candidates))} all read as {field}; "
-            f"say which one with --map {field}=HEADER"
-        )
-    return candidates[0]
-
-
-def _require(found: Collection[str], headers: Sequence[str], where: str) -> None:
+def _require(found: Collection[str], headers: Sequence[str]) -> None:
     needed = ((ACCOUNT_FIELDS, "account"), (PAYEE_FIELDS, "payee"))
     missing = [(fields, what) for fields, what in needed if not any(field in found for field in fields)]
     if missing:
         whats = " and none for ".join(f"the {what} ({' or '.join(fields)})" for fields, what in missing)
         maps = " and ".join(f"--map {fields[0]}=HEADER" for fields, _ in missing)
-        raise InputError(
-            f"{where}: no column for {whats}{_listed(headers)}; say which column it is with {maps}"
-        )
+        raise Refusal(f"no column for {whats}{_listed(headers)}; say which column it is with {maps}")
 
 
-def _readings(
-    headers: Sequence[str],
-    found: Mapping[str, tuple[str, ...]],
-    company: str | None,
-    mapped: Collection[str],
-) -> tuple[ColumnReading, ...]:
-    field_of = {header: field for field, sources in found.items() for header in sources}
-    if company is not None:
-        field_of[company] = "name"
-    in_parts = len(found.get("name", ())) > 1
+def _currency(found: Mapping[str, Choice]) -> str | None:
+    if "amount" not in found:
+        return None
+    [(header,), *_] = found["amount"].sources
+    return meaning(header).currency
+
+
+def _readings(cells: Cells, found: Mapping[str, Choice]) -> tuple[ColumnReading, ...]:
+    used = {header: choice for choice in found.values() for parts in choice.sources for header in parts}
     readings = []
-    for header in headers:
-        field = field_of.get(header)
-        if field is None:
-            how = "unknown (kept)"
-        elif field in mapped:
-            how = "map"
-        elif field == "name" and in_parts:
-            how = _PART
+    for header in cells.headers:
+        choice = used.get(header)
+        values = cells.first_values(header)
+        if choice is not None:
+            others = tuple(other for other in choice.others if other != header)
+            readings.append(ColumnReading(header, choice.field, choice.how_of(header), others, values))
         else:
-            # A company alone in its file is simply the name.
-            how = _KNOWN[fold(header)][1].replace(_PART, "synonym")
-        readings.append(ColumnReading(header, field, how))
+            readings.append(ColumnReading(header, None, _why_kept(cells, header), (), values))
     return tuple(readings)
 
 
-def _as_far_as_known(headers: Sequence[str], mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
+def _why_kept(cells: Cells, header: str) -> str:
+    """Why a column is not read as anything."""
+    meant = meaning(header)
+    if meant.what is None:
+        return "unknown (kept)"
+    if not cells.is_filled(header):
+        return "empty in every row (kept)"
+    if meant.side is Side.OURS:
+        return "our own side, never asked about (kept)"
+    if meant.what in (NEVER, PARENT):
+        return "never the payee (kept)"
+    if meant.what == SECOND:
+        return "second line of a name (kept)"
+    return "another column is more explicit (kept)" if meant.what in FIELDS else f"{meant.what} (kept)"
+
+
+def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
     """How each header would be read where the whole cannot be; nothing where no header is known.
 
     A line without any known header may be somebody's payment.
     """
-    if not recognised(headers, mapping):
+    if not recognised(cells.headers, mapping):
         return ()
     mapped = {
         header: field
         for field, target in mapping.items()
-        for part in (target, *target.split("+"))
-        if (header := _matching(part, headers)) is not None
+        for part in (target, *_parts_of(target))
+        if (header := _matching(part, cells.headers)) is not None
     }
-    meant = _meanings(headers)
-    fields = [None if part is None else "name" if part in _PARTS else part for part, _ in meant]
     readings = []
-    for header, field, (_, how) in zip(headers, fields, meant, strict=True):
+    for header in cells.headers:
+        meant = meaning(header)
+        values = cells.first_values(header)
         if header in mapped:
-            readings.append(ColumnReading(header, mapped[header], "map"))
-        elif field is None or field in mapping:
-            readings.append(ColumnReading(header, None, "unknown (kept)"))
+            readings.append(ColumnReading(header, mapped[header], "map", (), values))
+        elif meant.side is Side.OURS or meant.what not in _OF_A_HEADER_LINE or not cells.is_filled(header):
+            readings.append(ColumnReading(header, None, _why_kept(cells, header), (), values))
         else:
-            readings.append(ColumnReading(header, field, "ambiguous" if fields.count(field) > 1 else how))
+            field = "name" if meant.what in (GIVEN, FAMILY, COMPANY) else meant.what
+            readings.append(ColumnReading(header, field, f"candidate: {meant.rule}", (), values))
     return tuple(readings)
 
 
@@ -300,12 +296,6 @@ def _listed(headers: Sequence[str]) -> str:
     if not recognised(headers, {}):
         columns = "1 column" if len(headers) == 1 else f"{len(headers)} columns"
         return f" (the file has {columns}, and no header of them is known)"
-    shown = ", ".join(map(_quoted, headers[:HEADERS_QUOTED_MAX]))
+    shown = ", ".join(map(quoted, headers[:HEADERS_QUOTED_MAX]))
     more = f" and {len(headers) - HEADERS_QUOTED_MAX} more" if len(headers) > HEADERS_QUOTED_MAX else ""
     return f" (found: {shown}{more})"
-
-
-def _quoted(header: str) -> str:
-    """A header, safe to show: no control character, no long number, not without end."""
-    printable = "".join(character if character.isprintable() else "?" for character in header)
-    return f'"{re.sub("[0-9]{5,}", "#####", printable)[:HEADER_QUOTED_LENGTH_MAX]}"'

@@ -11,6 +11,8 @@ from pipeline.reports.terminal import counted, rule_table, table_of, visible, wh
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
+CANDIDATE = "candidate"
+"""How the rule of a column begins that could be a field and is not read, as nobody can choose."""
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
@@ -73,15 +75,28 @@ def _rejects(forecast: Forecast, width: int) -> Table:
     return rule_table(">rows", kinds, width=width)
 
 
-def print_columns(columns: Sequence[tuple[str, str | None, str]], console: Console) -> None:
-    """Show how headers were read: (header, field or None, how)."""
-    table = table_of("header", "field", "how")
-    table.columns[0].no_wrap = False  # a header can be a sentence
-    for header, field, how in columns:
-        style = "yellow" if how == "ambiguous" else ""
+def print_columns(
+    columns: Sequence[tuple[str, str | None, str, Sequence[str], Sequence[str]]],
+    notes: Sequence[str],
+    console: Console,
+) -> None:
+    """Show how columns were read: (header, field or None, rule, other candidates, values), and notes."""
+    table = table_of("header", "field", "why", "values")
+    for column in table.columns:
+        column.no_wrap = False  # a header can be a sentence
+    for header, field, rule, others, values in columns:
+        style = "yellow" if rule.startswith(CANDIDATE) else ""
         name = Text(field or "-", style="bold" if field else "dim")
-        table.add_row(Text(visible(header)), name, Text(how, style=style))
+        instead = f"; not {', '.join(others)}" if others else ""
+        table.add_row(
+            Text(visible(header)),
+            name,
+            Text(visible(f"{rule}{instead}"), style=style),
+            Text(visible(", ".join(values)), style="dim"),
+        )
     console.print(table)
+    for note in notes:
+        console.print(Text(visible(f"Note: {note}.")))
 
 
 def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console) -> None:

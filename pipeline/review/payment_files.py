@@ -17,7 +17,7 @@ from pipeline.formats.styles import style_of, write_in_style
 from pipeline.formats.whole import write_whole
 from pipeline.manifest import read_manifest, refresh_manifest
 from pipeline.reports.cells import visible_texts
-from pipeline.stages.read import read_written
+from pipeline.stages.read import Said, read_written
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
 
@@ -45,9 +45,12 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     again = read_written(
         file.read(),
         style.format,
+        Said(
+            run.summary.input.mapping,
+            None if style.encoding == "utf-8" else style.encoding,
+            decided=run.summary.input.decision,
+        ),
         where=path.name,
-        mapping=run.summary.input.mapping,
-        encoding=None if style.encoding == "utf-8" else style.encoding,
     )
     if not again.original.equals(table):
         raise AssertionError("the written payment file holds other cells than it was given")

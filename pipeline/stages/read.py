@@ -5,7 +5,7 @@ file -read-> Payments
 
 import hashlib
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from pipeline.formats import Format, delimited, excel, format_named, format_of, 
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
+from pipeline.headers.account import by_cell
 from pipeline.headers.columns import ColumnReading, Columns, read_columns
 from schemas.outcomes import COLUMNS
 from schemas.payments import FIELDS
@@ -28,7 +29,19 @@ ones 15; on the first as Parquet, which is compressed as a workbook is, 20."""
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 """How spreadsheets are made to keep an identifier as text: `="00123456"`, or an apostrophe first."""
-_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{8})$"
+
+
+class Said(NamedTuple):
+    """What is said about how to read a file, beside the file."""
+
+    mapping: Mapping[str, str]
+    """From `--map FIELD=HEADER`."""
+    encoding: str | None = None
+    """Of a CSV file; None means UTF-8."""
+    sheet: str | None = None
+    """Of a workbook; None means the only one that has data."""
+    decided: Mapping[str, str] | None = None
+    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
 
 
 class Source(NamedTuple):
@@ -41,6 +54,10 @@ class Source(NamedTuple):
     run; the same height."""
     columns: tuple[ColumnReading, ...]
     """How each header was read, in file order."""
+    decision: Mapping[str, str]
+    """Which column is which field, as `--map` would say it, by position: what `read` takes as `decided`."""
+    notes: tuple[str, ...]
+    """What was decided about the columns that a person may want to know, as sentences."""
     format: str
     """The name of the format: csv, parquet or excel."""
     outcome_format: str
@@ -54,6 +71,8 @@ class Source(NamedTuple):
     line_end: str | None
     """At the end of the header line; None where the format has none."""
     byte_order_mark: bool
+    header_line: bool
+    """Whether the file names its columns itself."""
     extra_column_count: int
     """How many columns of the original, the last ones, hold cells of rows that were too long."""
     earlier: pl.DataFrame
@@ -66,7 +85,12 @@ class Source(NamedTuple):
 
 
 def read(
-    path: Path, *, mapping: Mapping[str, str], encoding: str | None = None, sheet: str | None = None
+    path: Path,
+    *,
+    mapping: Mapping[str, str],
+    encoding: str | None = None,
+    sheet: str | None = None,
+    decided: Mapping[str, str] | None = None,
 ) -> Source:
     """Read a payment file.
 
@@ -77,6 +101,7 @@ def read(
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
+        decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
 
     Raises:
         InputError: the file cannot be read as payments.
@@ -86,30 +111,29 @@ def read(
     if sheet is not None and file_format.NAME != excel.NAME:
         raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
     data = _bytes(path, memory_per_byte=MEMORY_PER_BYTE[file_format.NAME])
-    table, identity = _parsed(data, file_format, path.name, _Said(mapping, encoding, sheet))
-    return _source(table, identity, file_format, path.name, mapping)
+    said = Said(mapping, encoding, sheet, decided)
+    table, identity = _parsed(data, file_format, path.name, said)
+    return _source(table, identity, file_format, path.name, said)
 
 
-def read_written(
-    data: bytes, format_name: str, *, where: str, mapping: Mapping[str, str], encoding: str | None
-) -> Source:
+def read_written(data: bytes, format_name: str, said: Said, *, where: str) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     file_format = format_named(format_name)
-    table, identity = _parsed(data, file_format, where, _Said(mapping, encoding))
-    return _source(table, identity, file_format, where, mapping)
+    table, identity = _parsed(data, file_format, where, said)
+    return _source(table, identity, file_format, where, said)
 
 
-def _source(
-    table: Table, identity: "_Identity", file_format: Format, where: str, mapping: Mapping[str, str]
-) -> Source:
+def _source(table: Table, identity: "_Identity", file_format: Format, where: str, said: Said) -> Source:
     cells = slim(table.cells)
     original = cells.drop(COLUMNS, strict=False)
-    header_count = original.width - table.extra_column_count
-    columns = read_columns(original.columns[:header_count], mapping, where=where)
+    own = original.columns[: original.width - table.extra_column_count]
+    columns = read_columns(original.select(own), said.mapping, where=where, decided=said.decided)
     return Source(
         payments=_payments(original, table, columns, where),
         original=original,
         columns=columns.readings,
+        decision=columns.decision,
+        notes=columns.notes,
         format=file_format.NAME,
         outcome_format=outcome_format(file_format).NAME,
         delimiter=table.delimiter,
@@ -118,6 +142,7 @@ def _source(
         byte_count=identity.byte_count,
         line_end=table.line_end,
         byte_order_mark=table.byte_order_mark,
+        header_line=table.header_line,
         extra_column_count=table.extra_column_count,
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
@@ -128,18 +153,13 @@ class _Identity(NamedTuple):
     byte_count: int
 
 
-class _Said(NamedTuple):
-    """What the user said about how to read a file."""
-
-    mapping: Mapping[str, str]
-    encoding: str | None
-    sheet: str | None = None
-
-
-def _parsed(data: bytes, file_format: Format, where: str, said: _Said) -> tuple[Table, _Identity]:
+def _parsed(data: bytes, file_format: Format, where: str, said: Said) -> tuple[Table, _Identity]:
     """The one place where bytes of strangers are parsed."""
     identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    return file_format.read(data, where=where, **said._asdict()), identity
+    return (
+        file_format.read(data, where=where, mapping=said.mapping, encoding=said.encoding, sheet=said.sheet),
+        identity,
+    )
 
 
 def _bytes(path: Path, *, memory_per_byte: int) -> bytes:
@@ -158,20 +178,20 @@ def _bytes(path: Path, *, memory_per_byte: int) -> bytes:
 
 
 def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str) -> pl.DataFrame:
-    texts = {
-        field: tuple(_text(original[header], field, where) for header in headers)
-        for field, headers in columns.headers.items()
+    fields = {
+        field: _first_filled(
+            [_joined([_text(original[header], field, where) for header in parts]) for parts in sources]
+        )
+        for field, sources in columns.sources.items()
     }
-    fields = {field: parts[0] for field, parts in texts.items()}
-    if len(texts.get("name", ())) > 1:
-        company = None if columns.company is None else _text(original[columns.company], "name", where)
-        fields["name"] = _joined(texts["name"], company)
+    if columns.currency is not None:
+        fields["currency"] = _filled_up(fields.get("currency"), columns.currency, fields["amount"])
     for field in _IDENTIFIERS:
         if field in fields:
             fields[field] = _without_guard(fields[field])
     absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
     payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
-    payments = _with_combined_accounts_split(payments)
+    payments = by_cell(payments)
     defects = _with_blank_rows(table.defects, payments, original)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     return payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
@@ -214,10 +234,22 @@ def _advice(column: pl.Series, field: str) -> str:
     return f"values of type {column.dtype.base_type().__name__}; write it as text"
 
 
-def _joined(parts: tuple[pl.Series, ...], company: pl.Series | None) -> pl.Series:
+def _joined(parts: Sequence[pl.Series]) -> pl.Series:
+    """The parts of a name with blanks between them; null where all are absent."""
+    if len(parts) == 1:
+        return parts[0]
     names = pl.select(pl.concat_str(parts, separator=" ", ignore_nulls=True)).to_series().str.strip_chars()
-    names = names.set(names == "", None)
-    return names if company is None else pl.select(pl.coalesce(company, names)).to_series()
+    return names.set(names == "", None)
+
+
+def _first_filled(alternatives: Sequence[pl.Series]) -> pl.Series:
+    return alternatives[0] if len(alternatives) == 1 else pl.select(pl.coalesce(alternatives)).to_series()
+
+
+def _filled_up(currency: pl.Series | None, said: str, amount: pl.Series) -> pl.Series:
+    """The currency of every amount: its own, or what the header says."""
+    of_header = pl.select(pl.when(amount.is_not_null()).then(pl.lit(said))).to_series()
+    return of_header if currency is None else pl.select(pl.coalesce(currency, of_header)).to_series()
 
 
 def _without_guard(column: pl.Series) -> pl.Series:
@@ -226,21 +258,6 @@ def _without_guard(column: pl.Series) -> pl.Series:
         return column
     inside = column.str.replace(_GUARD, "$1$2").str.strip_chars()
     return inside.set(inside == "", None)
-
-
-def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
-    """Sort code and account number apart, in rows that have both in account_number and no sort code."""
-    combined = pl.col("sort_code").is_null() & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
-    if not payments.select(combined.any()).item():
-        return payments
-    account = pl.col("account_number")
-    sort_code = pl.concat_str(account.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
-    return payments.with_columns(
-        sort_code=pl.when(combined).then(sort_code).otherwise("sort_code"),
-        account_number=pl.when(combined)
-        .then(account.str.extract(_SORT_CODE_AND_ACCOUNT, 4))
-        .otherwise("account_number"),
-    )
 
 
 def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:

@@ -1,0 +1,100 @@
+"""The cells of a file, as far as they help to tell what its columns are."""
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
+import polars as pl
+
+VALUES_SHOWN = 3
+SAMPLE_ROWS = 200
+"""Of a column that are looked at where the look of its cells decides."""
+
+
+class Cells:
+    """Columns by header; what is asked of a column is worked out once, and only for columns in question."""
+
+    def __init__(self, frame: pl.DataFrame, headers: Sequence[str] | None = None) -> None:
+        self._frame = frame
+        self.headers = tuple(frame.columns if headers is None else headers)
+        self._texts: dict[str, pl.Series] = {}
+
+    def without(self, taken: Collection[str]) -> "Cells":
+        """The same cells, without some columns."""
+        return Cells(self._frame, [header for header in self.headers if header not in taken])
+
+    @cached_property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return self._frame.height
+
+    def text(self, header: str) -> pl.Series:
+        """A column as text without blanks at the ends; null where there is nothing else."""
+        if header not in self._texts:
+            self._texts[header] = _text(self._frame[header])
+        return self._texts[header]
+
+    def sample(self, header: str) -> pl.Series:
+        """The first filled cells of a column."""
+        filled = _text(self._frame[header].head(SAMPLE_ROWS)).drop_nulls()
+        return filled if len(filled) else self.text(header).drop_nulls().head(SAMPLE_ROWS)
+
+    def is_filled(self, header: str) -> bool:
+        """Whether any row has something in this column."""
+        return len(self.sample(header)) > 0
+
+    def first_values(self, header: str) -> tuple[str, ...]:
+        """Up to three values of a column, each once."""
+        return tuple(self.sample(header).unique(maintain_order=True).head(VALUES_SHOWN))
+
+    def joined(self, headers: Sequence[str]) -> pl.Series:
+        """The cells of some columns joined with blanks, row by row; null where all are empty."""
+        if len(headers) == 1:
+            return self.text(headers[0])
+        parts = pl.select(
+            pl.concat_str([self.text(header) for header in headers], separator=" ", ignore_nulls=True)
+        )
+        return _text(parts.to_series())
+
+    def joined_values(self, headers: Sequence[str]) -> tuple[str, ...]:
+        """Up to three values of some columns together."""
+        return tuple(self.joined(headers).drop_nulls().unique(maintain_order=True).head(VALUES_SHOWN))
+
+    def first_filled(self, sources: Sequence[Sequence[str]]) -> pl.Series:
+        """What the first of these has that is filled, row by row."""
+        return pl.select(pl.coalesce(self.joined(headers) for headers in sources)).to_series()
+
+    def differ(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Whether any row has two things in these columns; case, blanks and punctuation do not count."""
+        first, second = comparable(self.joined(one)), comparable(self.joined(other))
+        return bool((first != second).any())
+
+    def both_filled(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Whether any row has something in both."""
+        return bool((self.joined(one).is_not_null() & self.joined(other).is_not_null()).any())
+
+    def is_constant(self, headers: Sequence[str]) -> bool:
+        """Whether every one of two or more rows has the same in these columns."""
+        values = self.joined(headers)
+        return self.row_count > 1 and not values.has_nulls() and bool((values == values[0]).all())
+
+    def varies(self, headers: Sequence[str]) -> bool:
+        """Whether two rows have different things in these columns."""
+        values = comparable(self.joined(headers).drop_nulls())
+        return len(values) > 1 and bool((values != values[0]).any())
+
+
+def comparable(texts: pl.Series) -> pl.Series:
+    """Texts without what people write differently: case, blanks, punctuation."""
+    return texts.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+
+
+def _text(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Null or column.dtype.is_nested() or column.dtype == pl.Binary:
+        # No name and no account; whoever reads it as one is told so when it is read.
+        return (
+            pl.Series([None], dtype=pl.String).new_from_index(0, len(column))
+            if column.null_count() == len(column)
+            else column.is_not_null().cast(pl.String)
+        )
+    stripped = (column if column.dtype == pl.String else column.cast(pl.String)).str.strip_chars()
+    return stripped.set(stripped == "", None)

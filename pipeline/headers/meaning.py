@@ -1,0 +1,394 @@
+"""What one header means by its words alone, wherever it stands.
+
+A header is cut into words (`spelling`), each word is looked up in `words`, and the cues must fit one line of
+a small grammar. A header with a word that is not known means nothing, so that `Beneficiary email` is no
+beneficiary; only what stands in brackets may be unknown, as in `Name (as on the statement)`.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum, StrEnum
+from functools import cache
+from typing import NamedTuple
+
+from pipeline.headers.spelling import Words, fold, tokens_of, words_in_one_piece, words_of
+from pipeline.headers.words import Cue
+from schemas.payments import FIELDS
+
+
+class Side(StrEnum):
+    """Whose column it is."""
+
+    OURS = "ours"
+    PAYEE = "the payee's"
+    UNSAID = "not said"
+
+
+class Rank(IntEnum):
+    """How explicitly a column says who is paid; the smaller, the more."""
+
+    HOLDER = 1
+    PAYEE = 2
+    SUBJECT = 3
+    PLAIN = 4
+    PART = 5
+    COMPANY = 6
+
+
+class Meaning(NamedTuple):
+    """What a header means, if it means anything."""
+
+    what: str | None
+    """A canonical field, or one of `NAME_PARTS` and `CUES`; None where the words do not say."""
+    rule: str
+    """By what it is known, in words."""
+    side: Side = Side.UNSAID
+    rank: Rank | None = None
+    """Of a name."""
+    subject: Cue | None = None
+    """Whom the list is about, where the header says it: a person or a firm."""
+    plain: bool = False
+    """An account name that may be one in the books, or an account of which nobody says whose it is."""
+    explicit: int = 1
+    """Among columns of a side field, the largest goes first."""
+    currency: str | None = None
+    """That the header of an amount gives."""
+
+
+GIVEN, MIDDLE, FAMILY, COMPANY, SECOND = (
+    "given name",
+    "middle name",
+    "family name",
+    "company name",
+    "second line of a name",
+)
+NAME_PARTS = (GIVEN, MIDDLE, FAMILY, COMPANY, SECOND)
+BALANCE, BOOKED, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER = (
+    "balance",
+    "booking date",
+    "mandate",
+    "collection date",
+    "sequence type",
+    "creditor identifier",
+    "choice of currency",
+    "parent",
+    "never the payee",
+)
+CUES = (BALANCE, BOOKED, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER)
+"""What a header may say about the file, or about who is not to be asked about."""
+
+BARE_ACCOUNT = "an account, and nobody says whose"
+"""The rule of a header such as `Konto`."""
+
+UNKNOWN = Meaning(None, "unknown")
+
+_ALIASES: Mapping[str, Meaning] = {
+    "nm": Meaning("name", "known header", rank=Rank.PLAIN),
+    "agname1": Meaning("name", "known header", rank=Rank.PAYEE),
+    "kndname": Meaning("name", "known header", rank=Rank.PAYEE),
+    "requestname": Meaning("name", "known header", rank=Rank.PAYEE),
+    "requestiban": Meaning("iban", "known header"),
+    "empfangerabsendername": Meaning("name", "known header", rank=Rank.PAYEE),
+    "empfangerabsenderkontonummer": Meaning("account_number", "known header", Side.PAYEE),
+    "agkto": Meaning("account_number", "known header", Side.PAYEE),
+    "kndkontonr": Meaning("account_number", "known header", Side.PAYEE),
+    "ktonummer": Meaning("account_number", "known header"),
+    "ktonr": Meaning("account_number", "known header"),
+    "anybic": Meaning("organisation_bic", "known header"),
+    "bicorbei": Meaning("organisation_bic", "known header"),
+    "beneficiaryorgid": Meaning("organisation_id", "known header"),
+    "customid": Meaning("payment_id", "known header"),
+    "payrollno": Meaning("payment_id", "known header", explicit=0),
+    "payrollnumber": Meaning("payment_id", "known header", explicit=0),
+    "btgwaehr": Meaning("currency", "known header"),
+    "vkwahrung": Meaning("currency", "known header"),
+    "zweck1": Meaning("reference", "known header"),
+    "sendvalue": Meaning("amount", "known header"),
+}
+"""Headers of single products whose words say nothing to anybody else, folded."""
+
+
+@cache
+def meaning(header: str) -> Meaning:
+    """What a header means.
+
+    >>> meaning("Beneficiary account no.").what, meaning("Beneficiary account no.").side
+    ('account_number', <Side.PAYEE: "the payee's">)
+    >>> meaning("Beneficiary email").what is None
+    True
+    """
+    folded = fold(header)
+    if (field := _CANONICAL.get(folded)) is not None:
+        rank = Rank.PLAIN if field == "name" else None
+        return Meaning(field, "canonical", rank=rank, explicit=3)
+    if (alias := _ALIASES.get(folded)) is not None:
+        return alias
+    for words in (words_of(header), words_in_one_piece(folded)):
+        if words is not None:
+            found = _meaning(words)
+            if found.what is not None:
+                return found
+    if _BALANCES & set(tokens_of(header)):
+        return Meaning(BALANCE, "a balance, whatever else the header says")
+    return UNKNOWN
+
+
+# The grammar: the first line that fits the cues of a header says what it means.
+
+_QUALIFIERS = frozenset(
+    {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.PERSON, Cue.FIRM, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
+)
+"""What may stand beside anything, and says whose it is."""
+_PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
+_SUBJECTS = frozenset({Cue.PERSON, Cue.FIRM})
+_ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
+_NOTHING = frozenset({Cue.FILLER, Cue.AND})
+
+
+class _Line(NamedTuple):
+    """A line of the grammar."""
+
+    what: str | None
+    rule: str
+    needs: tuple[frozenset[Cue], ...]
+    """Of each of these, one."""
+    beside: frozenset[Cue] = frozenset()
+    """What else may be there."""
+    qualifiers: frozenset[Cue] = _QUALIFIERS
+    rank: Rank | None = None
+    explicit: int = 1
+    when: Callable[[Words], bool] = lambda _words: True
+    plain: Callable[[Words], bool] = lambda _words: False
+
+    def fits(self, words: Words) -> bool:
+        """Whether these words are a header of this line."""
+        allowed = self.qualifiers.union(self.beside, *self.needs)
+        return words.cues <= allowed and all(words.cues & need for need in self.needs) and self.when(words)
+
+
+def _one(*cues: Cue) -> frozenset[Cue]:
+    return frozenset(cues)
+
+
+def _anything(what: str | None, rule: str, *cues: Cue) -> _Line:
+    """A line that fits whatever stands beside its cue."""
+    return _Line(what, rule, (frozenset(cues),), beside=frozenset(Cue))
+
+
+def _holds_both(words: Words) -> bool:
+    """Whether a header of a sort code is one of an account number, too, and not of an account's sort code."""
+    at = words.order.index(Cue.SORT_CODE)
+    return Cue.ACCOUNT in words.cues and (
+        bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[at:]
+    )
+
+
+def _is_a_subjects(words: Words) -> bool:
+    """A supplier's account may be its number in our books; its bank account is none."""
+    return bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues
+
+
+_ORGANISATION = (_one(Cue.ORGANISATION), _one(Cue.ID))
+_NAME_ONLY = _one(Cue.NAME, Cue.FULL, Cue.FILLER)
+_GRAMMAR = (
+    _Line(None, "unknown", (), qualifiers=_NOTHING),
+    # What a header says about the whole file, or about who is not asked about.
+    _anything(BALANCE, "a balance", Cue.BALANCE),
+    _anything(BOOKED, "a booking date", Cue.BOOKED),
+    _anything(CREDITOR_ID, "a creditor identifier", Cue.CREDITOR_ID),
+    _anything(MANDATE, "a mandate", Cue.MANDATE),
+    _anything(COLLECTION, "a collection date", Cue.COLLECTION),
+    _anything(SEQUENCE, "a sequence type", Cue.SEQUENCE),
+    _anything(CHOICE, "a choice between two currencies", Cue.CHOICE),
+    _anything(NEVER, "a person or bank who is not paid", Cue.OTHER_PERSON),
+    _anything(None, "unknown", Cue.DATE, Cue.LEDGER, Cue.INTERMEDIARY),
+    # Accounts, banks and identifications.
+    _Line("iban", "words of an IBAN", (_one(Cue.IBAN),), _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID}),
+    _Line("organisation_bic", "words of an organisation's BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))),
+    _Line("bic", "words of a BIC", (_one(Cue.BIC),), _one(Cue.CODE, Cue.NUMBER, Cue.ACCOUNT, Cue.ID)),
+    _Line(
+        "account_number",
+        "sort code and account number in one cell",
+        (_one(Cue.SORT_CODE),),
+        _one(Cue.ACCOUNT, Cue.NUMBER),
+        when=_holds_both,
+    ),
+    _Line("sort_code", "words of a sort code", (_one(Cue.SORT_CODE),), _one(Cue.ACCOUNT, Cue.NUMBER)),
+    _Line("secondary_reference", "words of a secondary reference", (_one(Cue.SECONDARY),), _one(Cue.NUMBER)),
+    _Line("lei", "words of a LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
+    _Line("organisation_id_scheme", "words of an organisation's id", (*_ORGANISATION, _one(Cue.SCHEME))),
+    _Line("organisation_id_issuer", "words of an organisation's id", (*_ORGANISATION, _one(Cue.ISSUER))),
+    _Line("organisation_id", "words of an organisation's id", _ORGANISATION),
+    _Line(
+        "account_number",
+        BARE_ACCOUNT,
+        (_one(Cue.BARE_ACCOUNT),),
+        plain=lambda words: _side(words.cues) is Side.UNSAID,
+    ),
+    _Line(
+        "account_number",
+        "words of an account",
+        (_ANY_ACCOUNT,),
+        _one(Cue.NUMBER),
+        plain=_is_a_subjects,
+    ),
+    # Names.
+    _Line(
+        SECOND,
+        "a second line of a name",
+        (_one(Cue.NAME, Cue.THEIRS, Cue.HOLDER, Cue.COMPANY, Cue.FAMILY),),
+        frozenset(Cue),
+        when=lambda words: words.number > 1,
+    ),
+    _Line(
+        PARENT,
+        "a parent, who may own the account",
+        (_one(Cue.PARENT),),
+        _one(Cue.NAME, Cue.GIVEN, Cue.FAMILY),
+    ),
+    _Line(
+        "name",
+        "who owns the account",
+        (_one(Cue.HOLDER),),
+        _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN},
+        rank=Rank.HOLDER,
+    ),
+    _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.NAME), rank=Rank.PART),
+    _Line(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME), rank=Rank.PART),
+    _Line(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME), rank=Rank.PART),
+    # A payee's company name is the payee; a supplier's is the supplier.
+    _Line(
+        "name",
+        "the payee's role",
+        (_one(Cue.COMPANY, Cue.ORGANISATION), _one(Cue.THEIRS)),
+        _one(Cue.NAME),
+        rank=Rank.PAYEE,
+    ),
+    _Line(
+        "name",
+        "whom the list is about",
+        (_one(Cue.COMPANY, Cue.ORGANISATION), _one(Cue.FIRM, Cue.OURS)),
+        _one(Cue.NAME),
+        rank=Rank.SUBJECT,
+    ),
+    _Line(COMPANY, "a company", (_one(Cue.COMPANY, Cue.ORGANISATION),), _one(Cue.NAME), rank=Rank.COMPANY),
+    _Line(
+        "name",
+        "the name of the account",
+        (_one(Cue.NAME), _ANY_ACCOUNT),
+        rank=Rank.HOLDER,
+        plain=lambda words: _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS},
+    ),
+    _anything(NEVER, "a person or bank who is not paid", Cue.BANK)._replace(
+        needs=(_one(Cue.NAME), _one(Cue.BANK))
+    ),
+    _Line(
+        "name",
+        "the payee's role",
+        (_one(Cue.THEIRS),),
+        _NAME_ONLY | _SUBJECTS | {Cue.MARK},
+        qualifiers=frozenset(),
+        rank=Rank.PAYEE,
+    ),
+    _Line(
+        "name", "a name of our side", (_one(Cue.OURS),), _NAME_ONLY, qualifiers=frozenset(), rank=Rank.PLAIN
+    ),
+    _Line(
+        "name",
+        "the payee's role",
+        (_one(Cue.MARK), _one(Cue.NAME)),
+        _NAME_ONLY,
+        qualifiers=frozenset(),
+        rank=Rank.PAYEE,
+    ),
+    _Line(
+        "name",
+        "whom the list is about",
+        (_SUBJECTS,),
+        _NAME_ONLY,
+        qualifiers=frozenset(),
+        rank=Rank.SUBJECT,
+        when=lambda words: len(words.cues & _SUBJECTS) == 1,
+    ),
+    _Line(
+        "name",
+        "a full name",
+        (_one(Cue.NAME), _one(Cue.FULL)),
+        qualifiers=_NOTHING,
+        rank=Rank.SUBJECT,
+    ),
+    _Line("name", "a name", (_one(Cue.NAME),), qualifiers=_NOTHING, rank=Rank.PLAIN),
+    # Fields that are no part of the question, or only say what kind of payee it is.
+    _Line(
+        "account_type",
+        "words of an account type",
+        (_one(Cue.PERSON_OR_BUSINESS, Cue.TYPE),),
+        _ANY_ACCOUNT | {Cue.TYPE},
+    ),
+    _Line(
+        "currency", "words of a currency", (_one(Cue.CURRENCY), _one(Cue.PAYMENT)), _one(Cue.CODE), explicit=0
+    ),
+    _Line("currency", "words of a currency", (_one(Cue.CURRENCY),), _one(Cue.CODE, Cue.AMOUNT)),
+    _Line("amount", "words of an amount", (_one(Cue.AMOUNT), _one(Cue.PAYMENT)), _one(Cue.NET), explicit=2),
+    _Line("amount", "words of an amount", (_one(Cue.AMOUNT),), _one(Cue.NET)),
+    _Line(
+        "amount", "words of an amount", (_one(Cue.NET),), _one(Cue.PAYMENT), qualifiers=_NOTHING, explicit=0
+    ),
+    _Line("payment_id", "words of a payment's id", (_one(Cue.END_TO_END),), frozenset(Cue)),
+    _Line("payment_id", "words of a payment's id", (_one(Cue.PAYMENT), _one(Cue.ID, Cue.NUMBER)), explicit=2),
+    _Line(
+        "payment_id",
+        "words of an employee's number",
+        (_one(Cue.PERSON), _one(Cue.NUMBER, Cue.ID)),
+        qualifiers=_NOTHING,
+        explicit=0,
+    ),
+    _Line(
+        "reference",
+        "words of a reference",
+        (_one(Cue.REFERENCE, Cue.MESSAGE),),
+        _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
+        explicit=0,
+        when=lambda words: _side(words.cues) is Side.OURS or words.number > 1,
+    ),
+    _Line(
+        "reference",
+        "words of a reference",
+        (_one(Cue.REFERENCE, Cue.MESSAGE),),
+        _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
+        explicit=2,
+        when=lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
+    ),
+    _Line(
+        "reference", "words of a reference", (_one(Cue.REFERENCE),), _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE)
+    ),
+)
+
+
+def _meaning(words: Words) -> Meaning:
+    line = next((line for line in _GRAMMAR if line.fits(words)), None)
+    if line is None or line.what is None:
+        return UNKNOWN
+    plain, side = line.plain(words), _side(words.cues)
+    return Meaning(
+        line.what,
+        line.rule,
+        # Whose a ledger account of a supplier is, its header does not say.
+        Side.UNSAID if plain and side is Side.PAYEE else side,
+        line.rank,
+        next((cue for cue in (Cue.PERSON, Cue.FIRM) if cue in words.cues), None),
+        plain,
+        line.explicit,
+        words.currency if line.what == "amount" else None,
+    )
+
+
+def _side(cues: frozenset[Cue]) -> Side:
+    if Cue.OURS in cues:
+        return Side.OURS
+    marked = cues & _PAYEE or (cues & _SUBJECTS and cues & {Cue.IBAN, Cue.SORT_CODE, Cue.BANK, Cue.HOLDER})
+    return Side.PAYEE if marked else Side.UNSAID
+
+
+_BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
+"""Words that no column of a payment file has in its header."""
+_CANONICAL = {fold(field): field for field in FIELDS}

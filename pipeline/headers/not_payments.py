@@ -1,0 +1,99 @@
+"""Files that look like payments and are none.
+
+A bank statement would ask about oneself, and a file of direct debits about debtors.
+"""
+
+from pipeline.headers.cells import Cells
+from pipeline.headers.choice import quoted
+from pipeline.headers.meaning import (
+    BALANCE,
+    BOOKED,
+    COLLECTION,
+    CREDITOR_ID,
+    MANDATE,
+    SEQUENCE,
+    Rank,
+    Side,
+    meaning,
+)
+
+_CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
+"""AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
+_DEBIT_CUES_MIN = 2
+_INSIST = (
+    "; to check it all the same, say which columns are meant with --map name=HEADER and --map iban=HEADER"
+)
+
+
+def why_not_payments(cells: Cells) -> str | None:
+    """What shows that a file holds no payments to others, as a sentence; None where nothing does.
+
+    Empty columns are no cue.
+    """
+    cues = {header: what for header in cells.headers if (what := meaning(header).what) in _CUES}
+    filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
+    debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
+    if len({filled[header] for header in debit} | _mandate_parts(debit)) >= _DEBIT_CUES_MIN:
+        seen = " and ".join(map(quoted, debit[:2]))
+        return (
+            f"looks like direct debits ({seen}), which are not payments to others; "
+            f"give a file of payments to be made{_INSIST}"
+        )
+    balances = [header for header, what in filled.items() if what == BALANCE]
+    if balances:
+        return (
+            f"looks like a bank statement ({quoted(balances[0])}); "
+            f"give a file of payments to be made{_INSIST}"
+        )
+    booked = [header for header, what in filled.items() if what == BOOKED]
+    if booked and (not _names_payee(cells) or _pays_both_ways(cells)) and _has_both_signs(cells):
+        return (
+            f"looks like a bank statement ({quoted(booked[0])}, and amounts of both signs); "
+            f"give a file of payments to be made{_INSIST}"
+        )
+    return None
+
+
+_DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)
+_CUES = (*_DEBIT, BALANCE, BOOKED)
+
+
+def _is_cue(header: str, what: str, cells: Cells) -> bool:
+    """`Creditor ID` alone is a vendor's number, unless it is written as a creditor identifier."""
+    if what != CREDITOR_ID:
+        return True
+    compact = cells.sample(header).str.replace_all(r"[\s-]", "").str.to_uppercase()
+    return bool(compact.str.contains(_CREDITOR_ID).any())
+
+
+def _mandate_parts(headers: list[str]) -> set[str]:
+    """A mandate's id and its date are two cues."""
+    mandates = [header for header in headers if meaning(header).what == MANDATE]
+    return set(mandates) if len(mandates) > 1 else set()
+
+
+def _names_payee(cells: Cells) -> bool:
+    return any(
+        meant.what == "name" and meant.rank in (Rank.HOLDER, Rank.PAYEE) and meant.side is not Side.OURS
+        for meant in map(meaning, filter(cells.is_filled, cells.headers))
+    )
+
+
+def _pays_both_ways(cells: Cells) -> bool:
+    """Whether somebody pays in one row and is paid in another."""
+    payers, payees = set[str](), set[str]()
+    for header in cells.headers:
+        meant = meaning(header)
+        if meant.what == "name":
+            (payers if meant.side is Side.OURS else payees).update(cells.text(header).drop_nulls())
+    return bool(payers & payees)
+
+
+def _has_both_signs(cells: Cells) -> bool:
+    for header in cells.headers:
+        if meaning(header).what == "amount":
+            amounts = cells.text(header).drop_nulls()
+            negative = amounts.str.contains(r"^\(|^[-\u2212]|-$")
+            if negative.any() and not negative.all():
+                return True
+    return False

@@ -1,0 +1,302 @@
+"""Which column says who is paid: the most explicit one, and a refusal where two of one rank differ.
+
+The ranks, from the most explicit: who owns the account, the payee's role, whom the list is about, a plain
+name, a name in parts, a company. An employer beside an employee, a contact person, a bank and everything of
+our side are never the payee.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.headers.cells import Cells, comparable
+from pipeline.headers.choice import Choice, either
+from pipeline.headers.meaning import (
+    COMPANY,
+    FAMILY,
+    GIVEN,
+    MIDDLE,
+    PARENT,
+    SECOND,
+    Meaning,
+    Rank,
+    Side,
+    meaning,
+)
+from pipeline.headers.spelling import fold
+from pipeline.headers.words import Cue
+
+_FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név")))
+"""Headers of languages in which the family name goes first."""
+_WORD_LENGTH_MIN = 3
+
+
+class _Candidate(NamedTuple):
+    """A name, whole or in parts."""
+
+    headers: tuple[str, ...]
+    rank: Rank
+    meant: Meaning
+
+
+class _Found(NamedTuple):
+    """What the headers of a file name, without empty columns and those of our side."""
+
+    whole: list[_Candidate]
+    companies: list[_Candidate]
+    parents: list[_Candidate]
+    seconds: list[str]
+    has_person: bool
+    """Whether the list is about people: employees, staff."""
+
+
+def choose(cells: Cells) -> list[Choice]:
+    """Where the payee's name is read from; nothing where no column names one.
+
+    Raises:
+        Refusal: two columns could be the payee and differ in a row.
+    """
+    found = _found(cells)
+    names = [*_without_payer(found.whole, cells)]
+    _refuse_plain_account_name(names, cells)
+    _refuse_parent(found, names, cells)
+    names.sort(key=lambda name: name.rank)
+    chosen = _of_the_first_rank(names, cells)
+    if chosen and chosen[0].rank is Rank.HOLDER and _is_empty_in_a_row(chosen, cells):
+        chosen += _of_the_first_rank([name for name in names if name.rank is not Rank.HOLDER], cells)
+    chosen = _with_company(chosen, found, cells)
+    if not chosen:
+        return _empty(cells)
+    _refuse_second_line(chosen, found.seconds, cells)
+    others = tuple(
+        header
+        for candidate in (*found.whole, *found.companies, *found.parents)
+        for header in candidate.headers
+    )
+    return [
+        Choice(
+            "name",
+            tuple(candidate.headers for candidate in chosen),
+            chosen[0].meant.rule,
+            others,
+            rules={header: candidate.meant.rule for candidate in chosen for header in candidate.headers},
+        )
+    ]
+
+
+def _found(cells: Cells) -> _Found:
+    meant = {header: meaning(header) for header in cells.headers}
+    usable = [
+        header
+        for header in cells.headers
+        if meant[header].side is not Side.OURS and meant[header].what is not None and cells.is_filled(header)
+    ]
+
+    def of(what: str) -> list[str]:
+        return [header for header in usable if meant[header].what == what]
+
+    whole = [_Candidate((header,), _rank(meant[header]), meant[header]) for header in of("name")]
+    parts = [header for header in usable if meant[header].what in (GIVEN, MIDDLE, FAMILY)]
+    return _Found(
+        whole=_with_parts(whole, parts, cells),
+        companies=[_Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
+        parents=[_Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
+        seconds=of(SECOND),
+        has_person=any(meant[header].subject is Cue.PERSON for header in usable)
+        or any(_is_about_people(header) for header in cells.headers if cells.is_filled(header)),
+    )
+
+
+def _rank(meant: Meaning) -> Rank:
+    assert meant.rank is not None
+    return meant.rank
+
+
+def _is_about_people(header: str) -> bool:
+    """Whether a column such as `Employee No` says that the list is about people."""
+    meant = meaning(header)
+    return meant.what == "payment_id" and meant.subject is Cue.PERSON
+
+
+# Names in parts.
+
+
+def _with_parts(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list[_Candidate]:
+    """The names, with those in parts joined: of the payee, of a subject, or of nobody in particular."""
+    if not parts:
+        return whole
+    kinds = {(meaning(header).side, meaning(header).subject) for header in parts}
+    for side, subject in sorted(kinds, key=str):
+        of_kind = [
+            header for header in parts if (meaning(header).side, meaning(header).subject) == (side, subject)
+        ]
+        whole = _joined(whole, of_kind, cells)
+    return whole
+
+
+def _joined(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list[_Candidate]:
+    by_part: dict[str, list[str]] = {GIVEN: [], MIDDLE: [], FAMILY: []}
+    for header in parts:
+        by_part[str(meaning(header).what)].append(header)
+    for headers in by_part.values():
+        for other in headers[1:]:
+            if cells.differ([headers[0]], [other]):
+                raise either(
+                    "name",
+                    [(headers[0],), (other,)],
+                    cells,
+                    what="a part of the payee's name",
+                    maps=_MAP_PARTS,
+                )
+    given, middle, family = (tuple(by_part[part][:1]) for part in (GIVEN, MIDDLE, FAMILY))
+    plain = [candidate for candidate in whole if candidate.rank is Rank.PLAIN]
+    if plain and not (given and family):
+        [rest, *_] = plain
+        if not _completes(rest, (*given, *family), cells):
+            return whole
+        whole = [candidate for candidate in whole if candidate is not rest]
+        if given:
+            family = rest.headers
+        else:
+            given = rest.headers
+    if not (given and family):
+        return whole
+    family_first = fold(family[0]) in _FAMILY_FIRST
+    headers = (*family, *given, *middle) if family_first else (*given, *middle, *family)
+    meant = meaning(parts[0])
+    rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
+    return [*whole, _Candidate(headers, rank, meant)]
+
+
+_MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
+
+
+def _completes(plain: _Candidate, part: Sequence[str], cells: Cells) -> bool:
+    """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
+
+    Raises:
+        Refusal: it is the whole in some rows and the rest in others.
+    """
+    if not part:
+        return False
+    name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))
+    holds = pl.select(pl.lit(name).str.contains(pl.lit(piece), literal=True)).to_series().drop_nulls()
+    if holds.any() and not holds.all():
+        raise either(
+            "name",
+            [plain.headers, tuple(part)],
+            cells,
+            what="a part of the payee's name",
+            maps=f'--map "name={plain.headers[0]}" or {_MAP_PARTS}',
+        )
+    return not holds.any()
+
+
+# What is never the payee, and what nobody can tell.
+
+
+def _without_payer(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate]:
+    """Without unmarked names that are the same in every row where a marked one differs: they are ours."""
+    marked = [
+        name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
+    ]
+    if not marked:
+        return list(names)
+    return [
+        name
+        for name in names
+        if name in marked
+        or name.meant.side is Side.PAYEE
+        or not cells.is_constant(name.headers)
+        or name.rank not in (Rank.HOLDER, Rank.PLAIN)
+    ]
+
+
+def _refuse_plain_account_name(names: Sequence[_Candidate], cells: Cells) -> None:
+    """An account name that differs from the payee's may be that of an account in the books, or our own."""
+    for plain in (name for name in names if name.meant.plain):
+        for other in names:
+            if other.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.differ(plain.headers, other.headers):
+                raise either("name", [plain.headers, other.headers], cells, what="the payee")
+            if other.rank in (Rank.PLAIN, Rank.PART) and not _share_words(plain, other, cells):
+                raise either("name", [plain.headers, other.headers], cells, what="the payee")
+
+
+def _share_words(one: _Candidate, other: _Candidate, cells: Cells) -> bool:
+    """Whether in every row the two have a word in common, as two forms of one name have."""
+    for first, second in zip(cells.joined(one.headers), cells.joined(other.headers), strict=True):
+        if first is not None and second is not None and not _long_words(first) & _long_words(second):
+            return False
+    return True
+
+
+def _long_words(name: str) -> set[str]:
+    return {fold(word) for word in name.split() if len(fold(word)) >= _WORD_LENGTH_MIN}
+
+
+def _refuse_parent(found: _Found, names: Sequence[_Candidate], cells: Cells) -> None:
+    """A parent beside a pupil may own the account; beside an employee it is whom to call."""
+    if found.has_person or any(name.rank is Rank.HOLDER for name in names):
+        return
+    for parent in found.parents:
+        for name in names:
+            if cells.differ(parent.headers, name.headers):
+                raise either("name", [name.headers, parent.headers], cells, what="the payee")
+
+
+def _refuse_second_line(chosen: Sequence[_Candidate], seconds: Sequence[str], cells: Cells) -> None:
+    for second in seconds:
+        first = chosen[0].headers
+        raise either(
+            "name",
+            [first, (second,)],
+            cells,
+            what="a part of the payee's name",
+            maps=f'--map "name={first[0]}" or --map "name={first[0]}+{second}"',
+        )
+
+
+def _of_the_first_rank(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate]:
+    """The candidates of the most explicit rank: one, or several that agree in every row that has both."""
+    if not names:
+        return []
+    first, *rest = [name for name in names if name.rank is names[0].rank]
+    marked = [name for name in (first, *rest) if name.meant.side is Side.PAYEE]
+    if marked and len(marked) < len(rest) + 1:
+        first, *rest = marked
+    for other in rest:
+        if cells.differ(first.headers, other.headers):
+            raise either("name", [first.headers, other.headers], cells, what="the payee")
+    return [first, *rest]
+
+
+def _with_company(chosen: list[_Candidate], found: _Found, cells: Cells) -> list[_Candidate]:
+    """The names, and a company where the row has one instead of a name."""
+    companies = _of_the_first_rank(found.companies, cells)
+    if found.has_person or not companies:
+        return chosen
+    if not chosen:
+        return companies
+    varies = any(cells.varies(name.headers) for name in chosen)
+    if varies and all(cells.is_constant(company.headers) for company in companies):
+        return chosen  # the payer's own
+    if chosen[0].rank in (Rank.SUBJECT, Rank.PLAIN, Rank.PART):
+        for company in companies:
+            for name in chosen:
+                if cells.differ(name.headers, company.headers):
+                    raise either("name", [name.headers, company.headers], cells, what="the payee")
+    return [*chosen, *companies]
+
+
+def _is_empty_in_a_row(chosen: Sequence[_Candidate], cells: Cells) -> bool:
+    return cells.first_filled([candidate.headers for candidate in chosen]).has_nulls()
+
+
+def _empty(cells: Cells) -> list[Choice]:
+    """A column of names without any, where there is no other: each row is told that its name is missing."""
+    for header in cells.headers:
+        meant = meaning(header)
+        if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):
+            return [Choice("name", ((header,),), meant.rule)]
+    return []

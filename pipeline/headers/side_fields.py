@@ -1,0 +1,114 @@
+"""Columns that never refuse a file: of two for one field, the more explicit is read and the other kept.
+
+What belongs to the question is stricter: of two columns for an identification or a secondary reference that
+differ, nobody can choose.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.headers.cells import Cells
+from pipeline.headers.choice import Choice, either, quoted
+from pipeline.headers.meaning import CHOICE, Side, meaning
+from pipeline.headers.spelling import fold
+from schemas.payments import FIELDS
+
+_SIDE_FIELDS = ("payment_id", "account_type", "bic", "amount", "currency", "reference")
+_PARTS_OF_QUESTIONS = (
+    "secondary_reference",
+    "lei",
+    "organisation_bic",
+    "organisation_id",
+    "organisation_id_scheme",
+    "organisation_id_issuer",
+)
+_ACCOUNT_TYPES = frozenset(
+    {
+        "personal",
+        "business",
+        "individual",
+        "person",
+        "private",
+        "company",
+        "corporate",
+        "institution",
+        "organisation",
+        "organization",
+    }
+)
+"""Words of cells that make a column one of account types, whatever else its header could mean."""
+_CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
+
+
+def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
+    """The columns of all fields but name and account.
+
+    Raises:
+        Refusal: two columns could be a part of the question and differ in a row.
+    """
+    assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
+    choices = []
+    for field in (*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS):
+        candidates = [] if field in said else _candidates(field, cells)
+        if candidates:
+            choices.append(_one(field, candidates, cells))
+    return [choice for choice in choices if choice.sources]
+
+
+def _candidates(field: str, cells: Cells) -> list[str]:
+    """The columns that could be a field, the more explicit first."""
+    there = [
+        header for header in cells.headers if meaning(header).what == field and _fits(field, header, cells)
+    ]
+    if field == "currency":
+        there = [*there, *_chosen_currency(cells)]
+    # A reference of our side is still one; an account type, a bank or an amount of ours is not the payee's.
+    if field not in ("payment_id", "reference"):
+        there = [header for header in there if meaning(header).side is not Side.OURS]
+    filled = [header for header in there if cells.is_filled(header)]
+    return sorted(
+        filled or there[:1],
+        key=lambda header: (-(meaning(header).side is Side.PAYEE), -meaning(header).explicit),
+    )
+
+
+def _fits(field: str, header: str, cells: Cells) -> bool:
+    """Whether the cells of a column can be what its header could mean."""
+    sample = cells.sample(header)
+    if meaning(header).explicit == 3 or not len(sample):  # its own name
+        return True
+    if field == "currency":
+        return bool(sample.str.contains(_CURRENCY).any())
+    if field == "account_type":
+        return fold(header) == "accounttype" or any(fold(word) in _ACCOUNT_TYPES for word in sample)
+    return True
+
+
+def _chosen_currency(cells: Cells) -> list[str]:
+    """The column that a choice names, where it names one: `amountCurrency` with `source` in every row.
+
+    A choice whose cells are currencies is a currency.
+    """
+    choices = {fold(header): header for header in cells.headers if meaning(header).what == CHOICE}
+    header = choices.get("amountcurrency")
+    if header is None:
+        return []
+    words = {fold(word) for word in cells.text(header).drop_nulls().unique()}
+    if len(words) == 1 and (named := choices.get(f"{min(words)}currency")) is not None:
+        return [named]
+    return [header] if cells.sample(header).str.contains(_CURRENCY).any() else []
+
+
+def _one(field: str, candidates: Sequence[str], cells: Cells) -> Choice:
+    first, *rest = candidates
+    differing = [other for other in rest if cells.differ([first], [other])]
+    if differing and field in _PARTS_OF_QUESTIONS:
+        raise either(field, [(first,), (differing[0],)], cells, what=f"the {field.replace('_', ' ')}")
+    if differing and field == "bic" and meaning(first).side is meaning(differing[0]).side:
+        note = (
+            f"{quoted(first)} and {quoted(differing[0])} differ, so that no BIC is read; say --map bic=HEADER"
+        )
+        return Choice(field, (), meaning(first).rule, tuple(candidates), (note,))
+    notes: tuple[str, ...] = ()
+    if differing:
+        notes = (f"{quoted(first)} is read as {field}, and {quoted(differing[0])} is kept as it is",)
+    return Choice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)

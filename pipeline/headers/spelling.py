@@ -1,0 +1,179 @@
+"""The words of a header: how a header is cut into them, and what each is a cue of.
+
+Case, accents, width and punctuation do not matter, and words that are written in one piece, as in
+`sortcode` or `Empfängerkonto`, are found in it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from pipeline.headers.words import CURRENCIES, WORDS, Cue
+
+
+class Words(NamedTuple):
+    """What the words of a header are cues of."""
+
+    cues: frozenset[Cue]
+    order: tuple[Cue, ...]
+    currency: str | None
+    """The one that the header names."""
+    number: int
+    """The largest digit that stands alone, as in `Name 2`; 0 where none does."""
+
+
+Found = Cue | int | str
+"""What a word stands for: a cue, a digit, or a currency by its ISO 4217 code."""
+
+
+def fold(header: str) -> str:
+    """The form in which headers are compared: no case, accents, spaces or punctuation.
+
+    >>> fold("Account-Number (UK)") == fold("account_number uk")
+    True
+    >>> fold("Empfänger") == fold("EMPFANGER")
+    True
+    """
+    return "".join(filter(str.isalnum, _plain(header)))
+
+
+_SPELLINGS = str.maketrans(
+    {"ø": "o", "æ": "ae", "ł": "l", "đ": "d", "å": "a", "œ": "oe", "ς": "σ", "ß": "ss"}  # noqa: RUF001 (Greek on purpose)
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
+_CAMEL = re.compile(r"(?<=[^\W\d_A-ZÄÖÜ])(?=[A-ZÄÖÜ])|(?<=[A-Z])(?=[A-Z][a-zäöü])")
+_GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b")
+_BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
+_PHRASE_WORDS_MAX = 5
+_PIECE_LENGTH_MIN = 3
+_SUFFIXES = ("no", "nr", "id")
+"""Short words that may end a compound, as in `accountno`."""
+
+
+def _plain(text: str) -> str:
+    """Without case, width and accents."""
+    folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLINGS)
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(letter)
+    )
+
+
+def tokens_of(text: str) -> list[str]:
+    """The words and numbers of a text as it is written, in the form in which words are compared."""
+    # An apostrophe joins: `payee's`, `d'ordre` is looked up both ways by the spelling of the phrase.
+    spaced = _CAMEL.sub(" ", _GENDERS.sub("", unicodedata.normalize("NFKC", text)))
+    return [_plain(token) for token in _TOKEN.findall(spaced)]
+
+
+@cache
+def _lexicon() -> dict[tuple[str, ...], Cue]:
+    """Words and phrases, as their tokens -> their cue; the first cue of a word counts."""
+    lexicon: dict[tuple[str, ...], Cue] = {}
+    for cue, text in WORDS.items():
+        for word in text.replace("\n", ",").split(","):
+            for spelling in {word, word.casefold().translate(_UMLAUTS)}:
+                tokens = tuple(tokens_of(spelling))
+                if tokens:
+                    lexicon.setdefault(tokens, cue)
+    return lexicon
+
+
+@cache
+def _compounds() -> dict[str, Cue]:
+    """The same words, each in one piece, for headers without spaces."""
+    compounds: dict[str, Cue] = {}
+    for tokens, cue in _lexicon().items():
+        compounds.setdefault("".join(tokens), cue)
+    return compounds
+
+
+def words_of(header: str) -> Words | None:
+    """The words of a header as it is written; None where one is not known."""
+    outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
+    if outside is None:
+        return None
+    inside: list[Found] = []
+    for bracket in _BRACKETS.findall(header):
+        # What a bracket adds may be in anybody's words, and only what is known of it counts.
+        inside += _looked_up(tokens_of(bracket)) or [
+            found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
+        ]
+    return _counted([*outside, *inside])
+
+
+def words_in_one_piece(folded: str) -> Words | None:
+    """The words of a header that is written in one piece."""
+    pieces = _segmented(folded)
+    return None if pieces is None else _counted(pieces)
+
+
+def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
+    """What each word stands for: a cue, a number or a currency; None where one is not known."""
+    found: list[Found] = []
+    at = 0
+    while at < len(tokens):
+        for length in range(min(_PHRASE_WORDS_MAX, len(tokens) - at), 0, -1):
+            cue = _found(tokens[at : at + length])
+            if cue is not None:
+                found.append(cue)
+                at += length
+                break
+        else:
+            pieces = _segmented(tokens[at])
+            if pieces is None:
+                return None
+            found += pieces
+            at += 1
+    return found
+
+
+def _found(tokens: Sequence[str]) -> Found | None:
+    cue: Found | None = _lexicon().get(tuple(tokens))
+    if cue is None and len(tokens) == 1:
+        [token] = tokens
+        if token in _CURRENCY_WORDS:
+            return _CURRENCY_WORDS[token]
+        if token.isdecimal():
+            return int(token) if len(token) == 1 else Cue.FILLER
+        if token.endswith("s"):
+            cue = _lexicon().get((token[:-1],))
+    return cue
+
+
+def _segmented(text: str) -> list[Found] | None:
+    """A compound as its fewest words; None where it is not made of known ones."""
+    best: list[list[Found] | None] = [[]]
+    for end in range(1, len(text) + 1):
+        candidates = []
+        for start in range(end):
+            before = best[start]
+            found = _piece(text, start, end) if before is not None else None
+            if before is not None and found is not None:
+                candidates.append([*before, found])
+        best.append(min(candidates, key=len, default=None))
+    return best[-1] or None
+
+
+def _piece(text: str, start: int, end: int) -> Found | None:
+    """A word in a compound: long enough to be no chance, or one of the short ones that may end it."""
+    piece = text[start:end]
+    is_suffix = start > 0 and end == len(text) and (piece in _SUFFIXES or piece.isdecimal())
+    if len(piece) < _PIECE_LENGTH_MIN and not is_suffix:
+        return None
+    is_whole = start == 0 and end == len(text)
+    found = _compounds().get(piece) or (None if is_whole else _found([piece]))
+    return None if found is Cue.FILLER else found
+
+
+_CURRENCY_WORDS = {_plain(word): code for word, code in CURRENCIES.items()}
+
+
+def _counted(found: Sequence[Found]) -> Words:
+    cues = tuple(one for one in found if isinstance(one, Cue))
+    digits = [one for one in found if isinstance(one, int)]
+    currencies = {one for one in found if isinstance(one, str) and not isinstance(one, Cue)}
+    currency = min(currencies) if len(currencies) == 1 else None
+    return Words(frozenset(cues), cues, currency, max(digits, default=0))

@@ -1,0 +1,691 @@
+"""The words of headers, in sixteen languages, and what each of them is a cue of.
+
+English, German, French, Spanish, Italian, Dutch, Portuguese, Polish, Swedish, Danish, Norwegian, Finnish,
+Czech, Hungarian, Romanian and Greek; one language a line. Words are written as their language writes them:
+`meaning` compares them without case, accents and umlauts, and knows `ae` for `ä`. A word that could mean two
+things in two languages is left out, or its cells decide.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Cue(StrEnum):
+    """What a word of a header says about its column."""
+
+    OURS = "our side"
+    THEIRS = "the payee"
+    MARK = "the payee's side"
+    HOLDER = "who owns the account"
+    NAME = "a name"
+    FULL = "whole"
+    GIVEN = "given name"
+    MIDDLE = "middle name"
+    FAMILY = "family name"
+    COMPANY = "a company"
+    OTHER_PERSON = "a person who is not paid"
+    PARENT = "a parent"
+    PERSON = "the person a list is about"
+    FIRM = "the firm a list is about"
+    BANK = "a bank"
+    ACCOUNT = "an account"
+    BARE_ACCOUNT = "an account, whose is not said"
+    LEDGER = "an account in the books"
+    NUMBER = "a number"
+    ID = "an id"
+    TYPE = "a type"
+    CODE = "a code"
+    IBAN = "an IBAN"
+    BIC = "a BIC"
+    SORT_CODE = "a sort code"
+    SECONDARY = "a secondary reference"
+    LEI = "a LEI"
+    ORGANISATION = "an organisation"
+    SCHEME = "a scheme"
+    ISSUER = "an issuer"
+    AMOUNT = "an amount"
+    NET = "net"
+    PAYMENT = "a payment"
+    CURRENCY = "a currency"
+    CHOICE = "one of two currencies"
+    REFERENCE = "a reference"
+    MESSAGE = "a text for the payee"
+    END_TO_END = "end to end"
+    DATE = "a date"
+    BOOKED = "booked"
+    BALANCE = "a balance"
+    MANDATE = "a mandate"
+    COLLECTION = "a collection"
+    SEQUENCE = "a sequence type"
+    CREDITOR_ID = "a creditor identifier"
+    AND = "both"
+    PERSON_OR_BUSINESS = "personal or business"
+    INTERMEDIARY = "another bank on the way"
+    FILLER = "nothing"
+
+
+WORDS: Mapping[Cue, str] = {
+    Cue.OURS: """
+        debit, debited, debtor, payer, ordering, orderer, originator, originating, orig, from, source,
+            our, own,
+            sender, sending, remitter, paying, charge, paid from, pay from, my, issuing, drawer
+        Auftraggeber, Absender, Belastung, eigenes, eigene, eigener, unser, unsere, Auftragskonto,
+            Zahlungspflichtiger,
+            Belastungskonto, Senderkonto, Zahler
+        donneur d'ordre, débiteur, émetteur, expéditeur, débit, à débiter, propre, notre, nos
+        ordenante, cargo, deudor, emisor, adeudo, propia, propio, origen, nuestra, nuestro
+        ordinante, addebito, debitore, mittente, propria, proprio, nostro, nostra
+        opdrachtgever, debiteur, afzender, eigen, onze
+        devedor, remetente, débito, própria, próprio, origem, nossa, nosso
+        zleceniodawca, zleceniodawcy, nadawca, nadawcy, obciążenia, dłużnik, dłużnika, własny, własne
+        avsändare, avsändarens, betalare, från, eget, egen, debet
+        afsender, betaler, fra, egen konto, debitor
+        avsender, avsenders, belastes, belastning, debitors
+        maksaja, maksajan, veloitus, veloitettava, lähettäjä, oma
+        plátce, plátcův, odesílatel, příkazce, vlastní, dlužník
+        terhelendő, terhelt, fizető, küldő, saját, adós
+        plătitor, ordonator, debitor, expeditor, propriu
+        εντολέας, εντολέα, χρέωσης, πληρωτής, πληρωτή, αποστολέας, δικός μας
+    """,
+    Cue.THEIRS: """
+        payee, beneficiary, beneficiaries, benef, bene, ben, creditor, cdtr, recipient, receiver,
+            pay to, paid to, payable to, payment to, counterparty, transferee
+        Empfänger, Empfängers, Zahlungsempfänger, Zahlungsempfängers, Begünstigter, Begünstigte, Begünstigten,
+            Begünstigtem, Kreditor, Überweisungsempfänger, Gläubiger, Zahlungsempfängerin, Empfängerin
+        bénéficiaire, bénéficiaires, destinataire, créancier, créditeur
+        beneficiario, destinatario, acreedor
+        creditore, percipiente, ricevente
+        begunstigde, begunstigden, ontvanger, ontvangers, crediteur, tegenpartij
+        beneficiário, beneficiária, destinatário, favorecido, credor
+        odbiorca, odbiorcy, beneficjent, beneficjenta, wierzyciel
+        mottagare, mottagarens, mottagar, betalningsmottagare, borgenär
+        modtager, modtagers, betalingsmodtager, kreditor
+        mottaker, mottakers, mottakar, betalingsmottaker, kreditors
+        saaja, saajan, vastaanottaja, vastaanottajan, velkoja
+        příjemce, příjemci, adresát, věřitel, protistrana
+        kedvezményezett, kedvezményezettje, címzett, jogosult, hitelező
+        beneficiar, beneficiarul, beneficiarului, destinatar, creditor
+        δικαιούχος, δικαιούχου, παραλήπτης, παραλήπτη, πιστωτής
+    """,
+    Cue.MARK: """
+        to, credit, credited, receiving, destination, dest, target
+        Gutschrift, Gutschrifts, Ziel
+        à créditer, crédit, destination
+        abono, destino
+        accredito
+        tegen
+        destino, crédito
+        uznania, docelowy
+        till
+        til
+        til
+        hyvitys
+        ve prospěch
+        jóváírás
+        credit
+        πίστωσης
+    """,
+    Cue.HOLDER: """
+        account holder, account holders, accountholder, account owner, holder, name on account, name on
+            the account, name on bank account,
+            name of account, name of account holder, name in account, bank account name, account title,
+            titular
+        Kontoinhaber, Kontoinhabers, Inhaber, Kontoinhaberin, Kontobezeichnung
+        titulaire, titulaire du compte, détenteur du compte, titulaire compte
+        titular, titular de la cuenta, titular cuenta
+        intestatario, intestatario conto, intestatario del conto, intestazione, intestazione conto,
+            titolare, titolare del conto
+        rekeninghouder, tenaamstelling, ten name van, tnv, rekeningnaam
+        titular da conta, titular conta
+        posiadacz, posiadacz rachunku, właściciel rachunku, posiadacza rachunku
+        kontoinnehavare, kontohavare
+        kontohaver, kontoindehaver
+        kontoinnehaver, kontoeier
+        tilinomistaja, tilinhaltija, tilin omistaja
+        majitel účtu, vlastník účtu, majitel
+        számlatulajdonos, számlatulajdonos neve
+        titularul contului, titularul, titular cont
+        κάτοχος, κάτοχος λογαριασμού, δικαιούχος λογαριασμού, δικαιούχοι λογαριασμού
+    """,
+    Cue.NAME: """
+        name, names, nm
+        Bezeichnung
+        nom, noms, libellé du nom, dénomination
+        nombre, nombres, denominación
+        nominativo, denominazione
+        naam, namen
+        nome, nomes, designação
+        nazwa, nazwisko i imię, imię i nazwisko, nazwę
+        namn
+        navn
+        nimi
+        jméno, jména, jméno a příjmení, název
+        név, neve, megnevezés
+        nume și prenume, nume, numele, denumire
+        όνομα, ονοματεπώνυμο, επωνυμία, ονομα
+    """,
+    Cue.FULL: """
+        full, complete, legal, whole
+        vollständiger, voller
+        complet
+        completo
+        volledige
+        pełna, pełne
+        teljes
+        complet, completă
+        πλήρες
+    """,
+    Cue.GIVEN: """
+        first name, first names, given name, given names, forename, forenames, christian name, fname,
+            firstname, first, given
+        Vorname, Vornamen, Rufname
+        prénom, prénoms
+        nombre de pila, primer nombre
+        nome di battesimo
+        voornaam, roepnaam, voornamen, voorletters
+        nome próprio, primeiro nome
+        imię, imiona
+        förnamn
+        fornavn
+        etunimi, etunimet
+        křestní jméno
+        keresztnév, utónév
+        prenume, prenumele
+        μικρό όνομα
+    """,
+    Cue.MIDDLE: """
+        middle name, middle names, middle, middle initial, middle initials, second forename
+        zweiter Vorname
+        deuxième prénom
+        segundo nombre
+        secondo nome
+        tussenvoegsel, tussenvoegsels, voorvoegsel
+        nome do meio
+        drugie imię
+        mellannamn
+        mellemnavn
+        mellomnavn
+    """,
+    Cue.FAMILY: """
+        last name, last names, family name, surname, surnames, second name, lname, lastname, last
+        Nachname, Nachnamen, Familienname, Zuname
+        nom de famille, nom d'usage, nom patronymique
+        apellido, apellidos, primer apellido
+        cognome, cognomi
+        achternaam, familienaam
+        apelido, apelidos, sobrenome, último nome
+        nazwisko
+        efternamn
+        efternavn
+        etternavn
+        sukunimi
+        příjmení
+        vezetéknév, családnév
+        nume de familie
+        επώνυμο, επίθετο
+    """,
+    Cue.COMPANY: """
+        company, company name, business, business name, firm,
+            trading name, entity name, legal entity, employer
+        Firma, Firmenname, Unternehmen, Gesellschaft, Firmierung, Arbeitgeber
+        société, raison sociale, entreprise, employeur
+        empresa, razón social, compañía
+        azienda, ragione sociale, impresa, società, ditta
+        bedrijf, bedrijfsnaam, onderneming, organisatie, werkgever
+        razão social, firma
+        firma, przedsiębiorstwo, nazwa firmy
+        företag, företagsnamn, bolag
+        firmanavn, virksomhed, selskab, virksomhedsnavn
+        selskapsnavn, foretak, bedriftsnavn
+        yritys, yrityksen nimi, yhtiö
+        společnost, název firmy, název společnosti
+        cég, cégnév, vállalat
+        societate, companie, firmă
+        εταιρεία, επιχείρηση
+    """,
+    Cue.OTHER_PERSON: """
+        contact, contact person, emergency, emergency contact, approver, approved by, authoriser,
+            authorizer, signatory, manager, account manager,
+            line manager, bank name, branch name, name of bank, name of the bank, next of kin, username,
+            user name, user, login, created by, requested by,
+            prepared by, agent bank, bank contact, spouse, guardian, supervisor, representative,
+            attention, guarantor, witness
+        Ansprechpartner, Kontaktperson, Kontakt, Bankname, Name der Bank, Kreditinstitut, Geldinstitut,
+            Sachbearbeiter,
+            Benutzer, Benutzername, Vorgesetzter, Ehepartner, Bearbeiter
+        contact, personne de contact, nom de la banque, utilisateur, responsable, interlocuteur, conjoint
+        contacto, persona de contacto, nombre del banco, usuario, responsable
+        contatto, referente, nome banca, utente, nome della banca
+        contactpersoon, naam bank, banknaam, gebruiker, gebruikersnaam
+        contato, nome do banco, utilizador
+        osoba kontaktowa, kontakt, nazwa banku, użytkownik
+        kontaktperson, banknamn, bankens namn, användare
+        kontaktpersonens navn, banknavn, bankens navn, bruger
+        bruker
+        yhteyshenkilö, pankin nimi, käyttäjä
+        kontaktní osoba, název banky, uživatel
+        kapcsolattartó, bank neve, felhasználó
+        persoană de contact, numele băncii, nume bancă, utilizator
+        υπεύθυνος επικοινωνίας, όνομα τράπεζας, χρήστης
+    """,
+    Cue.PARENT: """
+        parent, carer, mother, father
+        Elternteil, Erziehungsberechtigter, Mutter, Vater
+        responsable légal
+        tutor
+        genitore
+        ouder, voogd
+        rodzic
+        vårdnadshavare, förälder
+        forælder
+        forelder
+        huoltaja
+        rodič
+        szülő
+        părinte
+        γονέας
+    """,
+    Cue.PERSON: """
+        employee, employees, staff, staff member, worker, workers, member of staff, personnel
+        Mitarbeiter, Mitarbeiters, Mitarbeiterin, Arbeitnehmer, Arbeitnehmers, Beschäftigter, Angestellter
+        salarié, employé, collaborateur
+        empleado, trabajador
+        dipendente, lavoratore, collaboratore
+        werknemer, medewerker
+        funcionário, empregado, trabalhador, colaborador
+        pracownik, pracownika
+        anställd, anställds, medarbetare
+        medarbejder, ansat
+        ansatt, ansattes, arbeidstaker
+        työntekijä, työntekijän
+        zaměstnanec, zaměstnance
+        munkavállaló, dolgozó, alkalmazott
+        angajat, salariat, angajatului
+        υπάλληλος, εργαζόμενος, εργαζομένου, υπαλλήλου
+    """,
+    Cue.FIRM: """
+        supplier, suppliers, vendor, vendors, customer, customers, client, contractor, contractors,
+            subcontractor, member, tenant, landlord, student,
+            pupil, claimant, volunteer, freelancer, consultant, donor, player, participant, patient,
+            pensioner,
+            shareholder, policyholder, merchant, seller, partner, business partner, author, artist, owner
+        Lieferant, Lieferanten, Kunde, Kunden, Mieter, Vermieter, Schüler, Student, Mitglied, Mitglieds,
+            Auftragnehmer, Dienstleister, Eigentümer, Geschäftspartner
+        fournisseur, client, locataire, bailleur, élève, étudiant, adhérent, prestataire
+        proveedor, cliente, inquilino, arrendador, alumno, socio
+        fornitore, inquilino, locatore, alunno
+        leverancier, klant, huurder, verhuurder, leerling, lid
+        fornecedor, inquilino, senhorio, aluno
+        dostawca, dostawcy, klient, klienta, kontrahent, kontrahenta, najemca, wynajmujący, uczeń
+        leverantör, leverantörens, kund, hyresgäst, hyresvärd, elev, medlem
+        leverandør, leverandørens, kunde, lejer, udlejer
+        leietaker, utleier, leverandørnavn
+        toimittaja, toimittajan, asiakas, vuokralainen, vuokranantaja, oppilas
+        dodavatel, dodavatele, zákazník, nájemník, pronajímatel, žák
+        szállító, beszállító, vevő, ügyfél, bérlő, bérbeadó
+        furnizor, furnizorul, furnizorului, chiriaș, proprietar, elev
+        προμηθευτής, προμηθευτή, πελάτης, πελάτη, ενοικιαστής, μαθητής
+    """,
+    Cue.BANK: """
+        bank, banking, bank's, bank detail, bank details
+        banque, bancaire
+        banco, bancaria, bancario
+        banca
+        bancária, bancário
+        bankowe, bankowy, bankowego
+        bankens
+        pankki, pankin
+        banky, bankovní
+        bankszámla bank
+        bancar, băncii
+        τράπεζα, τραπεζικός, τράπεζας, τραπεζικού
+    """,
+    Cue.ACCOUNT: """
+        account, accounts, acct, acc, a c, accnt
+        Bankverbindung, Bankkonto, Kontos
+        compte
+        cuenta
+        conto, c c
+        rekening, bankrekening, rek, tegenrekening
+        conta
+        rachunek, rachunku, konta, nr rachunku, NRB
+        bankkonto, bankkontonummer, bankkonto nr
+        kontonr
+        kontonummer
+        tili, tilinumero, tilin, pankkitili
+        účet, účtu, číslo účtu, č ú
+        számla, számlaszám, bankszámla, bankszámlaszám
+        cont, contul, contului
+        λογαριασμός, λογαριασμού
+    """,
+    Cue.BARE_ACCOUNT: """
+        Konto
+    """,
+    Cue.LEDGER: """
+        nominal, ledger, GL, cost centre, cost center, expense, nominal account, general ledger
+        Sachkonto, Gegenkonto, Kostenstelle, Buchungskonto, Debitorennummer, Kreditorennummer,
+            Kundennummer, Lieferantennummer
+        compte général, centre de coût
+        cuenta contable
+        centro di costo
+        grootboek, grootboekrekening, kostenplaats
+        konto księgowe
+        kostnadsställe
+        finanskonto
+        kostnadssted
+        nákladové středisko
+    """,
+    Cue.NUMBER: """
+        number, numbers, no, nos, num, nr, numero
+        Nummer, Nr
+        numéro, n
+        número
+        numero
+        nummer
+        número, nº
+        numer
+        nr
+        číslo
+        szám, száma
+        număr, numărul, numărul de
+        αριθμός, αριθμού, αρ
+    """,
+    Cue.ID: """
+        id, ids, identifier, identification, ident, identity
+        Kennung, Identifikation
+        identifiant
+        identificador, identificación
+        identificativo
+        kenmerk id
+        identyfikator
+        tunniste
+        identifikátor
+        azonosító
+        identificator
+        αναγνωριστικό
+    """,
+    Cue.TYPE: """
+        type, kind, category
+        Typ, Kontoart
+        tipo
+        soort
+        typ, rodzaj
+        tyyppi
+        típus
+        tip
+        τύπος
+    """,
+    Cue.CODE: """
+        code
+        Code
+        código
+        codice
+        kod
+        koodi
+        kód
+        cod
+        κωδικός
+    """,
+    Cue.IBAN: "IBAN, IBANs, IBAN number, IBAN nummer, IBAN nr, konto IBAN",
+    Cue.BIC: """
+        BIC, SWIFT, BICFI, BIC SWIFT, SWIFT BIC, SWIFT code, BIC code, bank identifier code
+    """,
+    Cue.SORT_CODE: """
+        sort code, sortcode, sort codes, bank sort code, bank sort, sort, sorting code, branch sort
+            code, sc, s c
+    """,
+    Cue.SECONDARY: """
+        secondary reference, secondary identification, secondary id, roll number, roll no, building
+            society roll number, building society reference,
+            building society roll no, secondary reference data, building society number, roll ref
+    """,
+    Cue.LEI: "LEI, legal entity identifier, LEI code",
+    Cue.ORGANISATION: "organisation, organization, org",
+    Cue.SCHEME: "scheme",
+    Cue.ISSUER: "issuer",
+    Cue.AMOUNT: """
+        amount, amt, value, sum, InstdAmt, pay amount, instructed amount, net pay, payment amount,
+            transfer amount, payable
+        Betrag, Summe, Zahlbetrag, Auszahlungsbetrag, Überweisungsbetrag, Nettolohn
+        montant, somme, net à payer
+        importe, cantidad, monto, líquido
+        importo, somma, netto in busta
+        bedrag, netto loon
+        valor, montante, importância
+        kwota, wartość
+        belopp, summa, att betala
+        beløb
+        beløp, sum
+        määrä, summa, maksettava
+        částka, suma
+        összeg
+        sumă, suma, valoare
+        ποσό, ποσού
+    """,
+    Cue.NET: "net, netto, pay, total, salary, wage, wages, nett",
+    Cue.PAYMENT: """
+        payment, payments, transaction, transfer, remittance, order, instruction, txn, trx, trans,
+            transfer order, payout, salary payment
+        Zahlung, Überweisung, Zahlungs, Auftrag, Transaktion
+        paiement, virement, opération, transaction
+        pago, transferencia, operación
+        pagamento, bonifico, disposizione
+        betaling, overboeking, transactie
+        transferência, operação
+        płatność, przelew, przelewu, płatności, transakcji, operacji
+        betalning, överföring
+        betaling, overførsel
+        overføring
+        maksu, maksun, tilisiirto
+        platba, platby, převod, transakce
+        átutalás, utalás, fizetés, tranzakció
+        plată, plății, transfer, tranzacție
+        πληρωμή, πληρωμής, μεταφορά, συναλλαγής
+    """,
+    Cue.CURRENCY: """
+        currency, currency code, ccy, curr, cur, iso currency
+        Währung, Waehrung, Währungscode, WKZ, Whrg
+        devise, monnaie
+        moneda, divisa
+        divisa, valuta
+        munt, muntsoort
+        moeda
+        waluta, waluty
+        valutakod
+        valutakode
+        valuutta
+        měna, měny
+        deviza, devizanem, pénznem
+        monedă, valută
+        νόμισμα, νομίσματος
+    """,
+    Cue.CHOICE: """
+        amount currency, payment currency, payout currency, source currency, target currency,
+            settlement currency, fixed side
+    """,
+    Cue.REFERENCE: """
+        reference, ref, references, ref no, reference number, customer reference, your reference
+        Referenz, Referenznummer, Kundenreferenz
+        référence, réf
+        referencia
+        riferimento
+        kenmerk, betalingskenmerk, referentie
+        referência
+        referencja, tytuł
+        referens
+        reference
+        referanse
+        viite, viitenumero
+        reference platby
+        hivatkozás
+        referință
+        αναφορά
+    """,
+    Cue.MESSAGE: """
+        remittance information, remittance info, payment reference, payment details, narrative,
+            narration, message, ustrd, label, description, memo,
+            text for creditor, statement text, details for beneficiary, purpose, payment description,
+            unstructured
+        Verwendungszweck, VWZ, Zweck, Umsatzbeschreibung, Buchungstext, Verwendungszweck 1
+        motif, libellé, communication, objet
+        concepto, motivo
+        causale
+        omschrijving, mededeling, betreft
+        descrição, descritivo, motivo
+        tytuł przelewu, tytuł płatności, tytułem, opis, tytułu
+        meddelande, betalningsreferens
+        meddelelse, besked, tekst
+        melding
+        viesti, selite
+        zpráva pro příjemce, zpráva, poznámka
+        közlemény, megjegyzés
+        detalii plată, explicații, detalii
+        αιτιολογία, περιγραφή
+    """,
+    Cue.END_TO_END: "end to end, E2E, EndToEndId, endtoend, e2e id",
+    Cue.DATE: """
+        date, day
+        Datum, Ausführungsdatum
+        fecha
+        data
+        dato
+        päivä, päivämäärä, pvm
+        dátum, napja
+        dată
+        ημερομηνία
+    """,
+    Cue.BOOKED: """
+        booking, booked, posting, posted, transaction date, entry date, booking date, posting date,
+            value date, date posted
+        Buchungstag, Buchungsdatum, Buchung, Wertstellung, Valutadatum
+        date d'opération, date opération, date de comptabilisation, date de valeur
+        fecha operación, fecha de operación, fecha valor
+        data operazione, data contabile, data valuta
+        boekdatum, boekingsdatum
+        data movimento, data mov
+        data operacji, data księgowania
+        bokföringsdag, bokföringsdatum
+        bogføringsdato, bogført
+        bokført dato, bokføringsdato
+        kirjauspäivä
+        datum zaúčtování
+        könyvelés dátuma, értéknap
+        data tranzacției
+        ημερομηνία κίνησης
+    """,
+    Cue.BALANCE: """
+        balance, running balance, closing balance, account balance, balance after, ledger balance,
+            available balance
+        Saldo, Kontostand, Saldo nach Buchung
+        solde
+        saldo
+        eindsaldo, saldo na mutatie
+        saldo contabilístico
+        saldo po operacji
+        kontosaldo
+        zůstatek
+        egyenleg
+        sold
+        υπόλοιπο
+    """,
+    Cue.MANDATE: """
+        mandate, mandate id, mandate reference, mandate ref, mandate date, date of signature, mandate
+            signed, mandate number, mandate identification
+        Mandat, Mandatsreferenz, Mandatsdatum, Mandats ID, Mandatsnummer, Unterschriftsdatum, Mandatsref
+        mandat, RUM, référence unique de mandat, référence du mandat, date de signature
+        mandato, referencia del mandato, fecha de firma
+        identificativo mandato, data firma
+        machtiging, machtigingskenmerk, machtigingsdatum, mandaat, mandaatreferentie
+        autorização de débito
+        zgoda na polecenie zapłaty
+        medgivande
+        betalingsaftale
+        avtalegiro
+        valtakirja
+        mandát
+        felhatalmazás
+        εντολή πάγιας
+    """,
+    Cue.COLLECTION: """
+        collection date, collection, due date for collection, requested collection date
+        Einzugsdatum, Einzug, Fälligkeitsdatum, Fälligkeit, Lastschrift
+        date de prélèvement, prélèvement, date d'échéance
+        fecha de cobro, cobro
+        data incasso, incasso
+        incassodatum, inningsdatum
+    """,
+    Cue.SEQUENCE: """
+        sequence type, SeqTp, sequence
+        Sequenz, Sequenztyp, Lastschriftart, Lastschrift Sequenz
+        type de séquence
+        tipo de secuencia
+        tipo sequenza
+        incassotype, volgorde
+    """,
+    Cue.CREDITOR_ID: """
+        creditor id, creditor identifier, creditor scheme id, creditor identification
+        Gläubiger ID, Gläubiger Identifikationsnummer, Gläubigeridentifikationsnummer, Glaeubiger ID
+        ICS, identifiant créancier, identifiant créancier SEPA
+        identificador del acreedor
+        codice creditore, identificativo creditore
+        incassant ID
+    """,
+    Cue.AND: "and, und, et, y, e, en, i, og, och, ja, a, și, si, και, with, plus",
+    Cue.PERSON_OR_BUSINESS: """
+        person or business, personal or business, individual or business, individual or company,
+            business or personal, personal business,
+            person business, individual business, company or individual
+    """,
+    Cue.INTERMEDIARY: """
+        intermediary, correspondent, intermediate, via, routing
+        Korrespondenzbank, zwischengeschaltete
+    """,
+    Cue.FILLER: """
+        of, the, in, on, for, by, uk, gb, sepa, eu, domestic, international, digits, digit, max,
+            maximum, min, chars, characters, char, optional, mandatory,
+            required, if, different, only, e g, eg, format, bank's, s, his, her, party, agent, as, is,
+            local, new, or, routing number, leave blank,
+            numeric, text, field, col, column, external, 6, 8, 14, 18, 35, 70, 140, 1, decimal, sepa
+            credit transfer
+        der, des, die, das, dem, von, vom, für, beim, bei, auf, mit, oder
+        de, du, la, le, les, d, l, au, sur, ou
+        del, el, los, las, al, o
+        di, della, dello, il, lo, su
+        van, het, op, voor, bij, of
+        do, da, dos, das, ao
+        na, dla
+        på, för, av
+        af, i
+        til
+        pro, k
+        a, az
+        pe, al, ale
+        του, της, το, η, ο, των, τον
+    """,
+}
+"""Cue -> its words, separated by commas; a phrase counts as one word."""
+
+CURRENCIES: Mapping[str, str] = {
+    "£": "GBP",
+    "gbp": "GBP",
+    "pounds": "GBP",
+    "pound": "GBP",
+    "sterling": "GBP",
+    "€": "EUR",
+    "eur": "EUR",
+    "euro": "EUR",
+    "euros": "EUR",
+    "usd": "USD",
+    "chf": "CHF",
+    "pln": "PLN",
+    "zł": "PLN",
+    "sek": "SEK",
+    "dkk": "DKK",
+    "nok": "NOK",
+    "czk": "CZK",
+    "kč": "CZK",
+    "huf": "HUF",
+    "ron": "RON",
+    "bgn": "BGN",
+}
+"""What stands in the header of an amount for its currency -> ISO 4217. A `$` or `kr` is of several."""

@@ -1,0 +1,33 @@
+"""How the columns of a payment file are read: what `precheck columns --json` prints."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Column(BaseModel):
+    """One column of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    header: str
+    field: Annotated[str | None, Field(description="The field it is read as; null where it is only kept.")]
+    rule: Annotated[str, Field(description="By which rule, or why it is only kept.")]
+    others: Annotated[
+        list[str], Field(description="Headers of other columns that could have been this field.")
+    ]
+    values: Annotated[list[str], Field(description="The first three values of the column.")]
+
+
+class ColumnsRead(BaseModel):
+    """The columns of one file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    columns: list[Column]
+    notes: list[str] = []
+    refusal: Annotated[
+        str | None,
+        Field(description="Why the file cannot be read like this, and what to say; null where it can."),
+    ] = None
