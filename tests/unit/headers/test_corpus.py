@@ -65,4 +65,4 @@ def test_a_set_of_the_corpus_is_whole(each):
     assert ("asked" in each) != ("refused" in each)
     assert each.get("why") in (REASONS if "refused" in each else {None})
     for _, account in each.get("asked", []):
-        assert account.isdigit() and len(account) == 14 or schwifty.IBAN(account, validate_bban=True)
+        assert (account.isdigit() and len(account) == 14) or schwifty.IBAN(account, validate_bban=True)
