@@ -51,11 +51,10 @@ def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_pa
 
 
 def test_the_corpus_holds_at_least_sixty_header_sets_each_once():
+    asked = [tuple(each["headers"]) for each in SETS if "asked" in each]
     assert len(SETS) >= 60
     assert len({each["name"] for each in SETS}) == len(SETS)
-    assert len({tuple(each["headers"]) for each in SETS if "asked" in each}) == sum(
-        "asked" in s for s in SETS
-    )
+    assert len(set(asked)) == len(asked)
 
 
 @pytest.mark.parametrize("each", SETS, ids=lambda s: s["name"])
