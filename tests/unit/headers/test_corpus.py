@@ -1,0 +1,67 @@
+"""Who is asked about, in payment files whose header lines are those of real templates and exports.
+
+The header lines stand in `corpus.toml` beside this file, each with the source that shows it; the rows under
+them are invented.
+"""
+
+import csv
+import tomllib
+from pathlib import Path
+
+import pytest
+import schwifty
+
+from pipeline.errors import InputError
+from pipeline.stages.read import read
+
+SETS = tomllib.loads(Path(__file__).with_name("corpus.toml").read_text(encoding="utf-8"))["set"]
+REASONS = {"statement", "direct_debit", "ambiguous_payee", "ambiguous_account", "no_payee", "no_account"}
+
+read_sets = pytest.mark.parametrize("each", [s for s in SETS if "asked" in s], ids=lambda s: s["name"])
+refused_sets = pytest.mark.parametrize("each", [s for s in SETS if "refused" in s], ids=lambda s: s["name"])
+
+
+def file_of(each, folder):
+    path = folder / f"{each['name']}.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([*each.get("preamble", []), each["headers"], *each["rows"]])
+    return path
+
+
+def compact(cell):
+    return (cell or "").replace("-", "").replace(" ", "").upper()
+
+
+def question(payment):
+    """The name and the account that a payment is asked about; of an IBAN and digits, the IBAN."""
+    digits = compact(payment["sort_code"]) + compact(payment["account_number"])
+    return [payment["name"] or "", compact(payment["iban"]) or digits]
+
+
+@read_sets
+def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(each, tmp_path):
+    payments = read(file_of(each, tmp_path), mapping={}).payments
+    assert [question(payment) for payment in payments.to_dicts()] == each["asked"]
+
+
+@refused_sets
+def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_path):
+    with pytest.raises(InputError):
+        read(file_of(each, tmp_path), mapping={})
+
+
+def test_the_corpus_holds_at_least_sixty_header_sets_each_once():
+    asked = [tuple(each["headers"]) for each in SETS if "asked" in each]
+    assert len(SETS) >= 60
+    assert len({each["name"] for each in SETS}) == len(SETS)
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize("each", SETS, ids=lambda s: s["name"])
+def test_a_set_of_the_corpus_is_whole(each):
+    assert len(each["rows"]) == 3
+    assert all(len(row) == len(each["headers"]) for row in each["rows"])
+    assert ("asked" in each) != ("refused" in each)
+    assert each.get("why") in (REASONS if "refused" in each else {None})
+    for _, account in each.get("asked", []):
+        assert (account.isdigit() and len(account) == 14) or schwifty.IBAN(account, validate_bban=True)
