@@ -62,9 +62,10 @@ GIVEN, MIDDLE, FAMILY, COMPANY, SECOND = (
     "second line of a name",
 )
 NAME_PARTS = (GIVEN, MIDDLE, FAMILY, COMPANY, SECOND)
-BALANCE, BOOKED, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER = (
+BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER = (
     "balance",
     "booking date",
+    "direction",
     "mandate",
     "collection date",
     "sequence type",
@@ -73,7 +74,7 @@ BALANCE, BOOKED, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEV
     "parent",
     "never the payee",
 )
-CUES = (BALANCE, BOOKED, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER)
+CUES = (BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER)
 """What a header may say about the file, or about who is not to be asked about."""
 
 BARE_ACCOUNT = "an account, and nobody says whose"
@@ -194,6 +195,7 @@ _GRAMMAR = (
     # What a header says about the whole file, or about who is not asked about.
     _anything(BALANCE, "a balance", Cue.BALANCE),
     _anything(BOOKED, "a booking date", Cue.BOOKED),
+    _anything(DIRECTION, "whether money came in or went out", Cue.DIRECTION),
     _anything(CREDITOR_ID, "a creditor identifier", Cue.CREDITOR_ID),
     _anything(MANDATE, "a mandate", Cue.MANDATE),
     _anything(COLLECTION, "a collection date", Cue.COLLECTION),
@@ -202,17 +204,32 @@ _GRAMMAR = (
     _anything(NEVER, "a person or bank who is not paid", Cue.OTHER_PERSON),
     _anything(None, "unknown", Cue.DATE, Cue.LEDGER, Cue.INTERMEDIARY),
     # Accounts, banks and identifications.
-    _Line("iban", "words of an IBAN", (_one(Cue.IBAN),), _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID}),
+    _Line(
+        "iban",
+        "words of an IBAN",
+        (_one(Cue.IBAN),),
+        _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID, Cue.PAYMENT},
+    ),
     _Line("organisation_bic", "words of an organisation's BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))),
-    _Line("bic", "words of a BIC", (_one(Cue.BIC),), _one(Cue.CODE, Cue.NUMBER, Cue.ACCOUNT, Cue.ID)),
+    _Line(
+        "bic",
+        "words of a BIC",
+        (_one(Cue.BIC),),
+        _one(Cue.CODE, Cue.NUMBER, Cue.ACCOUNT, Cue.ID, Cue.PAYMENT),
+    ),
     _Line(
         "account_number",
         "sort code and account number in one cell",
         (_one(Cue.SORT_CODE),),
-        _one(Cue.ACCOUNT, Cue.NUMBER),
+        _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
         when=_holds_both,
     ),
-    _Line("sort_code", "words of a sort code", (_one(Cue.SORT_CODE),), _one(Cue.ACCOUNT, Cue.NUMBER)),
+    _Line(
+        "sort_code",
+        "words of a sort code",
+        (_one(Cue.SORT_CODE),),
+        _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
+    ),
     _Line("secondary_reference", "words of a secondary reference", (_one(Cue.SECONDARY),), _one(Cue.NUMBER)),
     _Line("lei", "words of a LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
     _Line("organisation_id_scheme", "words of an organisation's id", (*_ORGANISATION, _one(Cue.SCHEME))),
@@ -228,7 +245,7 @@ _GRAMMAR = (
         "account_number",
         "words of an account",
         (_ANY_ACCOUNT,),
-        _one(Cue.NUMBER),
+        _one(Cue.NUMBER, Cue.PAYMENT),
         plain=_is_a_subjects,
     ),
     # Names.
@@ -249,7 +266,7 @@ _GRAMMAR = (
         "name",
         "who owns the account",
         (_one(Cue.HOLDER),),
-        _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN},
+        _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN, Cue.PAYMENT},
         rank=Rank.HOLDER,
     ),
     _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.NAME), rank=Rank.PART),
@@ -275,6 +292,7 @@ _GRAMMAR = (
         "name",
         "the name of the account",
         (_one(Cue.NAME), _ANY_ACCOUNT),
+        _one(Cue.PAYMENT),
         rank=Rank.HOLDER,
         plain=lambda words: _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS},
     ),

@@ -10,6 +10,7 @@ from pipeline.headers.meaning import (
     BOOKED,
     COLLECTION,
     CREDITOR_ID,
+    DIRECTION,
     MANDATE,
     SEQUENCE,
     Rank,
@@ -46,16 +47,19 @@ def why_not_payments(cells: Cells) -> str | None:
             f"give a file of payments to be made{_INSIST}"
         )
     booked = [header for header, what in filled.items() if what == BOOKED]
-    if booked and (not _names_payee(cells) or _pays_both_ways(cells)) and _has_both_signs(cells):
+    both_ways = [header for header, what in filled.items() if what == DIRECTION]
+    if booked and (not _names_payee(cells) or _pays_both_ways(cells)):
+        both_ways += booked
+    if both_ways and _has_both_signs(cells):
         return (
-            f"looks like a bank statement ({quoted(booked[0])}, and amounts of both signs); "
+            f"looks like a bank statement ({quoted(both_ways[0])}, and amounts of both signs); "
             f"give a file of payments to be made{_INSIST}"
         )
     return None
 
 
 _DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)
-_CUES = (*_DEBIT, BALANCE, BOOKED)
+_CUES = (*_DEBIT, BALANCE, BOOKED, DIRECTION)
 
 
 def _is_cue(header: str, what: str, cells: Cells) -> bool:
@@ -73,9 +77,15 @@ def _mandate_parts(headers: list[str]) -> set[str]:
 
 
 def _names_payee(cells: Cells) -> bool:
+    """Whether a column says who is paid; one name in every row is the owner of the statement."""
     return any(
-        meant.what == "name" and meant.rank in (Rank.HOLDER, Rank.PAYEE) and meant.side is not Side.OURS
-        for meant in map(meaning, filter(cells.is_filled, cells.headers))
+        meant.what == "name"
+        and meant.rank in (Rank.HOLDER, Rank.PAYEE)
+        and meant.side is not Side.OURS
+        and not cells.is_constant([header])
+        for header in cells.headers
+        for meant in [meaning(header)]
+        if cells.is_filled(header)
     )
 
 

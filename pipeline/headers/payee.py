@@ -27,6 +27,7 @@ from pipeline.headers.meaning import (
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
 
+_PARTS = (GIVEN, MIDDLE, FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név")))
 """Headers of languages in which the family name goes first."""
 _WORD_LENGTH_MIN = 3
@@ -68,7 +69,8 @@ def choose(cells: Cells) -> list[Choice]:
     chosen = _with_company(chosen, found, cells)
     if not chosen:
         return _empty(cells)
-    _refuse_second_line(chosen, found.seconds, cells)
+    if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
+        _refuse_second_line(chosen, found.seconds, cells)
     others = tuple(
         header
         for candidate in (*found.whole, *found.companies, *found.parents)
@@ -97,7 +99,7 @@ def _found(cells: Cells) -> _Found:
         return [header for header in usable if meant[header].what == what]
 
     whole = [_Candidate((header,), _rank(meant[header]), meant[header]) for header in of("name")]
-    parts = [header for header in usable if meant[header].what in (GIVEN, MIDDLE, FAMILY)]
+    parts = [header for header in usable if meant[header].what in _PARTS]
     return _Found(
         whole=_with_parts(whole, parts, cells),
         companies=[_Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
@@ -136,9 +138,7 @@ def _with_parts(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> 
 
 
 def _joined(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list[_Candidate]:
-    by_part: dict[str, list[str]] = {GIVEN: [], MIDDLE: [], FAMILY: []}
-    for header in parts:
-        by_part[str(meaning(header).what)].append(header)
+    by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
     for headers in by_part.values():
         for other in headers[1:]:
             if cells.differ([headers[0]], [other]):
@@ -149,7 +149,7 @@ def _joined(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list
                     what="a part of the payee's name",
                     maps=_MAP_PARTS,
                 )
-    given, middle, family = (tuple(by_part[part][:1]) for part in (GIVEN, MIDDLE, FAMILY))
+    given, middle, family = (tuple(by_part[part][:1]) for part in _PARTS)
     plain = [candidate for candidate in whole if candidate.rank is Rank.PLAIN]
     if plain and not (given and family):
         [rest, *_] = plain
@@ -163,10 +163,10 @@ def _joined(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list
     if not (given and family):
         return whole
     family_first = fold(family[0]) in _FAMILY_FIRST
-    headers = (*family, *given, *middle) if family_first else (*given, *middle, *family)
+    joined = (*family, *given, *middle) if family_first else (*given, *middle, *family)
     meant = meaning(parts[0])
     rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
-    return [*whole, _Candidate(headers, rank, meant)]
+    return [*whole, _Candidate(joined, rank, meant)]
 
 
 _MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
@@ -273,15 +273,18 @@ def _of_the_first_rank(names: Sequence[_Candidate], cells: Cells) -> list[_Candi
 
 def _with_company(chosen: list[_Candidate], found: _Found, cells: Cells) -> list[_Candidate]:
     """The names, and a company where the row has one instead of a name."""
+    is_said = bool(chosen) and chosen[0].rank in (Rank.HOLDER, Rank.PAYEE)
+    if found.has_person or (is_said and not _is_empty_in_a_row(chosen, cells)):
+        return chosen
     companies = _of_the_first_rank(found.companies, cells)
-    if found.has_person or not companies:
+    if not companies:
         return chosen
     if not chosen:
         return companies
     varies = any(cells.varies(name.headers) for name in chosen)
     if varies and all(cells.is_constant(company.headers) for company in companies):
         return chosen  # the payer's own
-    if chosen[0].rank in (Rank.SUBJECT, Rank.PLAIN, Rank.PART):
+    if not is_said:
         for company in companies:
             for name in chosen:
                 if cells.differ(name.headers, company.headers):

@@ -58,6 +58,7 @@ class Cue(StrEnum):
     COLLECTION = "a collection"
     SEQUENCE = "a sequence type"
     CREDITOR_ID = "a creditor identifier"
+    DIRECTION = "whether money came in or went out"
     AND = "both"
     PERSON_OR_BUSINESS = "personal or business"
     INTERMEDIARY = "another bank on the way"
@@ -564,7 +565,7 @@ WORDS: Mapping[Cue, str] = {
         boekdatum, boekingsdatum
         data movimento, data mov
         data operacji, data księgowania
-        bokföringsdag, bokföringsdatum
+        bokföringsdag, bokföringsdatum, bokningsdag, bokningsdatum
         bogføringsdato, bogført
         bokført dato, bokføringsdato
         kirjauspäivä
@@ -630,6 +631,17 @@ WORDS: Mapping[Cue, str] = {
         codice creditore, identificativo creditore
         incassant ID
     """,
+    Cue.DIRECTION: """
+        direction, debit credit, credit debit, dr cr, cr dr, in out, money in out
+        Soll Haben, S H, Umsatzart Soll Haben
+        sens, débit crédit
+        debe haber
+        dare avere
+        af bij, bij af, debet credit
+        směr
+        irány
+        suunta
+    """,
     Cue.AND: "and, und, et, y, e, en, i, og, och, ja, a, și, si, και, with, plus",
     Cue.PERSON_OR_BUSINESS: """
         person or business, personal or business, individual or business, individual or company,
@@ -647,7 +659,7 @@ WORDS: Mapping[Cue, str] = {
             local, new, or, routing number, leave blank,
             numeric, text, field, col, column, external, 6, 8, 14, 18, 35, 70, 140, 1, decimal, sepa
             credit transfer
-        der, des, die, das, dem, von, vom, für, beim, bei, auf, mit, oder
+        abw, abweichend, abweichender, der, des, die, das, dem, von, vom, für, beim, bei, auf, mit, oder
         de, du, la, le, les, d, l, au, sur, ou
         del, el, los, las, al, o
         di, della, dello, il, lo, su
@@ -657,7 +669,7 @@ WORDS: Mapping[Cue, str] = {
         på, för, av
         af, i
         til
-        pro, k
+        pro, k, zaúčtovaná
         a, az
         pe, al, ale
         του, της, το, η, ο, των, τον
