@@ -103,7 +103,7 @@ def read_columns(
         said = _mapped(mapping if decided is None else decided, headers)
         choices = [] if decided is not None else _choices(seen, said)
         found = {field: Choice(field, sources, "map") for field, sources in said.items()}
-        found |= {choice.field: choice for choice in choices if choice.field not in found}
+        found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
         _require(found, headers)
     except Refusal as refusal:
         raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None

@@ -117,13 +117,14 @@ def meaning(header: str) -> Meaning:
     >>> meaning("Beneficiary email").what is None
     True
     """
-    folded = fold(header)
+    folded, as_written = fold(header), words_of(header)
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
-        return Meaning(field, "canonical", rank=rank, explicit=3)
+        currency = as_written.currency if as_written is not None and field == "amount" else None
+        return Meaning(field, "canonical", rank=rank, explicit=3, currency=currency)
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
-    for words in (words_of(header), words_in_one_piece(folded)):
+    for words in (as_written, words_in_one_piece(folded)):
         if words is not None:
             found = _meaning(words)
             if found.what is not None:

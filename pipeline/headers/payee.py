@@ -63,6 +63,8 @@ def choose(cells: Cells) -> list[Choice]:
     _refuse_plain_account_name(names, cells)
     _refuse_parent(found, names, cells)
     names.sort(key=lambda name: name.rank)
+    if names and names[0].rank is Rank.PLAIN:
+        _refuse_other_parts(names, cells)
     chosen = _of_the_first_rank(names, cells)
     if chosen and chosen[0].rank is Rank.HOLDER and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank is not Rank.HOLDER], cells)
@@ -221,6 +223,14 @@ def _refuse_plain_account_name(names: Sequence[_Candidate], cells: Cells) -> Non
                 raise either("name", [plain.headers, other.headers], cells, what="the payee")
             if other.rank in (Rank.PLAIN, Rank.PART) and not _share_words(plain, other, cells):
                 raise either("name", [plain.headers, other.headers], cells, what="the payee")
+
+
+def _refuse_other_parts(names: Sequence[_Candidate], cells: Cells) -> None:
+    """A whole name and one in parts that have nothing in common are two people."""
+    for plain in (name for name in names if name.rank is Rank.PLAIN):
+        for parts in (name for name in names if name.rank is Rank.PART):
+            if not _share_words(plain, parts, cells):
+                raise either("name", [plain.headers, parts.headers], cells, what="the payee")
 
 
 def _share_words(one: _Candidate, other: _Candidate, cells: Cells) -> bool:

@@ -40,7 +40,7 @@ _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 
 
 def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
-    """The columns of all fields but name and account.
+    """The columns of all fields but name and account; a choice without a source is a note and no more.
 
     Raises:
         Refusal: two columns could be a part of the question and differ in a row.
@@ -51,7 +51,7 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
         candidates = [] if field in said else _candidates(field, cells)
         if candidates:
             choices.append(_one(field, candidates, cells))
-    return [choice for choice in choices if choice.sources]
+    return choices
 
 
 def _candidates(field: str, cells: Cells) -> list[str]:

@@ -6,7 +6,7 @@ Case, accents, width and punctuation do not matter, and words that are written i
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -44,7 +44,6 @@ _SPELLINGS = str.maketrans(
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
-_CAMEL = re.compile(r"(?<=[^\W\d_A-ZÄÖÜ])(?=[A-ZÄÖÜ])|(?<=[A-Z])(?=[A-Z][a-zäöü])")
 _GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b")
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
 _PHRASE_WORDS_MAX = 5
@@ -64,8 +63,18 @@ def _plain(text: str) -> str:
 def tokens_of(text: str) -> list[str]:
     """The words and numbers of a text as it is written, in the form in which words are compared."""
     # An apostrophe joins: `payee's`, `d'ordre` is looked up both ways by the spelling of the phrase.
-    spaced = _CAMEL.sub(" ", _GENDERS.sub("", unicodedata.normalize("NFKC", text)))
-    return [_plain(token) for token in _TOKEN.findall(spaced)]
+    words = _GENDERS.sub("", unicodedata.normalize("NFKC", text))
+    return [_plain(token) for token in _TOKEN.findall("".join(_with_humps_apart(words)))]
+
+
+def _with_humps_apart(text: str) -> Iterator[str]:
+    """The characters of a text, with a blank where `camelCase` or `IBANNumber` begins a new word."""
+    if not text:
+        return
+    for before, letter, after in zip(f" {text[:-1]}", text, f"{text[1:]} ", strict=True):
+        if letter.isupper() and (before.islower() or (before.isupper() and after.islower())):
+            yield " "
+        yield letter
 
 
 @cache

@@ -445,8 +445,7 @@ WORDS: Mapping[Cue, str] = {
     Cue.SCHEME: "scheme",
     Cue.ISSUER: "issuer",
     Cue.AMOUNT: """
-        amount, amt, value, sum, InstdAmt, pay amount, instructed amount, net pay, payment amount,
-            transfer amount, payable
+        amount, amt, value, sum, InstdAmt, instructed amount, net pay, payable
         Betrag, Summe, Zahlbetrag, Auszahlungsbetrag, Überweisungsbetrag, Nettolohn
         montant, somme, net à payer
         importe, cantidad, monto, líquido

@@ -66,11 +66,12 @@ def test_what_was_read_is_identified_by_its_bytes(tmp_path):
 
 def test_columns_tell_how_each_header_was_read(tmp_path):
     source = source_of(tmp_path, "Who,IBAN,Note\na,b,c\n", mapping={"name": "Who"})
-    assert [tuple(reading) for reading in source.columns] == [
+    assert [reading[:3] for reading in source.columns] == [
         ("Who", "name", "map"),
         ("IBAN", "iban", "canonical"),
         ("Note", None, "unknown (kept)"),
     ]
+    assert source.decision == {"name": "#1", "iban": "#2"}
 
 
 def test_outcome_columns_of_an_earlier_run_are_left_out(tmp_path):
@@ -126,10 +127,8 @@ def test_digits_of_other_scripts_are_not_split(tmp_path):
     ]
 
 
-def test_a_name_in_parts_is_joined_and_a_company_goes_first(tmp_path):
-    text = (
-        "Last Name,First Name,Company Name,iban\nMarrow, Quillon,,1\n,Quillon,,2\nx,y,Ostrava Ltd,3\n,, ,4\n"
-    )
+def test_a_name_in_parts_is_joined_and_a_company_fills_in(tmp_path):
+    text = "Last Name,First Name,Company Name,iban\nMarrow, Quillon,,1\n,Quillon,,2\n,,Ostrava Ltd,3\n,, ,4\n"
     assert values(source_of(tmp_path, text), "name") == [
         ("Quillon Marrow",),
         ("Quillon",),
@@ -250,3 +249,27 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
     path.chmod(0)
     with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
         read(path, mapping={})
+
+
+def test_the_header_of_the_amount_gives_a_currency_to_rows_without_one(tmp_path):
+    source = source_of(tmp_path, "name,iban,Amount (GBP),currency\na,1,1.00,\nb,2,2.00,EUR\nc,3,,\n")
+    assert values(source, "currency") == [("GBP",), ("EUR",), (None,)]
+
+
+def test_a_column_that_mixes_accounts_is_read_cell_by_cell(tmp_path):
+    text = "Payee,Account,Sort code\na,DE89370400440532013000,\nb,12345678,112233\nc,11223312345678,\n"
+    assert values(source_of(tmp_path, text), "iban", "sort_code", "account_number") == [
+        ("DE89370400440532013000", None, None),
+        (None, "112233", "12345678"),
+        (None, "112233", "12345678"),
+    ]
+
+
+def test_fewer_rows_are_read_as_the_whole_file_was(tmp_path):
+    text = "Supplier,Company,iban\nAda,Own Works,1\nBo,Own Works,2\n"
+    whole = source_of(tmp_path, text)
+    path = tmp_path / "half.csv"
+    path.write_text("Supplier,Company,iban\nAda,Own Works,1\n")
+    with pytest.raises(InputError, match="differ"):
+        read(path, mapping={})
+    assert read(path, mapping={}, decided=whole.decision).payments["name"].to_list() == ["Ada"]

@@ -1,0 +1,134 @@
+"""Who is paid: the ranks of names, what is never the payee, and when nobody can tell."""
+
+import polars as pl
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.headers.columns import read_columns
+
+IBANS = ["DE89370400440532013000", "FR1420041010050500013M02606"]
+ADA, BO = "Ada Quillon", "Bo Marrow"
+ACME, BRILL = "Acme Joinery Ltd", "Brill Roofing Ltd"
+
+
+def sources_of(columns):
+    return read_columns(pl.DataFrame({**columns, "IBAN": IBANS}), {}, where="x.csv").sources.get("name")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sources"),
+    [
+        # The more explicit goes first, whatever stands beside it and in whatever order.
+        ({"Supplier": [ACME, BRILL], "Account holder": [ADA, BO]}, [["Account holder"]]),
+        ({"Name": [ACME, BRILL], "Payee": [ADA, BO]}, [["Payee"]]),
+        ({"Name": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
+        ({"Beneficiary name": [ADA, BO], "Company": [ACME, BRILL]}, [["Beneficiary name"], ["Company"]][:1]),
+        ({"Contact person": [ADA, BO], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
+        ({"Bank name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Approver": [ACME, BRILL], "Username": ["x", "y"], "Name": [ADA, BO]}, [["Name"]]),
+        # An employer beside an employee is never the payee, not even where a name is missing.
+        ({"Employer": [ACME, ACME], "Employee": [ADA, None]}, [["Employee"]]),
+        ({"Company": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
+        (
+            {
+                "Company name": [ACME, BRILL],
+                "Employee No": ["7", "8"],
+                "Surname": ["Q", "M"],
+                "First name": [ADA, BO],
+            },
+            [["First name", "Surname"]],
+        ),
+        # The same in every row where the payee differs: the payer.
+        ({"Company": [ACME, ACME], "Supplier": [ADA, BO]}, [["Supplier"]]),
+        ({"Account name": [ACME, ACME], "Payee": [ADA, BO]}, [["Payee"]]),
+        # Parts.
+        ({"Surname": ["Quillon", "Marrow"], "First name": ["Ada", "Bo"]}, [["First name", "Surname"]]),
+        (
+            {"Forename": ["Ada", "Bo"], "Middle name": ["B", None], "Surname": ["Q", "M"]},
+            [["Forename", "Middle name", "Surname"]],
+        ),
+        ({"Vezetéknév": ["Kovács", "Nagy"], "Keresztnév": ["Anna", "Pál"]}, [["Vezetéknév", "Keresztnév"]]),
+        (
+            {"Voornaam": ["Daan", "Lies"], "Tussenvoegsel": ["van", None], "Achternaam": ["Berg", "Pol"]},
+            [["Voornaam", "Tussenvoegsel", "Achternaam"]],
+        ),
+        ({"Name": ["Quillon", "Marrow"], "Vorname": ["Ada", "Bo"]}, [["Vorname", "Name"]]),
+        ({"Nom": ["Quillon", "Marrow"], "Prénom": ["Ada", "Bo"]}, [["Prénom", "Nom"]]),
+        ({"name": ["Ada", "Bo"], "lname": ["Quillon", "Marrow"]}, [["name", "lname"]]),
+        ({"Name": [ADA, BO], "First name": ["Ada", "Bo"]}, [["Name"]]),
+        (
+            {
+                "Beneficiary first name": ["Ada", "Bo"],
+                "Beneficiary last name": ["Q", "M"],
+                "Name": [ACME, BRILL],
+            },
+            [["Beneficiary first name", "Beneficiary last name"]],
+        ),
+        # Whichever is filled.
+        (
+            {"First name": ["Ada", None], "Last name": ["Q", None], "Company": [None, BRILL]},
+            [["First name", "Last name"], ["Company"]],
+        ),
+        (
+            {"Account holder (if different)": [None, BO], "Supplier": [ACME, BRILL]},
+            [["Account holder (if different)"], ["Supplier"]],
+        ),
+        # What is empty is no candidate.
+        ({"Account holder": [None, None], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
+        ({"Name": [ADA, BO], "Name 2": [None, " "]}, [["Name"]]),
+        # Two that say the same in every row are one.
+        ({"Payee": [ADA, BO], "Beneficiary": [ADA.upper(), f" {BO}"]}, [["Payee"], ["Beneficiary"]]),
+        # An account name in another form of the same name.
+        ({"Name": ["Acme Joinery", "Brill Roofing"], "Account Name": [ACME, BRILL]}, [["Account Name"]]),
+        ({"Company": [ACME, BRILL]}, [["Company"]]),
+        # Our own side is never asked about.
+        ({"Debtor name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Debit account holder": [ACME, BRILL], "Payee": [ADA, BO]}, [["Payee"]]),
+        ({"Auftraggeber": [ACME, BRILL], "Empfänger": [ADA, BO]}, [["Empfänger"]]),
+    ],
+)
+def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
+    expected = tuple(tuple(parts) for parts in sources)
+    assert sources_of(columns) == expected
+    assert sources_of(dict(reversed(columns.items()))) in (expected, tuple(reversed(expected)))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Tenant": [ADA, BO], "Landlord": [ACME, BRILL]},
+        {"Employee": [ADA, BO], "Supplier": [ACME, BRILL]},
+        {"Pupil": [ADA, BO], "Parent name": [ACME, BRILL]},
+        {"Supplier": [ADA, BO], "Company": [ACME, BRILL]},
+        {"Name": [ADA, BO], "Company": [None, BRILL]},
+        {"First name": ["Ada", "Bo"], "Last name": ["Q", "M"], "Company": [None, BRILL]},
+        {"Payee": [ADA, BO], "Recipient": [ADA, BRILL]},
+        {"Account Name": ["Office costs", "Travel"], "Supplier": [ACME, BRILL]},
+        {"Account Name": ["Office costs", "Travel"], "Name": [ACME, BRILL]},
+        {"Name": [ADA, BO], "Name 2": [None, "and sons"]},
+        {"Name": [ADA, "Marrow"], "First name": ["Ada", "Bo"]},
+        {
+            "Name": [ACME, BRILL],
+            "First name": ["Ada", "Bo"],
+            "Last name": ["Q", "M"],
+        },
+    ],
+)
+def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns):
+    with pytest.raises(InputError, match=r"differ, and either could be .*; say which with --map"):
+        sources_of(columns)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Contact name": [ADA, BO]},
+        {"First name": ["Ada", "Bo"]},
+        {"Parent name": [ADA, BO]},
+        {"Debtor name": [ADA, BO]},
+        {"Next of kin": [ADA, BO], "Emergency contact": [ADA, BO]},
+    ],
+)
+def test_a_file_that_names_nobody_who_is_paid_is_refused(columns):
+    with pytest.raises(InputError, match="no column for the payee"):
+        sources_of(columns)

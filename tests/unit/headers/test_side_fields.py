@@ -1,0 +1,115 @@
+"""Fields that never refuse a file, and files that hold no payments."""
+
+import polars as pl
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.headers.columns import read_columns
+
+PAYMENTS = {
+    "Payee": ["Ada Quillon", "Bo Marrow"],
+    "IBAN": ["DE89370400440532013000", "FR1420041010050500013M02606"],
+}
+
+
+def columns_of(columns, mapping=None):
+    return read_columns(pl.DataFrame({**PAYMENTS, **columns}), mapping or {}, where="x.csv")
+
+
+@pytest.mark.parametrize(
+    ("field", "columns", "header"),
+    [
+        ("reference", {"Our reference": ["a", "b"], "Payment reference": ["c", "d"]}, "Payment reference"),
+        ("amount", {"Value": ["1.00", "2.00"], "Payment amount": ["3.00", "4.00"]}, "Payment amount"),
+        ("payment_id", {"Employee No": ["1", "2"], "Payment ID": ["3", "4"]}, "Payment ID"),
+        ("currency", {"Payment currency": ["USD", "USD"], "Currency": ["EUR", "EUR"]}, "Currency"),
+        ("currency", {"Valuta": ["2026-01-01", "2026-01-02"], "Währung": ["EUR", "EUR"]}, "Währung"),
+        (
+            "account_type",
+            {"Account type": ["Current", "Savings"], "Payee type": ["Individual", "Business"]},
+            "Payee type",
+        ),
+        ("bic", {"BIC": ["a", "b"], "Beneficiary BIC": ["c", "d"]}, "Beneficiary BIC"),
+    ],
+)
+def test_of_two_columns_for_a_side_field_the_more_explicit_is_read_and_the_other_kept(field, columns, header):
+    read = columns_of(columns)
+    assert read.sources[field] == ((header,),)
+
+
+def test_a_choice_between_two_columns_is_told():
+    read = columns_of({"Our reference": ["a", "b"], "Payment reference": ["c", "d"]})
+    assert read.notes == ('"Payment reference" is read as reference, and "Our reference" is kept as it is',)
+
+
+def test_two_bics_that_differ_are_both_left():
+    read = columns_of({"BIC": ["a", "b"], "SWIFT": ["c", "d"]})
+    assert "bic" not in read.sources
+    assert "no BIC is read" in read.notes[0]
+
+
+def test_two_secondary_references_that_differ_are_refused():
+    with pytest.raises(InputError, match="either could be the secondary reference"):
+        columns_of({"Roll number": ["a", "b"], "Secondary reference": ["c", "d"]})
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (["source", "source"], "sourceCurrency"),
+        (["target", "target"], "targetCurrency"),
+        (["source", "target"], None),
+    ],
+)
+def test_a_choice_of_currency_is_no_currency(choice, expected):
+    read = columns_of(
+        {"amountCurrency": choice, "sourceCurrency": ["GBP", "GBP"], "targetCurrency": ["EUR", "EUR"]}
+    )
+    assert read.sources.get("currency") == (((expected,),) if expected else None)
+
+
+def test_the_header_of_the_amount_gives_the_currency():
+    assert columns_of({"Amount (GBP)": ["1.00", "2.00"]}).currency == "GBP"
+    assert columns_of({"Amount": ["1.00", "2.00"]}).currency is None
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Balance": ["100.00", "90.00"]},
+        {"Saldo nach Buchung": ["100,00", "90,00"]},
+        {"Direction": ["in", "out"], "Amount": ["10.00", "-5.00"]},
+        {"Mandate ID": ["M1", "M2"], "Collection date": ["2026-01-01", "2026-01-01"]},
+        {"Mandate ID": ["M1", "M2"], "Mandate date": ["2026-01-01", "2026-01-01"]},
+        {"Mandatsreferenz": ["M1", "M2"], "Gläubiger-ID": ["DE98ZZZ09999999999", "DE98ZZZ09999999999"]},
+    ],
+)
+def test_a_statement_or_a_direct_debit_is_refused_unless_the_user_insists(columns):
+    with pytest.raises(InputError, match=r"looks like .*give a file of payments to be made.*--map"):
+        columns_of(columns)
+    assert columns_of(columns, {"name": "Payee", "iban": "IBAN"}).sources["iban"] == (("IBAN",),)
+
+
+def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
+    columns = {
+        "Buchungstag": ["01.01.2026", "02.01.2026"],
+        "Betrag": ["-5,00", "10,00"],
+        "Name": ["Ada", "Bo"],
+        "IBAN": PAYMENTS["IBAN"],
+    }
+    with pytest.raises(InputError, match="looks like a bank statement"):
+        read_columns(pl.DataFrame(columns), {}, where="x.csv")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Balance": [None, ""]},
+        {"Mandate ID": [None, None], "Mandate date": [None, None]},
+        {"Creditor ID": ["10417", "10418"], "Mandate ID": ["M1", "M2"]},
+        {"Value date": ["2026-01-01", "2026-01-01"], "Amount": ["1.00", "2.00"]},
+        {"Balance due": ["1.00", "2.00"]},
+    ],
+)
+def test_an_empty_column_or_a_single_cue_refuses_nothing(columns):
+    assert columns_of(columns).sources["name"] == (("Payee",),)
