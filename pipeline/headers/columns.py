@@ -109,8 +109,11 @@ def read_columns(
         raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None
     notes = [note for choice in choices for note in choice.notes]
     readings = _readings(seen, found)
+    currency = _currency(found)
+    if currency is not None:
+        notes.append(f"a row that gives no currency is in {currency}, as the header of the amount says")
     sources = {field: choice.sources for field, choice in found.items()}
-    return Columns(readings, sources, _currency(found), tuple(notes))
+    return Columns(readings, sources, currency, tuple(notes))
 
 
 def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
@@ -241,7 +244,7 @@ def _readings(cells: Cells, found: Mapping[str, Choice]) -> tuple[ColumnReading,
         choice = used.get(header)
         values = cells.first_values(header)
         if choice is not None:
-            others = tuple(other for other in choice.others if other != header)
+            others = tuple(other for other in choice.others if used.get(other) is not choice)
             readings.append(ColumnReading(header, choice.field, choice.how_of(header), others, values))
         else:
             readings.append(ColumnReading(header, None, _why_kept(cells, header), (), values))
@@ -261,7 +264,8 @@ def _why_kept(cells: Cells, header: str) -> str:
         return "never the payee (kept)"
     if meant.what == SECOND:
         return "second line of a name (kept)"
-    return "another column is more explicit (kept)" if meant.what in FIELDS else f"{meant.what} (kept)"
+    is_payees = meant.what in FIELDS or meant.what == COMPANY
+    return "another column is more explicit (kept)" if is_payees else f"{meant.what} (kept)"
 
 
 def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:

@@ -52,6 +52,8 @@ class Meaning(NamedTuple):
     """Among columns of a side field, the largest goes first."""
     currency: str | None = None
     """That the header of an amount gives."""
+    says_name: bool = False
+    """Whether the header says that it is a name; `Supplier` may be a number."""
 
 
 GIVEN, MIDDLE, FAMILY, COMPANY, SECOND = (
@@ -121,7 +123,9 @@ def meaning(header: str) -> Meaning:
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
         currency = as_written.currency if as_written is not None and field == "amount" else None
-        return Meaning(field, "canonical", rank=rank, explicit=3, currency=currency)
+        return Meaning(
+            field, "canonical", rank=rank, explicit=3, currency=currency, says_name=field == "name"
+        )
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
     for words in (as_written, words_in_one_piece(folded)):
@@ -194,7 +198,7 @@ _NAME_ONLY = _one(Cue.NAME, Cue.FULL, Cue.FILLER)
 _GRAMMAR = (
     _Line(None, "unknown", (), qualifiers=_NOTHING),
     # What a header says about the whole file, or about who is not asked about.
-    _anything(BALANCE, "a balance", Cue.BALANCE),
+    _Line(BALANCE, "a balance", (_one(Cue.BALANCE),), _ANY_ACCOUNT | {Cue.AMOUNT, Cue.CURRENCY, Cue.BOOKED}),
     _anything(BOOKED, "a booking date", Cue.BOOKED),
     _anything(DIRECTION, "whether money came in or went out", Cue.DIRECTION),
     _anything(CREDITOR_ID, "a creditor identifier", Cue.CREDITOR_ID),
@@ -398,6 +402,7 @@ def _meaning(words: Words) -> Meaning:
         plain,
         line.explicit,
         words.currency if line.what == "amount" else None,
+        bool(words.cues & {Cue.NAME, Cue.HOLDER}),
     )
 
 

@@ -31,6 +31,7 @@ _PARTS = (GIVEN, MIDDLE, FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név")))
 """Headers of languages in which the family name goes first."""
 _WORD_LENGTH_MIN = 3
+_CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 
 
 class _Candidate(NamedTuple):
@@ -100,7 +101,11 @@ def _found(cells: Cells) -> _Found:
     def of(what: str) -> list[str]:
         return [header for header in usable if meant[header].what == what]
 
-    whole = [_Candidate((header,), _rank(meant[header]), meant[header]) for header in of("name")]
+    whole = [
+        _Candidate((header,), _rank(meant[header]), meant[header])
+        for header in of("name")
+        if meant[header].says_name or not _holds_codes(header, cells)
+    ]
     parts = [header for header in usable if meant[header].what in _PARTS]
     return _Found(
         whole=_with_parts(whole, parts, cells),
@@ -110,6 +115,11 @@ def _found(cells: Cells) -> _Found:
         has_person=any(meant[header].subject is Cue.PERSON for header in usable)
         or any(_is_about_people(header) for header in cells.headers if cells.is_filled(header)),
     )
+
+
+def _holds_codes(header: str, cells: Cells) -> bool:
+    """Whether every cell is a number or a code such as `V10023`, and none could be a name."""
+    return bool(cells.sample(header).str.contains(_CODE).all())
 
 
 def _rank(meant: Meaning) -> Rank:

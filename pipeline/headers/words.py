@@ -249,7 +249,7 @@ WORDS: Mapping[Cue, str] = {
             authorizer, signatory, manager, account manager,
             line manager, bank name, branch name, name of bank, name of the bank, next of kin, username,
             user name, user, login, created by, requested by,
-            prepared by, agent bank, bank contact, spouse, guardian, supervisor, representative,
+            prepared by, agent bank, bank contact, spouse, supervisor, representative,
             attention, guarantor, witness
         Ansprechpartner, Kontaktperson, Kontakt, Bankname, Name der Bank, Kreditinstitut, Geldinstitut,
             Sachbearbeiter,
@@ -270,7 +270,7 @@ WORDS: Mapping[Cue, str] = {
         υπεύθυνος επικοινωνίας, όνομα τράπεζας, χρήστης
     """,
     Cue.PARENT: """
-        parent, carer, mother, father
+        parent, guardian, parent guardian, carer, mother, father
         Elternteil, Erziehungsberechtigter, Mutter, Vater
         responsable légal
         tutor

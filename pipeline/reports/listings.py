@@ -11,6 +11,7 @@ from pipeline.reports.terminal import counted, rule_table, table_of, visible, wh
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
+VALUE_CHARS_MAX = 30
 CANDIDATE = "candidate"
 """How the rule of a column begins that could be a field and is not read, as nobody can choose."""
 
@@ -92,7 +93,7 @@ def print_columns(
             Text(visible(header)),
             name,
             Text(visible(f"{rule}{instead}"), style=style),
-            Text(visible(", ".join(values)), style="dim"),
+            Text(visible(", ".join(value[:VALUE_CHARS_MAX] for value in values)), style="dim"),
         )
     console.print(table)
     for note in notes:

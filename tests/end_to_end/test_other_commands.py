@@ -9,6 +9,7 @@ import tomllib
 
 import pytest
 
+from schemas.columns import ColumnsRead
 from schemas.summary import Summary
 
 GATEWAY_LINES = ["configuration"] + [
@@ -93,21 +94,47 @@ def test_columns_shows_how_each_header_would_be_read(desk):
     assert re.search(r"Sort-Code +sort_code", shown.err)
     assert re.search(r"Account No\. +account_number", shown.err)
     assert re.search(r"Colour +-", shown.err)
+    assert re.search(r"the payee's role +Avery", shown.err)
+
+
+def test_columns_comes_as_a_document_too(desk):
+    file = desk.folder / "bank.csv"
+    file.write_text("Payee name;Supplier;IBAN\nAvery;Thornwood Ltd;DE89370400440532013000\n")
+
+    shown = desk("columns", file, "--json")
+
+    assert shown.status == 0
+    told = ColumnsRead.model_validate_json(shown.out)
+    assert [column.field for column in told.columns] == ["name", None, "iban"]
+    assert (told.columns[0].others, told.columns[0].values) == (["Supplier"], ["Avery"])
+    assert told.refusal is None
+
+
+def test_a_refusal_of_columns_is_in_the_document_and_names_nobody_in_its_sentence(desk):
+    file = desk.folder / "bank.csv"
+    file.write_text("Tenant;Landlord;IBAN\nAvery Thornwood;Rowan Blackmere;DE89370400440532013000\n")
+
+    shown = desk("columns", file, "--json")
+
+    assert shown.status == 65
+    told = ColumnsRead.model_validate_json(shown.out)
+    assert told.columns[0].values == ["Avery Thornwood"]
+    assert "either could be the payee; say which with --map name=Tenant" in told.refusal
     assert "Avery" not in shown.err
 
 
 @pytest.mark.parametrize(
     ("headers", "shown_as", "sentence"),
     [
-        ("Name;Payee;Sort Code;Account", r"Payee +name +ambiguous", '"Name" and "Payee" all read as name'),
-        ("Vendor;Sort Code;Account", r"Vendor +- +unknown", "no column for the payee"),
+        ("Tenant;Owner;Sort Code;Account", r"Tenant +name +candidate", "either could be the payee"),
+        ("Contact;Sort Code;Account", r"Contact +- +never the payee", "no column for the payee"),
     ],
 )
 def test_columns_shows_the_table_and_the_sentence_where_headers_cannot_be_used(
     desk, headers, shown_as, sentence
 ):
     file = desk.folder / "bank.csv"
-    file.write_text(f"{headers}\n{';'.join('x' for _ in headers.split(';'))}\n")
+    file.write_text(f"{headers}\n{headers.upper()}\n")
 
     shown = desk("columns", file)
 

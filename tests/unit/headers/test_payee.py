@@ -81,6 +81,10 @@ def sources_of(columns):
         # An account name in another form of the same name.
         ({"Name": ["Acme Joinery", "Brill Roofing"], "Account Name": [ACME, BRILL]}, [["Account Name"]]),
         ({"Company": [ACME, BRILL]}, [["Company"]]),
+        # A number or a code is no name, unless the header says so.
+        ({"Kreditor": ["70001", "70002"], "Name 1": [ACME, BRILL]}, [["Name 1"]]),
+        ({"Supplier": ["ACM001", "BRI-002"], "Supplier name": [ACME, BRILL]}, [["Supplier name"]]),
+        ({"Payee": ["3M", "Brill Roofing"]}, [["Payee"]]),
         # Our own side is never asked about.
         ({"Debtor name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
         ({"Debit account holder": [ACME, BRILL], "Payee": [ADA, BO]}, [["Payee"]]),
@@ -99,6 +103,7 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Tenant": [ADA, BO], "Landlord": [ACME, BRILL]},
         {"Employee": [ADA, BO], "Supplier": [ACME, BRILL]},
         {"Pupil": [ADA, BO], "Parent name": [ACME, BRILL]},
+        {"First name": ["Ada", "Bo"], "Last name": ["Q", "M"], "Parent/Guardian name": [ACME, BRILL]},
         {"Supplier": [ADA, BO], "Company": [ACME, BRILL]},
         {"Name": [ADA, BO], "Company": [None, BRILL]},
         {"First name": ["Ada", "Bo"], "Last name": ["Q", "M"], "Company": [None, BRILL]},
@@ -126,6 +131,7 @@ def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns)
         {"First name": ["Ada", "Bo"]},
         {"Parent name": [ADA, BO]},
         {"Debtor name": [ADA, BO]},
+        {"Vendor": ["70001", "70002"]},
         {"Next of kin": [ADA, BO], "Emergency contact": [ADA, BO]},
     ],
 )

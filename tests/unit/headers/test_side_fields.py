@@ -109,6 +109,7 @@ def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
         {"Creditor ID": ["10417", "10418"], "Mandate ID": ["M1", "M2"]},
         {"Value date": ["2026-01-01", "2026-01-01"], "Amount": ["1.00", "2.00"]},
         {"Balance due": ["1.00", "2.00"]},
+        {"Balance Total": ["1.00", "2.00"]},
     ],
 )
 def test_an_empty_column_or_a_single_cue_refuses_nothing(columns):

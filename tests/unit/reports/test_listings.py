@@ -102,16 +102,20 @@ def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):
 
 
 def test_columns_show_how_each_header_was_read(shown):
-    columns = [("Payee", "name", "synonym"), ("Note", None, "carried along")]
-    text = shown(lambda console: print_columns(columns, console))
-    assert "synonym" in text
-    assert "carried along" in text
+    columns = [("Payee", "name", "the payee's role", ("Firm",), ("Ada",)), ("Note", None, "kept", (), ())]
+    text = shown(lambda console: print_columns(columns, ["two differ"], console))
+    assert "the payee's role; not Firm" in text
+    assert "Ada" in text
+    assert "kept" in text
+    assert "Note: two differ." in text
 
 
 @pytest.mark.parametrize("markup", [True, False])
 def test_headers_and_scopes_are_shown_as_text_on_any_console(shown, markup):
     columns = shown(
-        lambda console: print_columns([(HOSTILE, "name", "x")], console), width=200, markup=markup
+        lambda console: print_columns([(HOSTILE, "name", "x", (HOSTILE,), (HOSTILE,))], [HOSTILE], console),
+        width=200,
+        markup=markup,
     )
     uses = [(HOSTILE, 1, 50, datetime(2030, 1, 2, tzinfo=UTC))]
     quota = shown(lambda console: print_quota(uses, console), width=200, markup=markup)
