@@ -33,7 +33,7 @@ CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
 SENTENCE_BYTES_MAX = 1_000
 """Of what a child says of a file; the child may be in the hands of the file."""
-NO_OPTIONS: Mapping[str, str | None] = {}
+NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
 _REFUSED = 3
@@ -50,7 +50,7 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.formats.confined import ma
 
 
 def parse_confined(
-    module: str, data: bytes, *, where: str, what: str, options: Mapping[str, str | None] = NO_OPTIONS
+    module: str, data: bytes, *, where: str, what: str, options: Mapping[str, str | int | None] = NO_OPTIONS
 ) -> pl.DataFrame:
     """Parse a file in a child process.
 

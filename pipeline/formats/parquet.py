@@ -9,7 +9,7 @@ checksums to its pages, which most do not: Parquet without them promises nothing
 """
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
 import polars as pl
@@ -20,16 +20,21 @@ from pipeline.errors import InputError
 from pipeline.formats.confined import parse_confined
 from pipeline.formats.layout import COLUMNS_MAX
 from pipeline.formats.table import Table, no_defects
+from pipeline.formats.tally import RECORD_BYTES_MAX
+from pipeline.formats.unfolding import Unfolded, little_memory, refuse_long_row, table_bytes_max
 from schemas.outcomes import COLUMNS
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+    from pyarrow.parquet import ParquetFile
 
 NAME = "parquet"
 SUFFIX = ".parquet"
 
 _MAGIC = b"PAR1"
 _MAGIC_ENCRYPTED = b"PARE"
+_ROWS_COUNTED_AT_ONCE = 1024
+"""Of the longest rows that may be, 64 MiB."""
 
 
 def read(
@@ -60,7 +65,10 @@ def read(
         raise InputError(f"{where}: not a Parquet file; give the file the suffix of what it is")
     if data[-4:] != _MAGIC:
         raise InputError(f"{where}: the Parquet file ends too early; copy or export it again")
-    cells = parse_confined(__name__, data, where=where, what="the Parquet file")
+    bytes_max = table_bytes_max(len(data))
+    cells = parse_confined(
+        __name__, data, where=where, what="the Parquet file", options={"bytes_max": bytes_max}
+    )
     if cells.width > COLUMNS_MAX:
         raise InputError(f"{where}: {cells.width} columns, at most {COLUMNS_MAX} can be read; remove some")
     if cells.height == 0:
@@ -68,40 +76,85 @@ def read(
     return Table(cells, no_defects(cells.height), delimiter=None, encoding="utf-8")
 
 
-def parse(data: bytes) -> Iterator[pl.DataFrame]:
+def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
     """Parse a Parquet file, in the child: two libraries must agree on how many rows its row groups have.
 
     A file names its columns twice, once for all and again in every row group: no checksum is on either.
+
+    Args:
+        data: The bytes of the file.
+        bytes_max: How many bytes its cells may take; see `unfolding.table_bytes_max`.
 
     Returns:
         The row groups, one after the other.
 
     Raises:
+        InputError: a sentence for the user, without the name of the file; before anything is returned.
         Exception, PanicException: as the libraries do; on a damaged file that may be anything.
     """
-    from pyarrow import parquet  # only the child needs it
-
-    # The second library also compares the checksums of the pages, where there are any.
-    file = parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
+    row_counts = _counted(data, bytes_max)
     # Bytes, not a path: in a path polars would take * and [ for a pattern.
     cells = pl.scan_parquet(data, use_statistics=False)
-    columns = [file.schema.column(position).path for position in range(len(file.schema))]
     start = 0
-    for number in range(file.num_row_groups):
-        row_group = file.metadata.row_group(number)
-        if [row_group.column(position).path_in_schema for position in range(len(columns))] != columns:
-            raise ValueError("the columns of a row group are not those of the file")
-        batches = file.iter_batches(row_groups=[number], use_threads=False)
-        row_count = sum(batch.num_rows for batch in batches)
+    for row_count in row_counts:
         part = cells.slice(start, row_count).collect()
-        if not part.height == row_count == row_group.num_rows:
+        if part.height != row_count:
             raise ValueError("two ways to count the rows do not agree")
         yield part
         start += row_count
     rest = cells.slice(start).collect()
-    if not rest.is_empty() or file.metadata.num_rows != start:
+    if not rest.is_empty():
         raise ValueError("there are more rows than in the row groups")
     yield rest
+
+
+def _counted(data: bytes, bytes_max: int) -> Sequence[int]:
+    """How many rows each row group has, as the second library counts them, row by row.
+
+    It unpacks a little at a time, so that a value which many rows share is never there as often, and also
+    compares the checksums of the pages, where there are any.
+    """
+    import pyarrow as pa  # only the child needs it
+    from pyarrow import parquet
+
+    with little_memory(len(data)):
+        file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True, pre_buffer=False)
+        columns = [file.schema.column(position).path for position in range(len(file.schema))]
+        if sum(len(column.encode()) for column in columns) > RECORD_BYTES_MAX:
+            raise InputError(
+                f"the names of its columns are longer than {RECORD_BYTES_MAX} bytes; shorten them"
+            )
+        unfolded = Unfolded(bytes_max)
+        row_counts: list[int] = []
+        for number in range(file.num_row_groups):
+            row_group = file.metadata.row_group(number)
+            if [row_group.column(position).path_in_schema for position in range(len(columns))] != columns:
+                raise ValueError("the columns of a row group are not those of the file")
+            row_counts.append(_row_count(file, number, unfolded, rows_before=sum(row_counts)))
+            if row_counts[-1] != row_group.num_rows:
+                raise ValueError("two ways to count the rows do not agree")
+        if file.metadata.num_rows != sum(row_counts):
+            raise ValueError("there are more rows than in the row groups")
+    return row_counts
+
+
+def _row_count(file: "ParquetFile", row_group: int, unfolded: Unfolded, *, rows_before: int) -> int:
+    from pyarrow import compute
+
+    from pipeline.formats.row_bytes import row_bytes
+
+    row_count = 0
+    for batch in file.iter_batches(_ROWS_COUNTED_AT_ONCE, row_groups=[row_group], use_threads=False):
+        lengths = row_bytes(batch)
+        longest = compute.max(lengths).as_py() or 0
+        if longest > RECORD_BYTES_MAX:
+            row = rows_before + row_count + compute.index(lengths, longest).as_py() + 1
+            refuse_long_row(longest, f"row {row}")
+        row_count += batch.num_rows
+        unfolded.add(
+            text_bytes=compute.sum(lengths).as_py() or 0, cell_count=batch.num_rows * (batch.num_columns + 1)
+        )
+    return row_count
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) -> None:  # noqa: ARG001 - Parquet has no delimiter

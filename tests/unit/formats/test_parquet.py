@@ -5,6 +5,8 @@ import io
 import os
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from pipeline.errors import InputError
@@ -137,3 +139,80 @@ def test_a_changed_name_of_a_column_is_noticed_wherever_the_footer_has_it(use_py
     for at in (first, second):
         with pytest.raises(InputError, match="is damaged"):
             read(data[:at] + b"sort_cofe" + data[at + len(name) :])
+
+
+ROWS = 1_000_000
+
+
+def shared(value, row_count=ROWS, **changes):
+    """A small file whose rows share one value."""
+    number = pl.zeros(row_count, dtype=pl.Int32, eager=True).to_arrow()
+    columns = {"name": "Ada Quillon", "sort_code": "010203", "account_number": "10000001"} | changes
+    columns["note"] = value
+    return arrow_bytes(
+        {name: pa.DictionaryArray.from_arrays(number, pa.array([text])) for name, text in columns.items()}
+    )
+
+
+def arrow_bytes(columns, **options):
+    file = io.BytesIO()
+    table = pa.table(columns).replace_schema_metadata(None)
+    said = {"compression": "zstd", "store_schema": False} | options
+    pyarrow.parquet.write_table(table, file, **said)
+    return file.getvalue()
+
+
+def many_lists(count):
+    """A row of a list with so many small numbers in it, all alike."""
+    offsets = pa.array([0, count, count], pa.int32())
+    return pa.ListArray.from_arrays(offsets, pl.zeros(count, dtype=pl.Int8, eager=True).to_arrow())
+
+
+LONG, TOO_LONG = "x" * 65_536, "x" * 65_537
+HUGE = "unfolds to more than 65536 bytes"
+TOO_LARGE = "its cells unfold to more than [0-9,]+ MiB"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (lambda: shared("x" * 5_000_000), HUGE),
+        (lambda: shared("x" * 60_000, 3 * ROWS), TOO_LARGE),
+        (lambda: arrow_bytes({"note": ["", TOO_LONG]}), r"row 2: longer than 65536 bytes; correct the row"),
+        (lambda: arrow_bytes({"note": [TOO_LONG.encode()]}), r"row 1: longer"),
+        (lambda: arrow_bytes({"a": ["x", "x" * 40_000], "b": ["y", "y" * 40_000]}), r"row 2: longer"),
+        (lambda: arrow_bytes({"note": pa.array([b"x" * 70_000], pa.binary(70_000))}), r"row 1: longer"),
+        (lambda: arrow_bytes({"note": pa.array([["x" * 40_000] * 2])}), r"row 1: longer"),
+        (lambda: arrow_bytes({"note": many_lists(70_000)}), r"row 1: longer"),
+        (lambda: arrow_bytes({"note": many_lists(100_000_000)}), HUGE),
+        (
+            lambda: arrow_bytes(
+                {"note": pa.array(["x" * 100_000] * 3_000)},
+                use_dictionary=False,
+                column_encoding={"note": "DELTA_BYTE_ARRAY"},
+            ),
+            rf"row 1: longer|{HUGE}",
+        ),
+        (
+            lambda: arrow_bytes({"x" * 70_000: ["Ada"]}),
+            "the names of its columns are longer than 65536 bytes",
+        ),
+    ],
+)
+def test_what_unfolds_to_more_than_a_payment_is_refused_before_it_unfolds(data, sentence):
+    with pytest.raises(InputError, match=rf"^payroll\.parquet: .*(?:{sentence})"):
+        read(data())
+
+
+def test_the_longest_cell_that_a_payment_may_have_is_read():
+    assert read(arrow_bytes({"note": ["", LONG]})).cells["note"].to_list() == ["", LONG]
+
+
+def test_a_row_too_long_is_told_by_its_number_in_the_whole_file():
+    rows = ["short"] * 3000 + [TOO_LONG]
+    with pytest.raises(InputError, match=r"row 3001: longer than"):
+        read(arrow_bytes({"note": rows}, row_group_size=1000))
+
+
+def test_a_million_short_rows_all_alike_are_read():
+    assert read(shared("a note")).cells.height == ROWS
