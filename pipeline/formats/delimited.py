@@ -19,7 +19,7 @@ from polars.exceptions import PanicException, PolarsError
 from pipeline.errors import InputError
 from pipeline.formats.layout import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_layout, to_utf_8
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
-from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, refuse_long_lines, tally
+from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, long_row, refuse_long_lines, tally
 
 NAME = "csv"
 SUFFIX = ".csv"
@@ -256,4 +256,4 @@ def _refuse_long_rows(cells: pl.DataFrame, where: str) -> None:
     is_long = cells.select(pl.sum_horizontal(pl.all().str.len_bytes()) > RECORD_BYTES_MAX).to_series()
     if is_long.any():
         row = int(is_long.arg_max() or 0) + 1
-        raise InputError(f"{where} row {row}: longer than {RECORD_BYTES_MAX} bytes; correct the row")
+        raise long_row(row, where)

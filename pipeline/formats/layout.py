@@ -59,10 +59,9 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
         InputError: the bytes are not text in this encoding.
     """
     if encoding is None:
-        if data.startswith(_UTF_16_MARKS):
-            raise InputError(f"{where}: the text is UTF-16; run again with --encoding utf-16")
+        refuse_unsaid_utf_16(data, where=where)
         encoding = "utf-8"
-    codec = _codec(encoding)
+    codec = codec_of(encoding)
     if codec in ("utf-8", "utf-8-sig"):
         text = data.removeprefix(codecs.BOM_UTF8)
         if not text.isascii():
@@ -79,7 +78,22 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
         ) from None
 
 
-def _codec(encoding: str) -> str:
+def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
+    """Refuse a text that is marked as UTF-16, where nobody said that it is.
+
+    Raises:
+        InputError: it is marked so.
+    """
+    if data.startswith(_UTF_16_MARKS):
+        raise InputError(f"{where}: the text is UTF-16; run again with --encoding utf-16")
+
+
+def codec_of(encoding: str) -> str:
+    """The codec of an encoding, by one of its names.
+
+    Raises:
+        UsageError: it is not one of `ENCODINGS`.
+    """
     try:
         codec = codecs.lookup(encoding).name
     except (LookupError, ValueError):

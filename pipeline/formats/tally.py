@@ -7,7 +7,7 @@ only when its control totals are these.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -59,7 +59,8 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
         line_first: The number of the first line of the body, for messages.
 
     Raises:
-        InputError: a quoted cell is not closed, or goes on after its closing quote.
+        InputError: a quoted cell is not closed, or goes on after its closing quote, or is so long that no
+            payment has it.
     """
     mark = delimiter.encode()
     grammar = _grammar(mark)
@@ -69,6 +70,8 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
     outside = _outside_quotes(body, grammar) if crs_are_paired else None
     if outside is None:
         return _tally_irregular(body.copy(), grammar, where, line_first)
+    if outside.long_row is not None:
+        raise long_row(outside.long_row, where)
     rows = outside.separators.replace(b"\r", b"") + b"\n"
     row_count = rows.count(b"\n")
     regular = rows == (mark * (column_count - 1) + b"\n") * row_count
@@ -116,6 +119,8 @@ class _Outside(NamedTuple):
     separators: bytes
     quote_byte_count: int
     """Quotes that enclose a cell, and the first of every two inside."""
+    long_row: int | None
+    """The first row, counted from 1, of which it is plain that no payment has it."""
 
 
 def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
@@ -125,11 +130,12 @@ def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
     outside is two quotes that stand for one.
     """
     separators: list[bytes] = []
+    lengths: list[int] = []
     quote_count = doubled_count = is_inside = 0
     for block in _blocks(body):
+        lengths.append(len(block))
         if b'"' not in block:
-            if not is_inside:
-                separators.append(block.translate(None, grammar.not_separators))
+            separators.append(b"" if is_inside else block.translate(None, grammar.not_separators))
             continue
         pieces = block.split(b'"')
         outside = pieces[is_inside::2]
@@ -146,7 +152,17 @@ def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
         doubled_count += outside.count(b"")
     if is_inside:
         return None
-    return _Outside(b"".join(separators), quote_count - doubled_count)
+    return _Outside(b"".join(separators), quote_count - doubled_count, _long_row(separators, lengths))
+
+
+def _long_row(separators: Sequence[bytes], lengths: Sequence[int]) -> int | None:
+    """The first row that fills more whole blocks than a payment has; shorter ones are found later."""
+    filled = 0
+    for number, (block, length) in enumerate(zip(separators, lengths, strict=True)):
+        filled = 0 if b"\n" in block else filled + length
+        if filled > RECORD_BYTES_MAX:
+            return sum(before.count(b"\n") for before in separators[:number]) + 1
+    return None
 
 
 def _blocks(body: Body) -> Iterator[bytes]:
@@ -176,11 +192,18 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
 
 
 def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:
-    """Refuse a text with a line that no payment has; in strides, so that short lines cost nothing.
+    """Refuse a text with a line that no payment has.
 
     Raises:
         InputError: a line is longer than `RECORD_BYTES_MAX`.
     """
+    start = long_line_at(body)
+    if start is not None:
+        raise long_line(line_first + line_ends(body[:start]), where)
+
+
+def long_line_at(body: bytes) -> int | None:
+    """The byte at which a line starts that no payment has; in strides, so that short lines cost nothing."""
     start = 0
     while len(body) - start > RECORD_BYTES_MAX:
         stop = start + RECORD_BYTES_MAX + 1
@@ -188,6 +211,16 @@ def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:
         if end < 0:
             end = body.rfind(b"\r", start, stop)
         if end < 0:
-            line = line_first + line_ends(body[:start])
-            raise InputError(f"{where} line {line}: longer than {RECORD_BYTES_MAX} bytes; correct the line")
+            return start
         start = end + 1
+    return None
+
+
+def long_line(line: int, where: str) -> InputError:
+    """What to say of a line that no payment has."""
+    return InputError(f"{where} line {line}: longer than {RECORD_BYTES_MAX} bytes; correct the line")
+
+
+def long_row(row: int, where: str) -> InputError:
+    """What to say of a row of many lines that no payment has."""
+    return InputError(f"{where} row {row}: longer than {RECORD_BYTES_MAX} bytes; correct the row")

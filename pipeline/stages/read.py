@@ -13,6 +13,7 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import Format, delimited, excel, format_named, format_of, outcome_format, parquet
+from pipeline.formats.lines import refuse_long_lines_of
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
@@ -110,7 +111,7 @@ def read(
     file_format = format_of(path)
     if sheet is not None and file_format.NAME != excel.NAME:
         raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
-    data = _bytes(path, memory_per_byte=MEMORY_PER_BYTE[file_format.NAME])
+    data = _bytes(path, file_format, encoding)
     said = Said(mapping, encoding, sheet, decided)
     table, identity = _parsed(data, file_format, path.name, said)
     return _source(table, identity, file_format, path.name, said)
@@ -162,7 +163,7 @@ def _parsed(data: bytes, file_format: Format, where: str, said: Said) -> tuple[T
     )
 
 
-def _bytes(path: Path, *, memory_per_byte: int) -> bytes:
+def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
     """The file, read once: what is hashed is what is parsed."""
     try:
         status = path.stat()
@@ -170,8 +171,12 @@ def _bytes(path: Path, *, memory_per_byte: int) -> bytes:
             raise InputError(f"{path.name}: not a file; give the name of a payment file")
         if status.st_size > FILE_BYTES_MAX:
             raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX} bytes; split the file")
-        refuse_too_large(status.st_size, per_byte=memory_per_byte, where=path.name)
-        return path.read_bytes()
+        refuse_too_large(status.st_size, per_byte=MEMORY_PER_BYTE[file_format.NAME], where=path.name)
+        with path.open("rb") as file:
+            if file_format.NAME == delimited.NAME:
+                refuse_long_lines_of(file, encoding=encoding, where=path.name)
+                file.seek(0)
+            return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"
         raise InputError(f"{path.name}: cannot be read ({reason}); check the name and the rights") from error

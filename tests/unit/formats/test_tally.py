@@ -99,3 +99,16 @@ def test_any_text_is_counted_alike_wherever_it_is_cut(body):
             except InputError as refusal:
                 seen.add(str(refusal))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("rows_before", [0, 3, 20_000])
+def test_a_row_of_many_lines_is_refused_before_it_is_parsed(rows_before):
+    row = b'x,"' + b"many\nlines\n" * 100_000 + b'"\n'
+    body = b"a,b\n" * rows_before + row + b"a,b\n" * 20_000
+    with pytest.raises(InputError, match=rf"row {rows_before + 1}: longer than 65536 bytes; correct the row"):
+        count(body)
+
+
+def test_many_rows_in_quotes_are_no_long_row():
+    body = b'"a\n","b"\n' * 100_000
+    assert count(body.removesuffix(b"\n")).row_count == 100_000

@@ -1,0 +1,59 @@
+"""Lines that no payment has, found while a file is read a little at a time: before it is in memory."""
+
+import codecs
+from collections.abc import Iterator
+from typing import IO
+
+from pipeline.formats.layout import codec_of, refuse_unsaid_utf_16
+from pipeline.formats.tally import line_ends, long_line, long_line_at
+
+_PIECE_BYTES = 4 * 1024**2
+
+
+def refuse_long_lines_of(file: IO[bytes], *, encoding: str | None, where: str) -> None:
+    """Read a delimited text to its end, or up to a line that no payment has.
+
+    Args:
+        file: Open for reading, at its start.
+        encoding: As the user said it; None means UTF-8.
+        where: The file, for messages.
+
+    Raises:
+        UsageError: the encoding is not supported.
+        InputError: a line is longer than `tally.RECORD_BYTES_MAX`; or the text is UTF-16, and nobody said so.
+    """
+    rest, done_bytes = b"", 0
+    for piece in _pieces(file, encoding, where):
+        text = rest + piece
+        start = long_line_at(text)
+        if start is not None:
+            file.seek(0)
+            line = _line_ends_before(done_bytes + start, _pieces(file, encoding, where)) + 1
+            raise long_line(line, where)
+        # What is left after the last line end is looked at again, with what follows it.
+        end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        done_bytes, rest = done_bytes + end, text[end:]
+
+
+def _line_ends_before(byte_count: int, pieces: Iterator[bytes]) -> int:
+    """How many lines end in the first bytes; they are counted for a message alone, as counting takes time."""
+    count, before = 0, b""
+    for piece in pieces:
+        text = piece[:byte_count]
+        count += line_ends(text) - (before.endswith(b"\r") and text.startswith(b"\n"))
+        byte_count, before = byte_count - len(text), text
+        if not byte_count:
+            break
+    return count
+
+
+def _pieces(file: IO[bytes], encoding: str | None, where: str) -> Iterator[bytes]:
+    """The bytes of the file; of UTF-16, where half a character can look like a line end, as UTF-8."""
+    decoder = None
+    if encoding is not None and (codec := codec_of(encoding)).startswith("utf-16"):
+        # What is no character is told when all is read.
+        decoder = codecs.getincrementaldecoder(codec)("replace")
+    while piece := file.read(_PIECE_BYTES):
+        if encoding is None and file.tell() == len(piece):
+            refuse_unsaid_utf_16(piece, where=where)
+        yield piece if decoder is None else decoder.decode(piece).encode(errors="replace")
