@@ -4,6 +4,7 @@ A workbook has been through other people's hands and programs, so that it is par
 everything that strangers made, and believed only where it names the run that it was written for.
 """
 
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats.confined import parse_confined
+from pipeline.formats.excel import refuse_what_is_no_workbook
+from pipeline.formats.excel.archive import copied
+from pipeline.formats.excel.grid import refuse_huge_sheets
+from pipeline.formats.unfolding import table_bytes_max
 from pipeline.frames import DECISIONS
 from schemas.review import Decision
 
@@ -40,7 +45,11 @@ def read(path: Path, *, run_id: str, row_count: int) -> pl.DataFrame:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
     """
     where = path.name
-    cells = parse_confined(__name__, _bytes(path), where=where, what="the workbook")
+    data = _bytes(path)
+    refuse_what_is_no_workbook(data, where=where)
+    cells = parse_confined(
+        __name__, data, where=where, what="the workbook", options={"bytes_max": table_bytes_max(len(data))}
+    )
     if run_id not in cells["run_id"]:
         raise InputError(
             f"{where}: not the workbook of these answers; decide in the report.xlsx that is in the folder now"
@@ -62,15 +71,25 @@ def no_decisions() -> pl.DataFrame:
     return pl.DataFrame(schema=DECISIONS)
 
 
-def parse(data: bytes) -> Iterator[pl.DataFrame]:
-    """Parse a workbook, in the child.
+def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
+    """Parse a workbook, in the child, under the guards of a workbook of payments.
+
+    Args:
+        data: The bytes of the file.
+        bytes_max: How many bytes the cells of a sheet may take; see `unfolding.table_bytes_max`.
 
     Returns:
         One part: one row per row of a sheet that has the three columns, and one per run id.
+
+    Raises:
+        InputError: a sheet has more in it than a person writes.
+        Exception, PanicException: as the library does; on a damaged file that may be anything.
     """
     import fastexcel  # only the child needs it
 
-    workbook = fastexcel.read_excel(data)
+    copy = copied(data)
+    refuse_huge_sheets(copy, bytes_max=bytes_max)
+    workbook = fastexcel.read_excel(copy)
     parts = [pl.DataFrame(schema=_SCHEMA)]
     for name in workbook.sheet_names:
         sheet = workbook.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
@@ -96,7 +115,10 @@ def _text(cell: str | None) -> str | None:
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _BYTES_MAX:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(f"{path}: not a file; give the workbook of the run")
+        if status.st_size > _BYTES_MAX:
             raise InputError(f"{path.name}: larger than {_BYTES_MAX} bytes; give the workbook of a run")
         return path.read_bytes()
     except OSError as error:

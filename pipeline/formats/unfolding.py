@@ -19,7 +19,7 @@ CELL_BYTES = 16
 _MIB = 1024**2
 _TABLE_BYTES_MIN = 256 * _MIB
 """What the smallest file may become: a million short rows, all alike."""
-_TABLE_PER_BYTE = 100
+_TABLE_PER_BYTE = 64
 """Of the file, on top of that; a file of payments becomes 5 to 30 times as large."""
 _COUNTING_BYTES = 192 * _MIB
 _COUNTING_PER_BYTE = 32

@@ -18,6 +18,7 @@ from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import DEFECT
 from pipeline.formats.layout import LINES_BEFORE_HEADER_MAX, header_at, header_line
 from pipeline.formats.table import Table
+from pipeline.formats.unfolding import table_bytes_max
 from pipeline.headers.columns import is_sufficient, recognised
 
 NAME = "excel"
@@ -50,6 +51,23 @@ def read(
     """
     if not data:
         raise InputError(f"{where}: the file is empty; give a file with payments")
+    refuse_what_is_no_workbook(data, where=where)
+    grid = parse_confined(
+        f"{__name__}.grid",
+        data,
+        where=where,
+        what="the workbook",
+        options={"sheet": sheet, "bytes_max": table_bytes_max(len(data))},
+    )
+    return _table(grid, mapping, where)
+
+
+def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
+    """Refuse what is no workbook, or none that can be read, or unpacks to too much. Nothing is unpacked yet.
+
+    Raises:
+        InputError: it is so.
+    """
     if data.startswith(_OLE_MAGIC):
         raise InputError(
             f"{where}: protected by a password, or an old .xls under another name; "
@@ -58,10 +76,6 @@ def read(
     if not data.startswith(_ZIP_MAGIC):
         raise InputError(f"{where}: not an Excel workbook; give the file the suffix of what it is")
     refuse_bombs(data, where=where)
-    grid = parse_confined(
-        f"{__name__}.grid", data, where=where, what="the workbook", options={"sheet": sheet}
-    )
-    return _table(grid, mapping, where)
 
 
 def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:

@@ -7,24 +7,21 @@ what is merged and which formulas nobody has calculated, is only here. Source: E
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple
-from xml.parsers import expat
 
 from pipeline.errors import InputError
+from pipeline.formats.excel.texts import RowBytes
+from pipeline.formats.excel.xml import parse
+from pipeline.formats.tally import RECORD_BYTES_MAX
+from pipeline.formats.unfolding import Unfolded, refuse_long_row
 
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384
+_MERGED_MAX = ROWS_MAX
+"""Merged ranges do not overlap, and one has two cells or more: a sheet of payments has not that many."""
 
-_NAMESPACES = (
-    "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
-    "http://purl.oclc.org/ooxml/spreadsheetml/main",
-)
-"""Of the transitional and of the strict form."""
-_ELEMENTS = ("c", "v", "row", "f", "is", "mergeCell", "sheet")
-_BARE = {f"{namespace} {name}": name for namespace in _NAMESPACES for name in _ELEMENTS}
-_CHUNK_BYTES = 256 * 1024
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 
 
@@ -52,6 +49,8 @@ class Cells:
     """Column -> how many cells of text."""
     merged_rows: list[tuple[int, int]] = field(default_factory=list)
     """First and last row of each merged range."""
+    uncalculated_row: int | None = None
+    """The first row with a formula that was never calculated, so that nobody knows its value."""
     row_first: int = ROWS_MAX + 1
     row_last: int = 0
     column_first: int = COLUMNS_MAX + 1
@@ -76,52 +75,23 @@ class Cells:
         return self.row_last == 0
 
 
-def count_cells(sheet: IO[bytes]) -> Cells:
+def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], unfolded: Unfolded) -> Cells:
     """Count a sheet, in one pass.
 
+    Args:
+        sheet: Its XML.
+        shared_lengths: The bytes of each text that cells can share; see `texts.shared_lengths`.
+        unfolded: Counts the texts of all cells.
+
     Raises:
-        InputError: a formula was never calculated, so that nobody knows its value.
-        ValueError, expat.ExpatError: it is no sheet.
+        InputError: a row is longer than one of a payment, or all texts are, or there are too many merged
+            ranges.
+        ValueError, IndexError, expat.ExpatError: it is no sheet.
     """
-    reader = _Reader()
+    reader = _Reader(shared_lengths, RowBytes(unfolded))
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
+    reader.rows.end_row()
     return reader.cells
-
-
-def parse(
-    file: IO[bytes],
-    *,
-    start: Callable[[str, Mapping[str, str]], None],
-    end: Callable[[str], None] = lambda _name: None,
-    text: Callable[[str], None] = lambda _text: None,
-) -> None:
-    """Parse XML of a stranger: nothing is fetched, and no entity is defined.
-
-    The elements that are known here come without their namespace.
-
-    Raises:
-        ValueError: it has a document type, where entities would be.
-        expat.ExpatError: it is not XML.
-    """
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-
-    def refuse(*_: object) -> None:
-        raise ValueError("a document type has no place in a workbook")
-
-    def opened(name: str, attributes: Mapping[str, str]) -> None:
-        start(_BARE.get(name, name), attributes)
-
-    def closed(name: str) -> None:
-        end(_BARE.get(name, name))
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = opened
-    parser.EndElementHandler = closed
-    parser.CharacterDataHandler = text
-    while chunk := file.read(_CHUNK_BYTES):
-        parser.Parse(chunk, False)
-    parser.Parse(b"", True)
 
 
 def position(reference: str) -> tuple[int, int]:
@@ -148,8 +118,10 @@ def position(reference: str) -> tuple[int, int]:
 class _Reader:
     """Follows the elements of a sheet."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared_lengths: Sequence[int], rows: RowBytes) -> None:
         self.cells = Cells()
+        self.rows = rows
+        self._shared_lengths = shared_lengths
         self._row = 0
         self._column = 0
         self._kind = "n"
@@ -157,6 +129,7 @@ class _Reader:
         self._has_inline_text = False
         self._value: list[str] | None = None  # None outside of <v>
         self._written = ""
+        self._text_bytes = 0  # of <v> and of <is>
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         match name:
@@ -173,14 +146,18 @@ class _Reader:
             case "is":
                 self._has_inline_text = True
             case "mergeCell":
-                first, _, last = attributes["ref"].partition(":")
-                self.cells.merged_rows.append((position(first)[0], position(last or first)[0]))
+                self._merge(attributes["ref"])
             case _:
                 pass
 
     def text(self, text: str) -> None:
         if self._value is not None:
             self._value.append(text)
+        elif not self._has_inline_text:
+            return
+        self._text_bytes += len(text.encode())
+        if self._text_bytes > RECORD_BYTES_MAX:
+            refuse_long_row(self._text_bytes, f"sheet row {self._row}")
 
     def end(self, name: str) -> None:
         if name == "v" and self._value is not None:
@@ -188,6 +165,7 @@ class _Reader:
             self._value = None
         elif name == "c":
             self._close_cell()
+            self._has_inline_text = False
 
     def _open_cell(self, attributes: Mapping[str, str]) -> None:
         if (reference := attributes.get("r")) is not None:
@@ -199,16 +177,24 @@ class _Reader:
         self._kind = attributes.get("t", "n")
         self._has_formula = self._has_inline_text = False
         self._written = ""
+        self._text_bytes = 0
+
+    def _merge(self, reference: str) -> None:
+        if len(self.cells.merged_rows) == _MERGED_MAX:
+            raise InputError(
+                f"more than {_MERGED_MAX:,} merged ranges; copy the payments into an empty sheet"
+            )
+        first, _, last = reference.partition(":")
+        self.cells.merged_rows.append((position(first)[0], position(last or first)[0]))
 
     def _close_cell(self) -> None:
         if not self._written and not self._has_inline_text:
             if self._has_formula and self._kind != "str":
-                raise InputError(
-                    f"sheet row {self._row}: a formula that was never calculated; open the workbook in a "
-                    "spreadsheet program, save it there, and run again"
-                )
+                self.cells.uncalculated_row = self.cells.uncalculated_row or self._row
             return
         cell = Cell(self._row, self._column, self._written)
+        is_shared = self._kind == "s" and not self._has_inline_text
+        self.rows.add(self._row, self._shared_lengths[int(self._written)] if is_shared else self._text_bytes)
         match self._kind:
             case "s" | "str" | "inlineStr" | "d":
                 self.cells.texts[self._column] += 1

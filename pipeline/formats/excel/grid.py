@@ -16,9 +16,10 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
-from pipeline.formats.excel.sheets import chosen
+from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.layout import COLUMNS_MAX
 from pipeline.formats.table import ROW_MERGED, no_defects
+from pipeline.formats.unfolding import refuse_long_row
 
 DEFECT = "defect"
 """The column with the defects of whole rows; the others are named by their position, from 1."""
@@ -33,8 +34,13 @@ _WHOLE_MAX = 10.0**DIGITS_MAX
 _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
 
 
-def parse(data: bytes, *, sheet: str | None) -> Iterator[pl.DataFrame]:
+def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.DataFrame]:
     """Parse one sheet of a workbook.
+
+    Args:
+        data: The bytes of the file.
+        sheet: The name of the sheet; None: the only visible one that has data.
+        bytes_max: How many bytes its cells may take; see `unfolding.table_bytes_max`.
 
     Returns:
         One part: the used range of the sheet as text, from its first row that has anything to its last;
@@ -46,16 +52,29 @@ def parse(data: bytes, *, sheet: str | None) -> Iterator[pl.DataFrame]:
     """
     workbook = copied(data)
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
-        meant, cells = chosen(archive, sheet)
+        meant, cells = chosen(archive, sheet, bytes_max=bytes_max)
     if cells.are_none:
         raise InputError("the sheet is empty; name the one with the payments with --sheet NAME")
     _refuse_sparse(cells)
     values = _values(workbook, meant.name)
     _require_agreement(values, cells)
+    _refuse_long_rows(values, cells.row_first)
     values = _overlaid(values, cells)
     values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
     values = values.with_columns(_merged(cells, values.height).alias(DEFECT))
     yield _without_blank_end(values)
+
+
+def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
+    """Refuse a workbook of which any sheet has more in it than a sheet of payments may have.
+
+    Raises:
+        InputError: a sheet has.
+    """
+    with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
+        for cells in all_counted(archive, bytes_max=bytes_max):
+            if not cells.are_none:
+                _refuse_sparse(cells)
 
 
 def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
@@ -95,6 +114,13 @@ def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
     for at, count in enumerate(values.null_count().row(0)):
         if values.height - count != counts[cells.column_first + at]:
             raise ValueError("two ways to count the cells do not agree")
+
+
+def _refuse_long_rows(values: pl.DataFrame, row_first: int) -> None:
+    """Refuse a row that is too long; most are found while they are counted, if their cells stand together."""
+    lengths = values.select(pl.sum_horizontal(pl.all().str.len_bytes())).to_series()
+    at = lengths.arg_max() or 0
+    refuse_long_row(lengths[at] or 0, f"sheet row {row_first + at}")
 
 
 def _overlaid(values: pl.DataFrame, cells: Cells) -> pl.DataFrame:
@@ -166,12 +192,13 @@ def number_text(number: float) -> str:
 
 def _merged(cells: Cells, height: int) -> pl.Series:
     """The defect of rows with merged cells, whose value is in the first of them alone."""
-    rows = {
-        row
-        for first, last in cells.merged_rows
-        for row in range(max(first, cells.row_first), min(last, cells.row_last) + 1)
-    }
-    return no_defects(height).scatter([row - cells.row_first for row in sorted(rows)], ROW_MERGED)
+    rows: list[int] = []
+    row_next = cells.row_first
+    # Each row is looked at once, however many ranges it is in.
+    for first, last in sorted(cells.merged_rows):
+        rows += range(max(first, row_next), min(last, cells.row_last) + 1)
+        row_next = max(row_next, last + 1)
+    return no_defects(height).scatter([row - cells.row_first for row in rows], ROW_MERGED)
 
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:

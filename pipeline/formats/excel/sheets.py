@@ -2,11 +2,14 @@
 
 import posixpath
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.formats.excel.cells import Cells, count_cells, parse
+from pipeline.formats.excel.cells import Cells, count_cells
+from pipeline.formats.excel.texts import shared_lengths
+from pipeline.formats.excel.xml import parse
+from pipeline.formats.unfolding import Unfolded
 
 _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"
@@ -52,23 +55,25 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
     return [Sheet(name, state == "visible", parts[key]) for name, state, key in found if key in parts]
 
 
-def chosen(archive: zipfile.ZipFile, name: str | None) -> tuple[Sheet, Cells]:
+def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tuple[Sheet, Cells]:
     """The sheet that is meant, and what is in it.
 
     Args:
         archive: The workbook.
         name: Of the sheet, which may be a hidden one; None: the only visible one that has data.
+        bytes_max: How many bytes the cells of a sheet may take; see `unfolding.table_bytes_max`.
 
     Raises:
-        InputError: there is no such sheet, or several could be meant.
+        InputError: there is no such sheet, or several could be meant; or one has more in it than payments.
     """
     sheets = sheets_of(archive)
+    texts = shared_lengths(archive, Unfolded(bytes_max))
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
             raise InputError(f"no sheet of the name that --sheet gives; it has {_listed(sheets)}")
-        return named, _counted(archive, named)
-    counted = [(sheet, _counted(archive, sheet)) for sheet in sheets if sheet.is_visible]
+        return named, _calculated(archive, named, texts, bytes_max)
+    counted = [(sheet, _calculated(archive, sheet, texts, bytes_max)) for sheet in sheets if sheet.is_visible]
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
     match with_data:
         case [only]:
@@ -82,9 +87,30 @@ def chosen(archive: zipfile.ZipFile, name: str | None) -> tuple[Sheet, Cells]:
             raise InputError(f"several sheets with data ({names}); say which one with --sheet NAME")
 
 
-def _counted(archive: zipfile.ZipFile, sheet: Sheet) -> Cells:
+def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
+    """What is in each sheet, the hidden ones too.
+
+    Raises:
+        InputError: one has more in it than a sheet of payments.
+    """
+    texts = shared_lengths(archive, Unfolded(bytes_max))
+    for sheet in sheets_of(archive):
+        yield _counted(archive, sheet, texts, bytes_max)
+
+
+def _calculated(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes_max: int) -> Cells:
+    cells = _counted(archive, sheet, texts, bytes_max)
+    if cells.uncalculated_row is not None:
+        raise InputError(
+            f"sheet row {cells.uncalculated_row}: a formula that was never calculated; open the workbook in a "
+            "spreadsheet program, save it there, and run again"
+        )
+    return cells
+
+
+def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes_max: int) -> Cells:
     with archive.open(sheet.part) as file:
-        return count_cells(file)
+        return count_cells(file, texts, Unfolded(bytes_max))
 
 
 def _listed(sheets: list[Sheet]) -> str:

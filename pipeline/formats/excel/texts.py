@@ -1,0 +1,102 @@
+"""The texts that the cells of a workbook share: how long each is, and how much of them a sheet shows.
+
+A text that a million cells share stands once in the file, so that its length is added up by cell before any
+library makes a table of it. Source: ECMA-376-1, 18.4 (shared strings): `si`, `t` and `rPh`.
+"""
+
+import zipfile
+from array import array
+from collections.abc import Mapping, Sequence
+
+from pipeline.formats.excel.xml import parse
+from pipeline.formats.tally import RECORD_BYTES_MAX
+from pipeline.formats.unfolding import Unfolded, refuse_long_row
+
+_PART = "xl/sharedstrings.xml"
+"""Where the library that reads the values looks for them, in letters of any case."""
+
+
+def shared_lengths(archive: zipfile.ZipFile, unfolded: Unfolded) -> Sequence[int]:
+    """The UTF-8 bytes of each shared text, in order; nothing where the workbook shares none.
+
+    Args:
+        archive: The workbook.
+        unfolded: Counts them, so that they cannot be without number.
+
+    Raises:
+        InputError: they are too many.
+        ValueError, expat.ExpatError: it is no table of texts.
+    """
+    reader = _Reader(unfolded)
+    for part in archive.infolist():
+        if part.filename.casefold() == _PART:
+            with archive.open(part) as file:
+                parse(file, start=reader.start, end=reader.end, text=reader.text)
+    return reader.lengths
+
+
+class _Reader:
+    """Follows the elements of the table of texts."""
+
+    def __init__(self, unfolded: Unfolded) -> None:
+        self.lengths = array("Q")
+        self._unfolded = unfolded
+        self._length = 0
+        self._is_text = False
+        self._is_reading_aid = False  # how a word is pronounced, which is no part of it
+
+    def start(self, name: str, _attributes: Mapping[str, str]) -> None:
+        match name:
+            case "si":
+                self._length = 0
+            case "rPh":
+                self._is_reading_aid = True
+            case "t":
+                self._is_text = not self._is_reading_aid
+            case _:
+                pass
+
+    def text(self, text: str) -> None:
+        if self._is_text:
+            self._length += len(text.encode())
+
+    def end(self, name: str) -> None:
+        match name:
+            case "t":
+                self._is_text = False
+            case "rPh":
+                self._is_reading_aid = False
+            case "si":
+                self.lengths.append(self._length)
+                self._unfolded.add(text_bytes=self._length, cell_count=1)
+            case _:
+                pass
+
+
+class RowBytes:
+    """Adds up the texts of a sheet, row by row."""
+
+    def __init__(self, unfolded: Unfolded) -> None:
+        self._unfolded = unfolded
+        self._row = 0
+        self._row_bytes = 0
+        self._cell_count = 0
+
+    def add(self, row: int, byte_count: int) -> None:
+        """Count a cell.
+
+        Raises:
+            InputError: its row is longer than `RECORD_BYTES_MAX`, or all rows are more than they may be.
+        """
+        if row != self._row:
+            self.end_row()
+            self._row = row
+        self._row_bytes += byte_count
+        self._cell_count += 1
+        if self._row_bytes > RECORD_BYTES_MAX:
+            refuse_long_row(self._row_bytes, f"sheet row {row}")
+
+    def end_row(self) -> None:
+        """Count the row among all."""
+        self._unfolded.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
+        self._row_bytes = self._cell_count = 0
