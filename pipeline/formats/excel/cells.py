@@ -19,8 +19,8 @@ from pipeline.formats.unfolding import Unfolded, refuse_long_row
 
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384
-_MERGED_MAX = ROWS_MAX
-"""Merged ranges do not overlap, and one has two cells or more: a sheet of payments has not that many."""
+_MERGED_MAX = 250_000
+"""No row with merged cells can be paid, so that a sheet of payments has a few."""
 
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 

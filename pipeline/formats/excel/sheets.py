@@ -102,8 +102,8 @@ def _calculated(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], by
     cells = _counted(archive, sheet, texts, bytes_max)
     if cells.uncalculated_row is not None:
         raise InputError(
-            f"sheet row {cells.uncalculated_row}: a formula that was never calculated; open the workbook in a "
-            "spreadsheet program, save it there, and run again"
+            f"sheet row {cells.uncalculated_row}: a formula that was never calculated; open the workbook in "
+            "a spreadsheet program, save it there, and run again"
         )
     return cells
 
