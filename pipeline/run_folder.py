@@ -1,6 +1,7 @@
 """The folder of a run, when a run begins and when it ends: what is there already, and what must go."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,20 +20,56 @@ from schemas.summary import Summary
 
 
 def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
-    """Where the results of each file go.
+    """Where the results of each file go: of one, where `out` says; of several, to a folder each.
+
+    Files of one name in different folders are told apart by the name of their folder: `jan-pay`, `feb-pay`.
 
     Raises:
-        UsageError: two files would share a folder.
+        UsageError: two files would share a folder, also where capital letters make no difference.
     """
     if len(files) == 1:
         return {files[0]: out or Path(f"{files[0].stem}.precheck")}
-    chosen = {file: out / file.stem if out else Path(f"{file.stem}.precheck") for file in files}
-    shared = {folder for folder in chosen.values() if list(chosen.values()).count(folder) > 1}
-    if shared or len(chosen) < len(files):
+    paths = [_absolute(file) for file in files]
+    for file, path in zip(files, paths, strict=True):
+        if paths.count(path) > 1:
+            raise UsageError(f"{file}: named twice; name each file once")
+    shared = _repeated([path.stem for path in paths])
+    apart = [
+        f"{path.parent.name}-{path.stem}".removeprefix("-") if path.stem.casefold() in shared else path.stem
+        for path in paths
+    ]
+    if still := _repeated(apart):
+        alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
         raise UsageError(
-            f"{', '.join(str(folder) for folder in shared) or 'FILE'}: named twice; check one alone"
+            f"{', '.join(alike)}: their results would go to one folder; check them one at a time, each with "
+            "an --out of its own"
         )
-    return chosen
+    places = [out / name if out else Path(f"{name}.precheck") for name in apart]
+    return dict(zip(files, places, strict=True))
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    """Those that stand there twice, in small letters: not every disk tells capital letters apart."""
+    folded = [name.casefold() for name in names]
+    return {name for name in folded if folded.count(name) > 1}
+
+
+def _absolute(file: Path) -> Path:
+    """The path from the root, by its words alone: a link keeps its own name."""
+    return Path(os.path.normpath(file.absolute()))
+
+
+def told_apart(places: Mapping[Path, Path]) -> str:
+    """Which files got a folder of another name than theirs, as a sentence; empty where none did."""
+    renamed = [f"{file} to {folder}" for file, folder in places.items() if not _has_name_of(folder, file)]
+    if len(places) == 1 or not renamed:
+        return ""
+    return f"files of one name, whose results go to folders of their own: {', '.join(renamed)}"
+
+
+def _has_name_of(folder: Path, file: Path) -> bool:
+    stem = _absolute(file).stem
+    return folder.name in (stem, f"{stem}.precheck")
 
 
 def finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:

@@ -1,5 +1,6 @@
 """Options that several commands have, and how their words are read."""
 
+import os
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,7 +11,20 @@ import click
 
 from pipeline.errors import UsageError
 
-PATH = click.Path(path_type=Path, readable=False)
+
+class NamedPath(click.Path):
+    """A path that is not empty, which would be the folder that the command stands in."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:  # noqa: ANN401 (click's own signature)
+        """Read it."""
+        if value == "":
+            self.fail("the name is empty; give one, or leave the option out", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = NamedPath(path_type=Path, readable=False)
 """Whether a path can be used is found out, and told, where it is used."""
 
 

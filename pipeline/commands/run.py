@@ -155,14 +155,19 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.reports.terminal import console, print_summary
     from pipeline.run import exit_code
     from pipeline.run import run as run_job
-    from pipeline.run_folder import folders
+    from pipeline.run_folder import folders, told_apart
 
     interruptible()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
     terminal = console()
     places = folders(files, out)
-    ends = {file: FileEnd(file.name, None, None) for file in places}
+    apart = told_apart(places)
+    if apart and not quiet:
+        say(apart)
+    # Where two have one name, only the path says which one is meant.
+    names = {file: str(file) if apart else file.name for file in places}
+    ends = {file: FileEnd(names[file], None, None) for file in places}
     if len(files) > 1 and not quiet and log_form == "text":
         # Also where an error ends the command: what the files before it came to is told.
         ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
@@ -190,9 +195,9 @@ def run(  # noqa: PLR0913 (one argument per option)
                     result = run_job(job, watch)
             except CONCERN_ONE_FILE as error:
                 say(str(error), status=error.exit_code)
-                ends[file] = FileEnd(file.name, error.exit_code, None)
+                ends[file] = FileEnd(names[file], error.exit_code, None)
                 continue
-            ends[file] = FileEnd(file.name, exit_code(result.summary, fail_on), result.summary)
+            ends[file] = FileEnd(names[file], exit_code(result.summary, fail_on), result.summary)
             told.summaries.append(result.summary)
             if as_json:
                 click.echo(result.summary.model_dump_json())

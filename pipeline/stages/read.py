@@ -108,6 +108,7 @@ def read(
         InputError: the file cannot be read as payments.
         UsageError: the encoding is not supported, or a file that is no workbook has no sheets.
     """
+    _refuse_what_is_no_file(path)
     file_format = format_of(path)
     if sheet is not None and file_format.NAME != excel.NAME:
         raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
@@ -163,12 +164,24 @@ def _parsed(data: bytes, file_format: Format, where: str, said: Said) -> tuple[T
     )
 
 
+def _refuse_what_is_no_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device, whatever its name ends in; what is not there is told later."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path}: not a file but a folder; give the name of a payment file in it")
+    if not stat.S_ISREG(mode):
+        raise InputError(
+            f"{path}: not a file but a pipe or a device; save the payments in a file, and give its name"
+        )
+
+
 def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
     """The file, read once: what is hashed is what is parsed."""
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path.name}: not a file; give the name of a payment file")
         if status.st_size > FILE_BYTES_MAX:
             raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX} bytes; split the file")
         refuse_too_large(status.st_size, per_byte=MEMORY_PER_BYTE[file_format.NAME], where=path.name)

@@ -1,6 +1,7 @@
 """The command as click sees it; what it does with files and servers is in tests/end_to_end."""
 
 from contextlib import chdir
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +10,7 @@ from pipeline.cli import main
 from pipeline.commands.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
 from pipeline.run import exit_code
-from pipeline.run_folder import folders
+from pipeline.run_folder import folders, told_apart
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 
@@ -111,12 +112,58 @@ def test_one_file_gets_the_folder_that_out_names_and_several_get_one_each_in_it(
     assert [str(folder) for folder in folders([one, two], None).values()] == ["jan.precheck", "feb.precheck"]
 
 
-@pytest.mark.parametrize("names", [("a/x.csv", "b/x.csv"), ("x.csv", "x.parquet"), ("x.csv", "x.csv")])
-def test_two_files_never_share_a_folder(call, names):
-    done = call("run", *names)
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (("x.csv", "x.csv"), "x.csv: named twice; name each file once"),
+        (("a/x.csv", "y.csv", "a/../a/x.csv"), "a/x.csv: named twice"),
+        (
+            ("x.csv", "x.xlsx"),
+            "x.csv, x.xlsx: their results would go to one folder; check them one at a time",
+        ),
+        (("x.csv", "y.csv", "X.csv"), "x.csv, X.csv: their results would go to one folder"),
+        (("a/x.csv", "b/x.csv", "a-x.csv"), "a/x.csv, a-x.csv: their results would go to one folder"),
+        (("a/x.csv", "b/a/x.csv"), "a/x.csv, b/a/x.csv: their results would go to one folder"),
+    ],
+)
+@pytest.mark.parametrize("out", [(), ("--out", "results")])
+def test_two_files_never_share_a_folder(call, names, out, sentence):
+    done = call("run", *names, *out)
 
     assert done.exit_code == 2
-    assert "named twice" in done.stderr
+    assert sentence in done.stderr
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders_and_that_is_said():
+    files = [Path(name) for name in ("a/x.csv", "b/x.csv", "c/X.parquet", "c/y.csv")]
+
+    assert [str(folder) for folder in folders(files, Path("out")).values()] == [
+        *("out/a-x", "out/b-x", "out/c-X", "out/y")
+    ]
+    places = folders(files, None)
+    assert [str(folder) for folder in places.values()] == [
+        *("a-x.precheck", "b-x.precheck", "c-X.precheck", "y.precheck")
+    ]
+    assert told_apart(places) == (
+        "files of one name, whose results go to folders of their own: a/x.csv to a-x.precheck, "
+        "b/x.csv to b-x.precheck, c/X.parquet to c-X.precheck"
+    )
+    assert not told_apart(folders(files[2:], None))
+    assert not told_apart(folders(files[:1], Path("out")))
+
+
+def test_a_file_beside_others_of_its_name_is_told_apart_by_the_folder_that_it_is_in(tmp_path):
+    with chdir(tmp_path):
+        places = folders([Path("x.csv"), Path("a/x.csv")], None)
+    assert [str(folder) for folder in places.values()] == [f"{tmp_path.name}-x.precheck", "a-x.precheck"]
+
+
+@pytest.mark.parametrize("words", [("run", ""), ("plan", ""), ("columns", ""), ("run", "x.csv", "--out", "")])
+def test_an_empty_name_is_no_folder(call, words):
+    done = call(*words)
+
+    assert done.exit_code == 2
+    assert "the name is empty; give one" in done.stderr
 
 
 @pytest.mark.parametrize(

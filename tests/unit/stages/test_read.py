@@ -3,6 +3,7 @@
 import hashlib
 import os
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -219,16 +220,30 @@ def test_a_missing_file_is_refused(tmp_path):
         read(tmp_path / "payroll.csv", mapping={})
 
 
-def test_a_folder_is_refused(tmp_path):
-    (tmp_path / "payroll.csv").mkdir()
-    with pytest.raises(InputError, match="not a file"):
-        read(tmp_path / "payroll.csv", mapping={})
+@pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.xlsx"])
+def test_a_folder_is_refused_whatever_its_name(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(
+        InputError, match=rf"{name}: not a file but a folder; give the name of a payment file"
+    ):
+        read(tmp_path / name, mapping={})
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "payroll.csv")
-    with pytest.raises(InputError, match="not a file"):
-        read(tmp_path / "payroll.csv", mapping={})
+def test_the_folder_that_the_command_stands_in_is_named():
+    with pytest.raises(InputError, match=r"^\.: not a file but a folder"):
+        read(Path(), mapping={})
+
+
+@pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.parquet"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=rf"{name}: not a file but a pipe or a device; save the payments"):
+        read(tmp_path / name, mapping={})
+
+
+def test_a_device_is_refused():
+    with pytest.raises(InputError, match=r"^/dev/null: not a file but a pipe or a device"):
+        read(Path("/dev/null"), mapping={})
 
 
 def test_a_name_that_no_file_can_have_is_refused(tmp_path):
