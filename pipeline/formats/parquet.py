@@ -92,7 +92,7 @@ def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
         InputError: a sentence for the user, without the name of the file; before anything is returned.
         Exception, PanicException: as the libraries do; on a damaged file that may be anything.
     """
-    row_counts = _counted(data, bytes_max)
+    headers, row_counts = _counted(data, bytes_max)
     # Bytes, not a path: in a path polars would take * and [ for a pattern.
     cells = pl.scan_parquet(data, use_statistics=False)
     start = 0
@@ -100,16 +100,31 @@ def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
         part = cells.slice(start, row_count).collect()
         if part.height != row_count:
             raise ValueError("two ways to count the rows do not agree")
+        part.columns = headers
         yield part
         start += row_count
     rest = cells.slice(start).collect()
     if not rest.is_empty():
         raise ValueError("there are more rows than in the row groups")
+    rest.columns = headers
     yield rest
 
 
-def _counted(data: bytes, bytes_max: int) -> Sequence[int]:
-    """How many rows each row group has, as the second library counts them, row by row.
+def _headers(names: Sequence[str]) -> list[str]:
+    """The names of the columns; a blank one is named by its position, as in CSV.
+
+    Raises:
+        InputError: one stands twice.
+    """
+    headers = [name if name.strip() else f"column_{position}" for position, name in enumerate(names, start=1)]
+    for position, header in enumerate(headers, start=1):
+        if (first := headers.index(header) + 1) < position:
+            raise InputError(f"columns {first} and {position} have the same header; rename one of them")
+    return headers
+
+
+def _counted(data: bytes, bytes_max: int) -> tuple[list[str], Sequence[int]]:
+    """The headers, and how many rows each row group has, as the second library counts them, row by row.
 
     It unpacks a little at a time, so that a value which many rows share is never there as often, and also
     compares the checksums of the pages, where there are any.
@@ -124,6 +139,9 @@ def _counted(data: bytes, bytes_max: int) -> Sequence[int]:
             raise InputError(
                 f"the names of its columns are longer than {RECORD_BYTES_MAX} bytes; shorten them"
             )
+        headers = (
+            _headers(file.schema_arrow.names) if len(columns) <= COLUMNS_MAX else file.schema_arrow.names
+        )
         unfolded = Unfolded(bytes_max)
         row_counts: list[int] = []
         for number in range(file.num_row_groups):
@@ -135,7 +153,7 @@ def _counted(data: bytes, bytes_max: int) -> Sequence[int]:
                 raise ValueError("two ways to count the rows do not agree")
         if file.metadata.num_rows != sum(row_counts):
             raise ValueError("there are more rows than in the row groups")
-    return row_counts
+    return headers, row_counts
 
 
 def _row_count(file: "ParquetFile", row_group: int, unfolded: Unfolded, *, rows_before: int) -> int:

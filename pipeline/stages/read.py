@@ -126,6 +126,7 @@ def read_written(data: bytes, format_name: str, said: Said, *, where: str) -> So
 
 
 def _source(table: Table, identity: "_Identity", file_format: Format, where: str, said: Said) -> Source:
+    _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
     original = cells.drop(COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
@@ -162,6 +163,19 @@ def _parsed(data: bytes, file_format: Format, where: str, said: Said) -> tuple[T
         file_format.read(data, where=where, mapping=said.mapping, encoding=said.encoding, sheet=said.sheet),
         identity,
     )
+
+
+def _refuse_patterns(headers: Sequence[str], where: str) -> None:
+    """Refuse a header that the library of frames would take for a pattern of headers.
+
+    Raises:
+        InputError: there is one.
+    """
+    for position, header in enumerate(headers, start=1):
+        if header.startswith("^") and header.endswith("$"):
+            raise InputError(
+                f"{where}: the header of column {position} stands between ^ and $; rename the column"
+            )
 
 
 def _refuse_what_is_no_file(path: Path) -> None:

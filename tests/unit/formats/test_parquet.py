@@ -216,3 +216,19 @@ def test_a_row_too_long_is_told_by_its_number_in_the_whole_file():
 
 def test_a_million_short_rows_all_alike_are_read():
     assert read(shared("a note")).cells.height == ROWS
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+def test_a_column_without_a_name_is_named_by_its_position(blank):
+    assert read(arrow_bytes({"name": ["Ada"], blank: ["x"]})).cells.columns == ["name", "column_2"]
+
+
+@pytest.mark.parametrize(
+    "names", [["name", "note", "note"], ["name", "", "column_2"], ["name", "column_3", ""]]
+)
+def test_a_column_whose_name_stands_twice_is_told_by_its_position(names):
+    file = io.BytesIO()
+    table = pa.Table.from_arrays([pa.array(["x"])] * 3, names=names)
+    pyarrow.parquet.write_table(table, file)
+    with pytest.raises(InputError, match=r"columns 2 and 3 have the same header; rename one of them"):
+        read(file.getvalue())

@@ -288,3 +288,10 @@ def test_fewer_rows_are_read_as_the_whole_file_was(tmp_path):
     with pytest.raises(InputError, match="differ"):
         read(path, mapping={})
     assert read(path, mapping={}, decided=whole.decision).payments["name"].to_list() == ["Ada"]
+
+
+def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(tmp_path):
+    with pytest.raises(
+        InputError, match=r"the header of column 3 stands between \^ and \$; rename the column"
+    ):
+        source_of(tmp_path, "name,iban,^n.*$\na,1,2\n")
