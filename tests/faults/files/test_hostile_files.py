@@ -9,12 +9,14 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import unicodedata
 import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import xlsxwriter
@@ -423,6 +425,53 @@ def test_d9_parquet_that_is_not_what_it_says_ends_with_65(desk, tell):
         survived=kept,
         figure=f"exit 65 for {kept}, peak {mib(peak)}",
         goal="exit 65",
+    )
+
+
+def unfolding(value, row_count):
+    """A Parquet file of a few KB, whose rows share a value."""
+    number = pl.zeros(row_count, dtype=pl.Int32, eager=True).to_arrow()
+    cells = {"name": CANARY, "sort_code": "010203", "account_number": "87654321", "note": value}
+    shared = {
+        header: pa.DictionaryArray.from_arrays(number, pa.array([cell])) for header, cell in cells.items()
+    }
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(
+        pa.table(shared).replace_schema_metadata(None), file, compression="zstd", store_schema=False
+    )
+    return file.getvalue()
+
+
+def test_d9_what_unfolds_or_goes_on_for_ever_is_refused_before_it_is_there(desk, tell):
+    line = desk.folder / "line.csv"
+    with line.open("wb") as file:
+        file.write(HEADER_LINE + ROW)
+        file.writelines(b"x" * 1024**2 for _ in range(1024))
+    files = [
+        desk.file("value.parquet", unfolding("x" * 5_000_000, 1_000_000)),
+        desk.file("rows.parquet", unfolding("x" * 60_000, 1_000_000)),
+        line,
+    ]
+    done = []
+    for path in files:
+        started = time.monotonic()
+        finished = desk("columns", path)
+        done.append((finished, time.monotonic() - started))
+    line.unlink()
+
+    # Of the command and its child, each at most.
+    peak, longest = max(2 * each.peak_bytes for each, _ in done), max(seconds for _, seconds in done)
+    kept = sum(
+        each.is_one_sentence_about_the_file and 2 * each.peak_bytes <= 600 * 1024**2 and seconds <= 15
+        for each, seconds in done
+    )
+    tell(
+        "D9",
+        "5 MB or 60 KB shared by a million rows of Parquet; a line of 1 GiB",
+        tried=len(done),
+        survived=kept,
+        figure=f"exit 65 for {kept}, peak at most {mib(peak)}, {longest:.0f} s",
+        goal="exit 65, 600 MiB, 15 s",
     )
 
 
