@@ -105,14 +105,16 @@ def counted(count: int, thing: str) -> str:
 def which_rows(rows: Sequence[int], row_count: int | None = None) -> str:
     """Rows by their numbers, the first of them where they are many.
 
+    A row's number is a name, and has no thousands separators: in a list they would look like commas.
+
     Args:
         rows: All of them, or as many as are named.
         row_count: How many there are; None means the rows given.
 
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
-    ('row 2', 'rows 2, 1,200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
+    ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
-    numbers = ", ".join(f"{row:,}" for row in rows[:ROWS_NAMED_MAX])
+    numbers = ", ".join(map(str, rows[:ROWS_NAMED_MAX]))
     count = len(rows) if row_count is None else row_count
     more = f" and {count - ROWS_NAMED_MAX:,} more" if count > ROWS_NAMED_MAX else ""
     return f"row{'' if count == 1 else 's'} {numbers}{more}"
