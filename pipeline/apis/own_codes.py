@@ -6,7 +6,7 @@ what became of the question alone.
 
 from collections.abc import Mapping
 
-from pipeline.apis import RETRY_HERE, Meaning
+from pipeline.apis import RETRY_HERE, Api, Basis, Meaning
 from pipeline.frames import AnswerState, OwnCode
 from schemas.outcomes import Action, Outcome
 
@@ -78,3 +78,11 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
 }
 """What is told of a code in a state; the same word means nothing in another state."""
+
+
+def meaning_of(api: Api, basis: Basis, state: AnswerState, code: str) -> Meaning:
+    """What a code means in this state; an answered code without a meaning is our own mistake."""
+    if state in (AnswerState.ANSWERED, AnswerState.REUSED):
+        assert (basis, code) in api.meanings, "a code that no table knows was accepted"
+        return api.meanings[basis, code]
+    return MEANINGS.get((state, code), BY_STATE[state])
