@@ -1,5 +1,6 @@
 """A run that waits for another one at the same server says for whom, and no longer than it is told to."""
 
+import asyncio
 import re
 import signal
 
@@ -9,38 +10,53 @@ ROW_COUNT = 32
 
 
 @pytest.fixture
-def slow(serve, tmp_path):
-    """A sandbox whose banks take their time."""
-    with serve(tmp_path / "slow", "--latency", 4, "--latency-spread", 0) as sandbox:
-        yield sandbox
+def words_for(desk, network_payments):
+    """The words that have a file of payments asked, all of them at once, at a server with these changes."""
+
+    def words(serving, **changes):
+        file = desk.payments(network_payments(ROW_COUNT))
+        section = serving.section(in_flight_max=ROW_COUNT, **changes)
+        return ("run", file, "--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
+
+    return words
 
 
 @pytest.fixture
-def words(desk, slow, network_payments):
-    file = desk.payments(network_payments(ROW_COUNT))
-    config = desk.configuration(mine={"cop": slow.section(in_flight_max=32)})
-    return ("run", file, "--config", config, "--profile", "mine")
+def silent(sandbox, misbehaving, words_for):
+    """A server that never answers: the words that have it asked, its address, and what it was asked."""
+    asked = []
+
+    async def never_answer(request):
+        asked.append(request.path)
+        await asyncio.Event().wait()
+
+    with misbehaving(never_answer) as url:
+        yield words_for(sandbox, base_url=url, token_url=f"{url}/token"), url, asked
 
 
-def test_a_run_that_waits_says_for_whom_and_since_when_and_goes_on_afterwards(desk, slow, words):
+def test_a_run_that_waits_says_for_whom_and_since_when_and_goes_on_afterwards(desk, silent, wait_until):
+    words, url, asked = silent
     with desk.start(*words) as first:
-        slow.wait_for_calls(1, since=0)
-        second = desk(*words, "--out", "second")
-        assert first.end().status == 0
+        wait_until(lambda: asked)
+        with desk.start(*words, "--out", "second") as second:
+            line = second.stderr.readline()
+            first.kill()
+            first.wait()
+            before = len(asked)
+            wait_until(lambda: len(asked) > before)
+            second.kill()
 
-    assert second.status == 0
-    waits = [line for line in second.err.splitlines() if "waiting" in line]
-    said = r"payments\.csv SIMULATED: waiting for process (\d+), which has been asking (\S+) since .* UTC"
-    found = re.fullmatch(said, waits[0])
-    assert found is not None, waits
-    assert (int(found[1]), f"https://{found[2]}") == (first.pid, slow.url)
-    assert len(desk.outcomes("second")) == ROW_COUNT
+    said = r"payments\.csv SIMULATED: waiting for process (\d+), which has been asking (\S+) since .* UTC\n"
+    found = re.fullmatch(said, line)
+    assert found is not None, line
+    assert (int(found[1]), f"https://{found[2]}") == (first.pid, url)
 
 
 @pytest.mark.parametrize("wait_max", ["0s", "1s"])
-def test_a_run_that_has_waited_long_enough_ends_with_75_and_has_sent_nothing(desk, slow, words, wait_max):
+def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, silent, wait_until, wait_max):
+    words, _, asked = silent
     with desk.start(*words) as first:
-        slow.wait_for_calls(1, since=0)
+        wait_until(lambda: asked)
         second = desk(*words, "--out", "second", "--wait-max", wait_max, "--quiet")
         assert not first.has_ended, "there was nobody to wait for"
         first.kill()
@@ -50,19 +66,21 @@ def test_a_run_that_has_waited_long_enough_ends_with_75_and_has_sent_nothing(des
     assert f": process {first.pid} has been asking this server since " in sentence
     assert "--wait-max" in sentence
     assert not (desk.folder / "second" / "outcomes.csv").exists()
-    assert len(slow.questions()) <= ROW_COUNT
 
 
-def test_a_wait_that_cannot_be_meant_is_2(desk, words):
-    refused = desk(*words, "--wait-max", "half an hour")
+def test_a_wait_that_cannot_be_meant_is_2(desk):
+    refused = desk("run", "payments.csv", "--wait-max", "half an hour")
 
     assert refused.status == 2
     assert "90s, 30m or 2h" in refused.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["130", "143"])
-def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(desk, slow, words, number):
-    with desk.start(*words) as running:
+def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(
+    desk, serve, tmp_path, words_for, number
+):
+    slow_banks = ("--latency", 3, "--latency-spread", 0)
+    with serve(tmp_path / "slow", *slow_banks) as slow, desk.start(*words_for(slow)) as running:
         slow.wait_for_calls(1, since=0)
         running.send_signal(number)
         stopped = running.end()
