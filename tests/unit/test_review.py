@@ -601,7 +601,7 @@ def test_a_folder_in_which_a_run_is_working_is_refused(folder_of, split_of):
 
 
 def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
-    with pytest.raises(UsageError, match="no ledger"):
+    with pytest.raises(UsageError, match="no such folder"):
         split_of(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
 
