@@ -1,5 +1,6 @@
 """Every code that a row can have is explained, in words that hold."""
 
+import re
 import tomllib
 from pathlib import Path
 
