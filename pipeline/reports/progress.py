@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from rich.console import Console, RenderableType
+from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
@@ -172,6 +173,7 @@ class _Display(Progress):
 
     def __init__(self, console: Console) -> None:
         self.below = ""
+        self._output = console
         name = Column(no_wrap=True, overflow="ellipsis", max_width=NAME_WIDTH_MAX)
         super().__init__(
             TextColumn("{task.description}", markup=False, table_column=name),
@@ -185,7 +187,12 @@ class _Display(Progress):
         )
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """The bar, and what became of the questions."""
-        yield self.make_tasks_table(self.tasks)
+        """The bar, and what became of the questions.
+
+        A terminal echoes ^C where the cursor is. At the end of a full line that would begin a new one, and
+        the bar above it would stay.
+        """
+        width = self._output.width - len("^C") - 1
+        yield Constrain(self.make_tasks_table(self.tasks), width)
         if self.below:
-            yield Padding(Text(visible(self.below)), (0, 0, 0, 2))
+            yield Constrain(Padding(Text(visible(self.below)), (0, 0, 0, 2)), width)

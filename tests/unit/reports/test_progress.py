@@ -175,3 +175,14 @@ def test_bar_has_no_colour_where_none_is_wanted():
         watch.begin(simulated=True)
         watch.update(5, 10, {})
     assert not re.search(r"\x1b\[[0-9;]*3[0-9][0-9;]*m", console.file.getvalue())
+
+
+def test_what_is_drawn_leaves_room_for_the_echo_of_ctrl_c():
+    seen = seen_of(
+        lambda bar: bar.begin(simulated=True),
+        lambda bar: bar.update(1, 5000, {Outcome.MATCH: 1}),
+        lambda bar: bar.wait(HOLDER),
+        width=80,
+    )
+    lines = [line.rstrip("\r") for line in seen.splitlines()]
+    assert 60 < max(map(len, lines)) <= 80 - len("^C") - 1
