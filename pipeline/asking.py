@@ -11,18 +11,15 @@ from typing import NamedTuple
 
 import anyio
 import polars as pl
-import structlog
 
-from pipeline.channels import open_channels
-from pipeline.errors import StoppedError, first_of
+from pipeline.channels import Waiting, open_channels
+from pipeline.errors import StoppedError, first_of, stopped_by
 from pipeline.frames import ANSWERS, AnswerState, OwnCode
 from pipeline.jobs import Job, Planned, Watch
 from pipeline.ledger import Ledger
-from pipeline.stages.ask import Tally, World, ask
-from schemas.outcomes import ApiName
+from pipeline.stages.ask import DRAIN_MAX_S, Tally, World, ask
+from schemas.outcomes import ApiName, Environment
 from schemas.summary import ApiCalls
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 PROGRESS_INTERVAL_S = 0.2
 _HAS_UVLOOP = find_spec("uvloop") is not None
@@ -102,17 +99,16 @@ def _garbage_rarely_collected() -> Iterator[None]:
 async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
     checks = planned.plan.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
-    stopper = _Stopper(world)
+    stopper = _Stopper(world, watch)
+    watch.begin(simulated=planned.profile.environment is Environment.SANDBOX)
     answers = pl.DataFrame(schema=ANSWERS)
     caps: dict[ApiName, tuple[int, datetime]] = {}
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(stopper.listen, group.cancel_scope)
             group.start_soon(_show, world.tally, watch)
-            channels_open = open_channels(
-                planned.profile, needed, now=world.now, shared=planned.chosen.config is not None
-            )
-            async with channels_open as channels:
+            waiting = None if planned.chosen.config is None else Waiting(watch.wait, job.wait_max_s)
+            async with open_channels(planned.profile, needed, now=world.now, waiting=waiting) as channels:
                 answers = await ask(checks, channels, ledger, world, limit=job.limit)
                 for server in planned.profile.servers:
                     channel = channels.get(server.name)
@@ -122,19 +118,16 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
     if stopper.received is not None:
-        raise StoppedError(
-            f"{job.file.name}: stopped by {stopper.received.name}; what was answered is kept: "
-            "run the same command again to go on",
-            stopper.received,
-        )
+        raise StoppedError(f"{job.file.name}: {stopped_by(stopper.received)}", stopper.received)
     return Asked(answers, caps)
 
 
 class _Stopper:
     """Turns the first signal into a wish to stop, and the second into an immediate end."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, watch: Watch) -> None:
         self.received: signal.Signals | None = None
+        self._watch = watch
         self._stop = world.stop
         self._tally = world.tally
 
@@ -147,7 +140,7 @@ class _Stopper:
                         scope.cancel()  # the second signal, or nothing is asked yet
                     self.received = self.received or number
                     if self._tally.in_flight_count and not self._stop.is_set():
-                        log.warning("stopping", requests_in_flight=self._tally.in_flight_count)
+                        self._watch.stop(self._tally.in_flight_count, DRAIN_MAX_S)
                     self._stop.set()
         finally:
             # The receiver leaves the system's default behind, which ends a process without a word.
@@ -156,7 +149,7 @@ class _Stopper:
 
 async def _show(tally: Tally, watch: Watch) -> None:
     while True:
-        # Answers that were there before cost nothing, and tell no speed.
-        before_count = sum(tally.answered_before.values()) + sum(tally.reused.values())
-        watch.update(tally.done_count - before_count, tally.check_count - before_count)
+        # Answers that were there before cost nothing, and tell no speed; nor does what a limit leaves.
+        before_count = tally.settled_count
+        watch.update(tally.done_count - before_count, tally.check_count - before_count, tally.outcomes)
         await anyio.sleep(PROGRESS_INTERVAL_S)

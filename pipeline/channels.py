@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import structlog
+import anyio
 from platformdirs import user_state_path
 
 from pipeline.apis import Api, cop, vop
@@ -25,13 +27,11 @@ from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.pace import Pace
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
 from pipeline.transport.tokens import Tokens
-from pipeline.turns import turn
+from pipeline.turns import Holder, turn
 from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 AnyServer = Cop | VopGateway | VopStandard
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def quota_path() -> Path:
@@ -124,9 +124,17 @@ def context_of(server: Server) -> ssl.SSLContext:
     return client_context(ca_file=server.ca_file)
 
 
+class Waiting(NamedTuple):
+    """How a run waits for others at the same server."""
+
+    told: Callable[[Holder], None]
+    """Called with each run that is waited for."""
+    max_s: float = inf
+
+
 @asynccontextmanager
 async def open_channels(
-    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], shared: bool
+    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], waiting: Waiting | None
 ) -> AsyncIterator[dict[ApiName, Channel]]:
     """Open the channels that a run needs, and close them afterwards.
 
@@ -137,17 +145,21 @@ async def open_channels(
         profile: the servers.
         needed: the APIs that there is something to ask of.
         now: the time.
-        shared: whether other runs can ask the same servers; none can ask an embedded sandbox.
+        waiting: where other runs can ask the same servers; None: none can ask an embedded sandbox.
 
     Raises:
+        IncompleteError: another run still asks one of the servers when there is no more waiting.
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
     from pipeline.transport.client import Client
 
     servers = [server for server in profile.servers if server.name in needed]
     async with AsyncExitStack() as stack:
-        for scope, window_s in sorted(_windows(servers).items()) if shared else ():
-            await stack.enter_async_context(turn(turns_path(), scope, window_s, waiting=_say_waiting))
+        if waiting is not None:
+            deadline = anyio.current_time() + waiting.max_s
+            for scope, window_s in sorted(_windows(servers).items()):
+                its_turn = turn(turns_path(), scope, window_s, waiting=waiting.told, deadline=deadline)
+                await stack.enter_async_context(its_turn)
         channels: dict[ApiName, Channel] = {}
         for server in servers:
             tokens = tokens_of(server) if isinstance(server, Oauth) else None
@@ -195,7 +207,3 @@ def _windows(servers: Iterable[AnyServer]) -> dict[str, float]:
         window_s = max(1.0, 1 / server.rate_per_s)
         windows[scope_for(server)] = max(windows.get(scope_for(server), 0.0), window_s)
     return windows
-
-
-def _say_waiting() -> None:
-    log.warning("another run is asking the same server: waiting for it to end")

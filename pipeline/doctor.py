@@ -10,12 +10,13 @@ from uuid import uuid4
 
 import anyio
 
-from pipeline.channels import AnyServer, greet, open_channels, tokens_of
+from pipeline.channels import AnyServer, Waiting, greet, open_channels, tokens_of
 from pipeline.errors import IncompleteError, PrecheckError, TlsError
 from pipeline.profiles import choose, opened
 from pipeline.settings import Oauth, Profile, VopStandard, usual
 from pipeline.stages.ask.introduction import introduce
 from pipeline.transport.tls import inspect_certificate
+from pipeline.turns import Holder
 from schemas.wire import Response, timestamp
 
 TURN_WAIT_MAX_S = 15.0
@@ -108,10 +109,11 @@ def _certificate(server: VopStandard) -> str:
 
 async def _introduce(profile: Profile, server: AnyServer, *, is_shared: bool) -> str:
     """Ask the server whether it knows us, as a run does before its first row."""
-    channels_open = open_channels(profile, {server.name}, now=_now, shared=is_shared)
-    with anyio.move_on_after(TURN_WAIT_MAX_S) as waiting:
-        async with channels_open as channels:
-            waiting.deadline = inf
+    before: list[Holder] = []
+    waiting = Waiting(before.append) if is_shared else None
+    with anyio.move_on_after(TURN_WAIT_MAX_S) as patience:
+        async with open_channels(profile, {server.name}, now=_now, waiting=waiting) as channels:
+            patience.deadline = inf
             channel = channels[server.name]
             reply = await introduce(channel, request_id=str(uuid4()), time=timestamp(_now()))
         if reply is None:
@@ -120,7 +122,8 @@ async def _introduce(profile: Profile, server: AnyServer, *, is_shared: bool) ->
             return f"the server knows {channel.requester}"
         said = f"HTTP {reply.status}" if isinstance(reply, Response) else f"no reply ({reply.kind})"
         raise IncompleteError(f"the server does not tell whether it knows us: {said}; try again later")
-    return "not tried: a run is asking this server"
+    holder = before[-1] if before else Holder("")
+    return f"not tried: {holder.name} has been asking this server{holder.since_when}"
 
 
 def _now() -> datetime:

@@ -18,6 +18,7 @@ A bad row is not an error: it is data, and travels as a reject. A mistake of our
 `AssertionError` and is never caught.
 """
 
+import signal
 from collections.abc import Iterable, Iterator
 
 
@@ -93,6 +94,16 @@ class StoppedError(PrecheckError):
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
+
+
+def stopped_by(number: int) -> str:
+    """What a signal did to a run, as the end of a sentence.
+
+    >>> stopped_by(2)
+    'stopped by Ctrl-C; what was answered is kept: run the same command again to go on'
+    """
+    name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+    return f"stopped by {name}; what was answered is kept: run the same command again to go on"
 
 
 CONCERN_ONE_FILE = (InputError, OtherRunError, OutputError, LockedError)

@@ -12,7 +12,7 @@ from pipeline.formats import NAMES, format_named
 from pipeline.frames import OUTCOMES
 from pipeline.ledger.reading import recorded
 from pipeline.stages.read import Source, read
-from schemas.folder import RUN_AGAIN
+from schemas.folder import NOT_ENDED, RUN_AGAIN
 from schemas.outcomes import COLUMNS
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -55,7 +55,7 @@ def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     with recorded(folder / "ledger.db", now=now, alone=True) as record:
         identity, finish = record.run, record.last_finish
         if finish is None:
-            raise UsageError(f"{folder}: this run has written no outcome file yet; run it to its end first")
+            raise UsageError(f"{folder}: {NOT_ENDED}")
         summary = _summary(folder)
         path = _outcome_file(folder)
         source = read(path, mapping=summary.input.mapping, decided=summary.input.decision)

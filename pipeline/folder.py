@@ -17,7 +17,7 @@ from pipeline.approvals import NAME as APPROVALS_NAME
 from pipeline.approvals import approvals_of
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.frames import OUTCOMES
-from pipeline.ledger.reading import recorded
+from pipeline.ledger.reading import recorded, require_idle
 from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest, unrecorded
 from pipeline.reports.documents import Rows, reports
 from pipeline.reports.terminal import counted
@@ -50,6 +50,7 @@ def report(folder: Path) -> tuple[Summary, str | None]:
         LockedError: a run works in the folder.
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
+    require_idle(folder)
     manifest = read_manifest(folder)
     with recorded(_ledger(folder), now=_now(), alone=True):
         summary = _summary(folder, manifest)
@@ -69,6 +70,7 @@ def story(folder: Path, row: int) -> Story:
         LockedError: a run works in the folder.
         DiskError: a file cannot be read.
     """
+    require_idle(folder)
     manifest = read_manifest(folder)
     if not 1 <= row <= manifest.input.row_count:
         raise UsageError(f"--row {row}: {manifest.input.name} has rows 1 to {manifest.input.row_count}")
@@ -105,6 +107,7 @@ def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
         UsageError: it is no folder of a run that has ended.
         LockedError: a run works in the folder.
     """
+    require_idle(folder)
     manifest = read_manifest(folder)
     findings = [
         Finding(

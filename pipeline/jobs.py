@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -12,6 +13,8 @@ from pipeline.profiles import Chosen
 from pipeline.settings import Profile
 from pipeline.stages.plan import Plan
 from pipeline.stages.read import Source
+from pipeline.turns import Holder
+from schemas.outcomes import Outcome
 from schemas.summary import RouteCount, Summary
 
 
@@ -39,6 +42,8 @@ class Job:
     """Why one account may be asked about by many names; None: it may not."""
     reusable: Permitted = field(default_factory=Permitted)
     """Whose matches are used again instead of asking."""
+    wait_max_s: float = inf
+    """How long to wait for other runs at the same server."""
 
 
 class Result(NamedTuple):
@@ -69,5 +74,20 @@ class Planned(NamedTuple):
 class Watch(Protocol):
     """Somebody who wants to see how far a run is."""
 
-    def update(self, done_count: int, check_count: int) -> None:
-        """Called a few times a second while questions are asked."""
+    def begin(self, *, simulated: bool) -> None:
+        """Called before anything is asked: whether a sandbox will answer."""
+
+    def wait(self, holder: Holder) -> None:
+        """Called with each other run that has to end before anything can be asked."""
+
+    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+        """Called a few times a second while questions are asked.
+
+        Args:
+            done_count: of the questions of this run.
+            check_count: of all of them; 0 where nothing is asked yet.
+            outcomes: what became of those that are done.
+        """
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
+        """Called once somebody wants the run to stop: for how many requests it waits, and how long."""

@@ -6,7 +6,7 @@ standard error once the command line is understood is one document a line.
 
 import sys
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,8 @@ import stamina
 import structlog
 from structlog.typing import Processor
 
+from pipeline.turns import Holder
+from schemas.outcomes import Outcome
 from schemas.summary import Summary
 
 Form = Literal["text", "json"]
@@ -63,12 +65,24 @@ class ProgressEvents:
         self._clock = clock
         self._said = clock()
 
-    def update(self, done_count: int, check_count: int) -> None:
+    def begin(self, *, simulated: bool) -> None:
+        """Say nothing: the summary says it."""
+
+    def wait(self, holder: Holder) -> None:
+        """Say which run is waited for."""
+        log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
+
+    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
         """Say how far the run is, if it was not said just now."""
         now = self._clock()
         if check_count and now - self._said >= PROGRESS_INTERVAL_S:
             self._said = now
-            log.info("progress", done_count=done_count, check_count=check_count)
+            counts = {outcome.value: count for outcome, count in outcomes.items()}
+            log.info("progress", done_count=done_count, check_count=check_count, outcome_counts=counts)
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
+        """Say for what a run still waits that is to stop."""
+        log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
 
 
 def log_summary(summary: Summary, folder: Path, *, already_finished: bool) -> None:

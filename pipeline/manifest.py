@@ -20,7 +20,7 @@ from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.formats.whole import write_whole
 from pipeline.ledger import Counts, Finish
 from pipeline.settings import Profile, Server, VopStandard
-from schemas.folder import REPORT_XLSX, kept_workbook
+from schemas.folder import NOT_ENDED, REPORT_XLSX, kept_workbook
 from schemas.manifest import (
     NAME,
     FileEvidence,
@@ -202,13 +202,15 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a run folder.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, as no run was here, or one that has not ended.
         InputError: it cannot be read.
     """
     path = folder / NAME
     try:
         return parse(Manifest, path.read_bytes())
     except FileNotFoundError:
+        if (folder / "ledger.db").exists():
+            raise UsageError(f"{folder}: {NOT_ENDED}") from None
         raise UsageError(
             f"{folder}: no {NAME} in this folder; give the folder of a run that has ended"
         ) from None

@@ -13,7 +13,7 @@ from schemas.payments import Payment
 from schemas.problem import Problem
 from schemas.review import Fix, Split
 from schemas.story import Story
-from schemas.summary import Summary
+from schemas.summary import Forecast, Summary
 from schemas.token import TokenRequest, TokenResponse
 from schemas.verification import Verification
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
@@ -23,6 +23,7 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "outcome": OutcomeColumns,
     "columns": ColumnsRead,
     "summary": Summary,
+    "forecast": Forecast,
     "manifest": Manifest,
     "story": Story,
     "approvals": Approvals,

@@ -41,10 +41,16 @@ class Reading(NamedTuple):
 RETRY_HERE = "Run the same command again later."
 """For a question without an answer."""
 RETRY_ELSEWHERE = (
-    "This answer is kept, and the same command does not ask again. Later, run with --out OTHER "
-    "--reuse-from DIR, where DIR is the folder of this run: only what is no match is asked again."
+    "This answer is kept: the same command does not ask again. To ask again later, run the file with "
+    "--out OTHER --reuse-from DIR, where DIR is the folder of this run: matches are used again, and every "
+    "other row is asked again."
 )
 """For a question whose answer may be another one later."""
+JUDGE_NAMES = (
+    "Judge first whether both names, yours and check_matched_name, are the payee's. Only if they are, "
+)
+JUDGED_OTHERWISE = "if not, ask the payee, by a contact that you knew before this payment."
+"""What to do about a close match: how it begins, and how it ends."""
 
 
 class Meaning(NamedTuple):

@@ -4,6 +4,8 @@ Source: API reference, CoP Gateway 1.0.1.
 """
 
 from pipeline.apis import (
+    JUDGE_NAMES,
+    JUDGED_OTHERWISE,
     MATCH_CODE,
     RETRY_ELSEWHERE,
     Api,
@@ -92,13 +94,13 @@ _COMPARE_DETAILS = (
     "Compare sort code and account number with the payee's own document. Where they are right, ask the "
     "payee, by a contact that you knew before this payment."
 )
-_COMPARE_NAMES = (
-    "Compare the name with check_matched_name. If both are the payee's, take over the bank's and check "
-    "again (precheck fix); if not, ask the payee, by a contact that you knew before this payment."
+_JUDGE_NAMES_AND_TYPE = (
+    f"{JUDGE_NAMES}take over the bank's and change the account type (precheck fix does both with --accept "
+    f"close_match,account_type) and check again; {JUDGED_OTHERWISE}"
 )
-_COMPARE_NAMES_AND_TYPE = (
-    "As for a close match, and change the account type as well: precheck fix does both with --accept "
-    "close_match,account_type. Then check again."
+_CHECK_DETAILS = (
+    "Check the details of the row: sort code, account number, account type and any secondary reference. "
+    "Where they are right, ask the provider: precheck show --row N has the correlation id of the request."
 )
 _NOT_COMPARED = "anything about the name: it was not compared."
 
@@ -131,7 +133,7 @@ _MEANINGS: dict[str, Meaning] = {
         Action.FIX_NAME,
         "The name is close to the name on the account.",
         "that both are names of the same payee: that is for a person to judge.",
-        _COMPARE_NAMES,
+        f"{JUDGE_NAMES}take over the bank's (precheck fix) and check again; {JUDGED_OTHERWISE}",
     ),
     ReasonCode.BANM: Meaning(
         Outcome.NO_MATCH,
@@ -154,14 +156,14 @@ _MEANINGS: dict[str, Meaning] = {
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
         "The name is close to that of a business account, but a personal account was given.",
         "that both are names of the same payee: that is for a person to judge.",
-        _COMPARE_NAMES_AND_TYPE,
+        _JUDGE_NAMES_AND_TYPE,
     ),
     ReasonCode.PAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
         "The name is close to that of a personal account, but a business account was given.",
         "that both are names of the same payee: that is for a person to judge.",
-        _COMPARE_NAMES_AND_TYPE,
+        _JUDGE_NAMES_AND_TYPE,
     ),
     ReasonCode.OPTO: Meaning(
         Outcome.NOT_POSSIBLE,
@@ -205,10 +207,11 @@ _MEANINGS: dict[str, Meaning] = {
     ),
     ReasonCode.FOURHUN: Meaning(
         Outcome.NOT_POSSIBLE,
-        Action.ASK_PAYEE,
+        Action.CHECK_ACCOUNT_DETAILS,
         "The responder refused the request as malformed.",
         "that the row breaks a rule: the service took the question, and the payee's bank did not. The name "
         "was not compared.",
+        _CHECK_DETAILS,
     ),
     ReasonCode.NOROUTE: Meaning(
         Outcome.NOT_POSSIBLE,

@@ -6,7 +6,7 @@ what became of the question alone.
 
 from collections.abc import Mapping
 
-from pipeline.apis import RETRY_HERE, Meaning
+from pipeline.apis import RETRY_HERE, Api, Basis, Meaning
 from pipeline.frames import AnswerState, OwnCode
 from schemas.outcomes import Action, Outcome
 
@@ -18,6 +18,12 @@ REFUSED = Meaning(
     "Correct the row. Where nothing is wrong with it, ask the provider: the local rules let it pass, and "
     "precheck show --row N has the correlation id of the request.",
 )
+TOO_LARGE, WRONG_FORM = "HTTP_413", "HTTP_415"
+_ASK_PROVIDER = (
+    "Ask the provider: precheck show --row N has the correlation id of the request. The refusal is kept: the "
+    "same command does not ask again. Once the provider has put it right, run the file with --out OTHER "
+    "--reuse-from DIR, where DIR is the folder of this run."
+)
 _NOT_ASKED = "anything about the row: it was not asked about."
 _NOTHING_HEARD = "anything about the payee: no usable reply came."
 
@@ -28,6 +34,16 @@ def _deferred(reason: str, not_said: str = _NOT_ASKED, advice: str = RETRY_HERE)
 
 def _unanswered(reason: str, not_said: str = _NOTHING_HEARD, advice: str = RETRY_HERE) -> Meaning:
     return Meaning(Outcome.UNANSWERED, Action.RETRY_LATER, reason, not_said, advice)
+
+
+def _not_the_row(why: str) -> Meaning:
+    return Meaning(
+        Outcome.REJECTED,
+        Action.CORRECT_ROW,
+        f"The server refused the request {why}, which nothing in the row brings about; ask the provider.",
+        "that anything is wrong with the row, nor anything about the payee: no bank was asked.",
+        _ASK_PROVIDER,
+    )
 
 
 BY_STATE: Mapping[AnswerState, Meaning] = {
@@ -76,5 +92,15 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
         "precheck doctor tries the credentials of the profile.",
     ),
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
+    (AnswerState.REFUSED, TOO_LARGE): _not_the_row("as too large (HTTP 413)"),
+    (AnswerState.REFUSED, WRONG_FORM): _not_the_row("for its media type (HTTP 415)"),
 }
 """What is told of a code in a state; the same word means nothing in another state."""
+
+
+def meaning_of(api: Api, basis: Basis, state: AnswerState, code: str) -> Meaning:
+    """What a code means in this state; an answered code without a meaning is our own mistake."""
+    if state in (AnswerState.ANSWERED, AnswerState.REUSED):
+        assert (basis, code) in api.meanings, "a code that no table knows was accepted"
+        return api.meanings[basis, code]
+    return MEANINGS.get((state, code), BY_STATE[state])

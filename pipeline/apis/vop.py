@@ -7,6 +7,8 @@ their meaning are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Sta
 from functools import partial
 
 from pipeline.apis import (
+    JUDGE_NAMES,
+    JUDGED_OTHERWISE,
     MATCH_CODE,
     Api,
     Basis,
@@ -158,8 +160,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
         Action.FIX_NAME,
         "The name is close to the name on the account.",
         "that both are names of the same payee: that is for a person to judge.",
-        "Compare the name with check_matched_name. If both are the payee's, take over the bank's and check "
-        "again (precheck fix); if not, ask the payee, by a contact that you knew before this payment.",
+        f"{JUDGE_NAMES}take over the bank's (precheck fix) and check again; {JUDGED_OTHERWISE}",
     ),
     (Basis.NAME, NameMatch.NMTC): Meaning(
         Outcome.NO_MATCH,

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from pipeline.errors import DiskError, PrecheckError
+from pipeline.errors import DiskError, PrecheckError, stopped_by
 
 
 class Group(click.Group):
@@ -26,7 +26,7 @@ class Group(click.Group):
             sys.exit(error.exit_code)
         except KeyboardInterrupt as interrupt:
             [number] = interrupt.args or [signal.SIGINT]
-            say(_stopped_by(number), status=128 + number)
+            say(stopped_by(number), status=128 + number)
             sys.exit(128 + number)
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell.
@@ -78,15 +78,10 @@ def _leave(number: int, _frame: object) -> NoReturn:
     An exception would not do: Python drops those that are raised in the callbacks of its imports, and
     the command would go on as if it had not been asked to stop.
     """
-    os.write(2, f"precheck: {_stopped_by(number)}\n".encode())
+    os.write(2, f"precheck: {stopped_by(number)}\n".encode())
     os._exit(128 + number)
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
     """End a command that has things to close, wherever it is; while questions are asked, `run` listens."""
     raise KeyboardInterrupt(number)
-
-
-def _stopped_by(number: int) -> str:
-    name = signal.Signals(number).name
-    return f"stopped by {name}; what was answered is kept: run the same command again to go on"

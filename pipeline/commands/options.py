@@ -44,6 +44,25 @@ class Days(click.ParamType[timedelta]):
         return timedelta(days=int(value.removesuffix("d")))
 
 
+class Duration(click.ParamType[timedelta]):
+    """A time that something may take, written as 90s, 30m or 2h."""
+
+    name = "duration"
+
+    def convert(
+        self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Read it."""
+        if isinstance(value, timedelta):
+            return value
+        if not re.fullmatch("[0-9]{1,5}[smh]", value):
+            self.fail(f"{value!r} is not a time such as 90s, 30m or 2h", param, ctx)
+        return timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
+
+
 profile_options: list[Callable[..., Any]] = [
     click.option(
         "--profile",

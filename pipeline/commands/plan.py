@@ -28,6 +28,7 @@ from pipeline.commands.options import (
 )
 @order_option
 @options(reuse_options)
+@click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
 def plan(  # noqa: PLR0913 (one argument per option)
     *,
     file: Path,
@@ -40,6 +41,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
     order: str,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    as_json: bool,
 ) -> None:
     """Say what checking FILE would take, and send nothing.
 
@@ -65,4 +67,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         order="amount" if order == "amount" else "file",
         reusable=Permitted(reuse_from, reuse_max_age),
     )
-    print_forecast(forecast_file(job), console())
+    forecast = forecast_file(job)
+    if as_json:
+        click.echo(forecast.model_dump_json())
+    print_forecast(forecast, console())

@@ -3,6 +3,7 @@
 import sys
 from contextlib import nullcontext
 from datetime import timedelta
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ import click
 from pipeline.commands.ending import interruptible, say
 from pipeline.commands.options import (
     PATH,
+    Duration,
     input_options,
     options,
     order_option,
@@ -85,6 +87,13 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
 )
 @options(reuse_options)
+@click.option(
+    "--wait-max",
+    type=Duration(),
+    metavar="DURATION",
+    help="Wait at most so long for other runs at the same server, such as 90s, 30m or 2h, then end with 75; "
+    "default: until they have ended.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option(
     "--quiet",
@@ -134,6 +143,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     many_names_reason: str | None,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    wait_max: timedelta | None,
     as_json: bool,
     quiet: bool,
     log_form: Literal["text", "json"],
@@ -188,10 +198,11 @@ def run(  # noqa: PLR0913 (one argument per option)
                 fresh=fresh,
                 many_names_reason=many_names_reason,
                 reusable=Permitted(reuse_from, reuse_max_age),
+                wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
             )
             events = nullcontext(ProgressEvents())
             try:
-                with progress(terminal, quiet=quiet) if log_form == "text" else events as watch:
+                with progress(terminal, file.name, quiet=quiet) if log_form == "text" else events as watch:
                     result = run_job(job, watch)
             except CONCERN_ONE_FILE as error:
                 say(str(error), status=error.exit_code)

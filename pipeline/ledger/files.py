@@ -1,7 +1,5 @@
-"""The ledger's file and its folder: locked, created whole, opened only if it is sound and ours."""
+"""The ledger's file: created whole, opened only if it is sound and ours."""
 
-import fcntl
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pydantic import SecretStr
 from pipeline.disks import is_full_or_failed, refused, unwritten
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
 from pipeline.ledger import seals
+from pipeline.ledger.locks import locked, require_folder, shared
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged
 
@@ -106,7 +105,8 @@ def opened(
     """
     with ExitStack() as stack:
         with explained(path):
-            stack.enter_context(_locked(path.parent, now))
+            otherwise = ", or choose another --out" if identity is not None else ""
+            stack.enter_context(locked(path.parent, now, otherwise=otherwise))
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
@@ -148,7 +148,7 @@ def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sql
             if log.exists() and log.stat().st_size:
                 with opened(path, None, now=now, fresh=False):
                     pass  # to close it folds the log
-            stack.enter_context(_locked(path.parent, now) if alone else _shared(path.parent))
+            stack.enter_context(locked(path.parent, now) if alone else shared(path.parent))
             _require_ours(path)
             # Nobody writes while the lock is held, and SQLite need not make files of its own beside it.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -162,8 +162,10 @@ def require_ledger(path: Path) -> None:
     """Refuse a folder in which no run was.
 
     Raises:
-        UsageError: there is no ledger.
+        UsageError: there is no ledger, or no folder.
+        InputError: the folder cannot be read.
     """
+    require_folder(path.parent)
     if not os.path.lexists(path):
         raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
 
@@ -185,58 +187,6 @@ def explained(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
     except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
         raise damaged(path, "text that is not UTF-8") from error
-
-
-@contextmanager
-def _locked(folder: Path, now: str) -> Iterator[None]:
-    """Make this process the folder's only one, creating the folder if it is missing.
-
-    The lock goes with the process, however it ends. Its file stays: to unlink it would let two
-    processes each lock a file of their own.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        _take(lock, fcntl.LOCK_EX, folder)
-        this_process = {"pid": os.getpid(), "host": os.uname().nodename, "started_at": now}
-        os.truncate(lock, 0)
-        os.pwrite(lock, json.dumps(this_process).encode(), 0)
-        yield
-        os.truncate(lock, 0)
-    finally:
-        os.close(lock)
-
-
-@contextmanager
-def _shared(folder: Path) -> Iterator[None]:
-    """Keep runs out of a folder, and no reader. A copy without the lock's file has no run to keep out."""
-    try:
-        lock = os.open(folder / ".lock", os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        _take(lock, fcntl.LOCK_SH, folder)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _take(lock: int, kind: int, folder: Path) -> None:
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise LockedError(
-            f"{folder}: {_owner(lock)} is working in this folder; wait for it to end, or choose another --out"
-        ) from error
-
-
-def _owner(lock: int) -> str:
-    try:
-        owner = json.loads(os.pread(lock, 4096, 0))
-        return f"process {owner['pid']} on {owner['host']}, started at {owner['started_at']},"
-    except (ValueError, TypeError, KeyError):
-        return "a process that has just started"
 
 
 def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | None) -> None:

@@ -10,8 +10,9 @@ from pipeline.ledger import lines
 from pipeline.ledger.files import explained, opened_to_read
 from pipeline.ledger.keyed import keyed_hash
 from pipeline.ledger.lines import Attempt, Counts, FinalAnswer, Finish
+from pipeline.ledger.locks import require_folder, shared
 
-__all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded"]
+__all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded", "require_idle"]
 
 
 class Record:
@@ -49,6 +50,21 @@ class Record:
     def counts(self) -> Counts:
         """How much it holds."""
         return lines.counts(self._db)
+
+
+def require_idle(folder: Path) -> None:
+    """Refuse a folder that is not there, and one in which somebody is at work.
+
+    For who reads a file of the folder before the ledger; the ledger's own lock is taken later.
+
+    Raises:
+        UsageError: there is no such folder.
+        LockedError: a run works in the folder, or another who must be alone.
+        InputError, OutputError: it cannot be read.
+    """
+    require_folder(folder)
+    with explained(folder / "ledger.db"), shared(folder):
+        pass
 
 
 @contextmanager

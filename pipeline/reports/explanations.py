@@ -15,6 +15,7 @@ from pipeline.apis.enumeration import PAYEES_MAX
 from pipeline.apis.rules import RULES
 from pipeline.errors import UsageError
 from pipeline.frames import AnswerState
+from pipeline.reports.terminal import ADVICE_BY_CODE
 from schemas.outcomes import Action, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
@@ -22,9 +23,11 @@ HTTP_STATUS = "HTTP_STATUS"
 
 STEPS: Mapping[Action, str] = {
     Action.PAY: "Nothing more: pay.",
-    Action.FIX_NAME: "Correct the name to the one on the account, and check again.",
+    Action.FIX_NAME: "Judge first whether both names are the payee's. Only then correct the name to "
+    "the one on the account, and check again.",
     Action.FIX_ACCOUNT_TYPE: "Change Personal to Business, or the other way round, and check again.",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Correct the name and the account type, and check again.",
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Judge first whether both names are the payee's. Only then "
+    "correct the name and the account type, and check again.",
     Action.CHECK_ACCOUNT_DETAILS: "Compare the account details with the payee's own document.",
     Action.ADD_SECONDARY_REFERENCE: "Ask the payee for the reference, such as a roll number, add it and "
     "check again.",
@@ -51,11 +54,6 @@ _RULES_NOT_SAID: Mapping[str, str] = {
     "RESPONDER_BIC_UNKNOWN": "that the bank takes no part: the list of banks that comes with the tool is "
     "incomplete.",
 }
-_RULES_TO_DO: Mapping[str, str] = {
-    "NO_API": "Add the section to the profile, and check the file again.",
-    "RESPONDER_BIC_UNKNOWN": "Give the BIC in the row or in the profile, and check the file again.",
-}
-"""Where it is something else than of all other rules."""
 
 
 class Section(StrEnum):
@@ -126,8 +124,9 @@ def explain(code: str) -> Explanation:
         UsageError: there is no such code.
     """
     wanted = code.strip().upper()
-    key = HTTP_STATUS if re.fullmatch("HTTP_[0-9]{3}", wanted) else wanted
-    found = explanations().get(key)
+    found = explanations().get(wanted)
+    if found is None and re.fullmatch("HTTP_[0-9]{3}", wanted):
+        found = explanations()[HTTP_STATUS]
     if found is None:
         near = get_close_matches(wanted, explanations(), n=1)
         hint = f"did you mean {near[0]}? " if near else ""
@@ -176,7 +175,7 @@ def _of_no_answer() -> Iterator[tuple[str, Case]]:
         yield str(code), _case(wheres[state], meaning)
     for state, statuses in (
         (AnswerState.UNANSWERED, "Any other HTTP status of an error"),
-        (AnswerState.REFUSED, "HTTP status 400, 413, 415 or 422"),
+        (AnswerState.REFUSED, "HTTP status 400 or 422"),
     ):
         says = f"{statuses}: the server gave no code, or one that means something else here."
         yield HTTP_STATUS, _case(wheres[state], own_codes.BY_STATE[state])._replace(says=says)
@@ -196,7 +195,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
                 Action.CORRECT_ROW,
                 f"{sentence[0].upper()}{sentence[1:]}.",
                 _RULES_NOT_SAID.get(code, _OF_A_RULE),
-                _RULES_TO_DO.get(code, STEPS[Action.CORRECT_ROW]),
+                ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW]),
             ),
         )
 

@@ -1,85 +1,198 @@
 """How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console, RenderableType
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
 from rich.text import Text
 
+from pipeline.reports.terminal import counted, visible
+from pipeline.turns import Holder
+from schemas.outcomes import Outcome
+
 LINE_INTERVAL_S = 10.0
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """Checks per second, over the last half minute."""
-        return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+NAME_WIDTH_MAX = 30
+SLOW_PER_S = 10
+"""Below this rate its tenths are told."""
 
 
 class Bar:
-    """A progress bar with rate and time left."""
+    """A progress bar with rate and time left, and below it what became of the questions so far."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("checking", total=None)
+    def __init__(self, display: "_Display", file_name: str) -> None:
+        self._display = display
+        self._name = visible(file_name)
+        self._task = display.add_task(self._name, total=None, simulated="", stand="reading")
 
-    def update(self, done_count: int, check_count: int) -> None:
+    def begin(self, *, simulated: bool) -> None:
+        """Have the bar say whether a sandbox answers."""
+        said = "SIMULATED" if simulated else ""
+        self._display.update(self._task, simulated=said, stand="connecting")
+
+    def wait(self, holder: Holder) -> None:
+        """Say whom the run waits for, in the place of the bar."""
+        self._display.below = waits(holder)
+        self._display.update(self._task, stand="waiting")
+
+    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
         """Show how far the run is."""
-        self._progress.update(self._task, completed=done_count, total=check_count or None)
+        if not check_count:
+            return
+        self._display.below = told(outcomes)
+        stand = f"{done_count:,} of {check_count:,}"
+        self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
+        """Say above the bar that the run ends, and what it waits for."""
+        said = f"{stops(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
+        self._display.console.print(Text(f"{self._name}: {said}"))
 
 
 class Lines:
     """A line every ten seconds, for logs and pipes."""
 
-    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, console: Console, file_name: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._console = console
+        self._name = visible(file_name)
+        self._simulated = ""
+        self._waiting: str | None = None
         self._clock = clock
         self._started = self._said = clock()
 
-    def update(self, done_count: int, check_count: int) -> None:
+    def begin(self, *, simulated: bool) -> None:
+        """Have every line say whether a sandbox answers."""
+        self._simulated = " SIMULATED" if simulated else ""
+
+    def wait(self, holder: Holder) -> None:
+        """Say at once whom the run waits for, and every ten seconds that it still does."""
+        self._waiting = waits(holder)
+        self._said = self._clock()
+        self._say(self._waiting)
+
+    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
         """Say how far the run is, if it was not said just now."""
         now = self._clock()
         if check_count == 0:
             self._started = now  # nothing is asked yet
-            return
-        if now - self._said < LINE_INTERVAL_S:
+        if (check_count == 0 and self._waiting is None) or now - self._said < LINE_INTERVAL_S:
             return
         self._said = now
-        rate_per_s = done_count / (now - self._started)
+        if check_count == 0:
+            self._say(f"still {self._waiting}")
+            return
+        rate_per_s = done_count / (now - self._started) if now > self._started else 0.0
         left = f", {(check_count - done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
-        self._console.print(f"{done_count:,} of {check_count:,} checks, {rate_per_s:,.1f}/s{left}")
+        became = f"; {told(outcomes)}" if outcomes else ""
+        self._say(f"{done_count:,} of {check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}")
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
+        """Say that the run ends, and what it waits for."""
+        self._say(stops(in_flight_count, wait_max_s))
+
+    def _say(self, sentence: str) -> None:
+        self._console.print(f"{self._name}{self._simulated}: {sentence}", soft_wrap=True)
 
 
 class Silence:
     """Says nothing, for --quiet."""
 
-    def update(self, done_count: int, check_count: int) -> None:
+    def begin(self, *, simulated: bool) -> None:
+        """Say nothing."""
+
+    def wait(self, holder: Holder) -> None:
+        """Say nothing."""
+
+    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+        """Say nothing."""
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Say nothing."""
 
 
 @contextmanager
-def progress(console: Console, *, quiet: bool) -> Iterator[Bar | Lines | Silence]:
+def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[Bar | Lines | Silence]:
     """What suits the console: a bar on a terminal, lines elsewhere, nothing where it is to be quiet."""
     if quiet:
         yield Silence()
-    elif not console.is_terminal:
-        yield Lines(console)
+    elif not console.is_terminal or console.is_dumb_terminal:
+        yield Lines(console, file_name)
     else:
-        columns = (
-            TextColumn("[progress.description]{task.description}"),
+        with _Display(console) as display:
+            yield Bar(display, file_name)
+
+
+def told(outcomes: Mapping[Outcome, int]) -> str:
+    """What became of questions, in the order of the documentation.
+
+    >>> told({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
+    'match 1,200, no match 3'
+    """
+    there = (outcome for outcome in Outcome if outcomes.get(outcome))
+    return ", ".join(f"{outcome.value.replace('_', ' ')} {outcomes[outcome]:,}" for outcome in there)
+
+
+def waits(holder: Holder) -> str:
+    """Whom a run waits for."""
+    return f"waiting for {holder.name}, which has been asking {holder.server}{holder.since_when}"
+
+
+def stops(in_flight_count: int, wait_max_s: float) -> str:
+    """What a run still waits for that somebody has stopped."""
+    return (
+        f"stopping; waiting up to {wait_max_s:.0f} s for the answers to "
+        f"{counted(in_flight_count, 'request')} in flight."
+    )
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """Questions per second, over the last half minute."""
+        if task.speed is None:
+            return Text()
+        return Text(f"{task.speed:,.0f}/s" if task.speed >= SLOW_PER_S else f"{task.speed:.1f}/s")
+
+
+class _TimeLeft(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """How long it still takes at that rate."""
+        if task.total is None or task.time_remaining is None:
+            return Text()
+        return Text(f"{timedelta(seconds=task.time_remaining)} left")
+
+
+class _Display(Progress):
+    """The bar, and a line below it."""
+
+    def __init__(self, console: Console) -> None:
+        self.below = ""
+        self._output = console
+        name = Column(no_wrap=True, overflow="ellipsis", max_width=NAME_WIDTH_MAX)
+        super().__init__(
+            TextColumn("{task.description}", markup=False, table_column=name),
+            TextColumn("{task.fields[simulated]}", style="bold yellow", markup=False),
             BarColumn(bar_width=None),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[stand]}", markup=False),
             _Rate(),
-            TimeRemainingColumn(),
+            _TimeLeft(),
+            console=console,
+            transient=True,
         )
-        with Progress(*columns, console=console, transient=True) as bar:
-            yield Bar(bar)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bar, and what became of the questions.
+
+        A terminal echoes ^C where the cursor is. At the end of a full line that would begin a new one, and
+        the bar above it would stay.
+        """
+        width = self._output.width - len("^C") - 1
+        yield Constrain(self.make_tasks_table(self.tasks), width)
+        if self.below:
+            yield Constrain(Padding(Text(visible(self.below)), (0, 0, 0, 2)), width)

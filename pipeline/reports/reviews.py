@@ -1,5 +1,7 @@
 """What `precheck fix` and `precheck split` did, on a terminal."""
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.text import Text
 
@@ -19,9 +21,8 @@ def print_fix(done: Fix, console: Console) -> None:
     """Show what is to be corrected, what was, and how to go on."""
     if done.simulated:
         console.print(Text(SIMULATED, style="bold reverse yellow"))
-    can = f"{done.correctable_count:,} of them by this program" if done.row_count else "nothing to do"
-    said = f"{counted(done.row_count, 'row')} to correct, {can}: {visible(done.corrections)}"
-    console.print(Text(said), soft_wrap=True)
+    for said in _to_correct(done):
+        console.print(Text(visible(said)), soft_wrap=True)
     if done.corrected is not None:
         what = f"{counted(len(done.corrected_rows), 'row')} corrected ({which_rows(done.corrected_rows)})"
         console.print(Text(f"{what}: {visible(done.corrected.path)}", style="bold"), soft_wrap=True)
@@ -31,6 +32,19 @@ def print_fix(done: Fix, console: Console) -> None:
     if done.corrected is not None or done.correctable_count:
         console.print(Text(visible(done.before_next)), soft_wrap=True)
         console.print(Text(f"  {visible(done.next_step)}", style="bold"), soft_wrap=True)
+
+
+def _to_correct(done: Fix) -> Iterator[str]:
+    """How many rows are to be corrected, and that no payment file was written where none was."""
+    if not done.row_count:
+        yield f"Nothing to correct: no payment file was written, and {done.corrections} lists no row."
+        return
+    can = f"{done.correctable_count:,}" if done.correctable_count else "none"
+    yield f"{counted(done.row_count, 'row')} to correct, {can} of them by this program: {done.corrections}"
+    if not done.correctable_count:
+        yield f"No payment file was written: {done.corrections} says what a person has to correct."
+    elif done.corrected is None:
+        yield "No payment file was written."
 
 
 def print_split(done: Split, console: Console) -> None:

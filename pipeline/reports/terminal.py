@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
+from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.reports import PAGE_NAME
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.summary import Money, OutcomeTotal, Summary, WarningCount
@@ -31,9 +32,11 @@ STYLES = {
 }
 ADVICE = {
     Action.PAY: "Pay.",
-    Action.FIX_NAME: "Correct the name to the one on the account.",
+    Action.FIX_NAME: "Judge first whether both names are the payee's; only then correct the name to the "
+    "bank's.",
     Action.FIX_ACCOUNT_TYPE: "Change the account type.",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Correct the name and the account type.",
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Judge first whether both names are the payee's; only then correct the "
+    "name and the account type.",
     Action.CHECK_ACCOUNT_DETAILS: "Check the account details with the payee.",
     Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference, or correct it.",
     Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
@@ -42,9 +45,14 @@ ADVICE = {
     Action.CORRECT_ROW: "Correct the row in the file.",
 }
 """What a person does next, as a sentence."""
+_ASK_PROVIDER = "Ask the provider: nothing in the row brings this about."
 ADVICE_BY_CODE = {
-    "NO_API": "Add the API to the profile, or correct the row in the file.",  # the row may be right
+    "NO_API": "Add the missing section to the profile, and check the file again.",  # the row may be right
+    "RESPONDER_BIC_UNKNOWN": "Give the bank's BIC in the row or in the profile, and check the file again.",
+    "FOURHUN": "Check the account details; where they are right, ask the provider.",
     "HTTPERR": RETRY_ELSEWHERE,  # an answer, unlike what else is worth another try
+    TOO_LARGE: _ASK_PROVIDER,
+    WRONG_FORM: _ASK_PROVIDER,
 }
 """The same where a code asks for something else than its action does elsewhere."""
 WARNINGS = {
@@ -105,14 +113,16 @@ def counted(count: int, thing: str) -> str:
 def which_rows(rows: Sequence[int], row_count: int | None = None) -> str:
     """Rows by their numbers, the first of them where they are many.
 
+    A row's number is a name, and has no thousands separators: in a list they would look like commas.
+
     Args:
         rows: All of them, or as many as are named.
         row_count: How many there are; None means the rows given.
 
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
-    ('row 2', 'rows 2, 1,200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
+    ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
-    numbers = ", ".join(f"{row:,}" for row in rows[:ROWS_NAMED_MAX])
+    numbers = ", ".join(map(str, rows[:ROWS_NAMED_MAX]))
     count = len(rows) if row_count is None else row_count
     more = f" and {count - ROWS_NAMED_MAX:,} more" if count > ROWS_NAMED_MAX else ""
     return f"row{'' if count == 1 else 's'} {numbers}{more}"

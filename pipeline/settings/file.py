@@ -1,19 +1,17 @@
-"""The configuration file: where it is looked for, and what is said of a mistake in it."""
+"""The configuration file: where it is looked for, and how it is read."""
 
-import difflib
 import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from platformdirs import user_config_path
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
 from pipeline.errors import ConfigurationError
+from pipeline.settings.mistakes import mistakes
 from pipeline.settings.profile import Profile
-from pipeline.settings.servers import Cop, VopGateway, VopStandard
 from pipeline.settings.values import Section
 
 FILE_NAME = "precheck.toml"
@@ -106,42 +104,5 @@ def read(path: Path) -> Configuration:
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        mistakes = "; ".join(_sentence(mistake) for mistake in error.errors(include_input=False))
-        raise ConfigurationError(f"{path}: {mistakes}") from None
-
-
-_KEYS = {name for section in (Profile, Cop, VopGateway, VopStandard) for name in section.model_fields}
-
-
-_SAID = {
-    "missing": "is missing; add it",
-    "greater_than_equal": "must be {ge:g} or more",
-    "greater_than": "must be more than {gt:g}",
-    "less_than_equal": "must be {le:g} or less",
-    "literal_error": "must be {expected}",
-    "enum": "must be {expected}",
-    "string_type": "must be text; put it in quotes",
-    "string_too_short": "is empty; fill it in",
-    "string_pattern_mismatch": "does not look as it should; see docs/configuration.md",
-    "float_type": "must be a number, without quotes",
-    "int_type": "must be a whole number, without quotes",
-}
-"""What is wrong and what to do, by the kind of mistake that pydantic tells."""
-
-
-def _sentence(mistake: Mapping[str, Any]) -> str:
-    where = ".".join(str(part) for part in mistake["loc"] if part != "[key]")
-    if mistake["type"] == "value_error" and where == "profiles":
-        return f"profiles.{mistake['msg'].removeprefix('Value error, ')}"
-    if where == "profiles":
-        return "no profile in it; `precheck init` writes an example"
-    if mistake["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(mistake["loc"][-1]), _KEYS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else "; remove it"
-        return f"{where}: unknown key{hint}"
-    if mistake["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-        return f'{where}: api must be "gateway" or "standard"'
-    if (said := _SAID.get(mistake["type"])) is not None:
-        return f"{where}: {said.format_map(mistake.get('ctx', {}))}"
-    said = mistake["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"{where}: {said}"
+        said = mistakes(error.errors(include_input=False), Configuration)
+        raise ConfigurationError(f"{path}: {'; '.join(said)}") from None

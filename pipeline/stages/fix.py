@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.apis.account_types import WORDS
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
+from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.apis.rules import NAME_RULES
 from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS
 from schemas.cop import AccountType
@@ -23,6 +24,9 @@ _SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
 _NO_COLUMN = "The file has no column for it; add one."
 _PAYEE_KNOWS = "Only the payee knows what is right."
 _ONLY_A_PERSON = "Only a person can correct it."
+_NOT_THE_ROW = dict.fromkeys(
+    ("NO_API", TOO_LARGE, WRONG_FORM), "That is not the row's fault; correct nothing in it for that."
+)
 _NAME_IS_UNFIT = "The bank's name breaks a rule for names; correct it by hand."
 _NOTHING_KNOWN = "The answer says of nothing in the row what is right, so there is nothing to write."
 _NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask the payee."
@@ -154,7 +158,7 @@ def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
         kind=None,
         header=None,
         to=None,
-        obstacle=_ONLY_A_PERSON,
+        obstacle=pl.col("check_code").replace_strict(_NOT_THE_ROW, default=_ONLY_A_PERSON),
         **{"from": pl.col("cell")},
     )
 

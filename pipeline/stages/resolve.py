@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.apis import Api, Basis, Meaning, own_codes
+from pipeline.apis import Api, Basis
+from pipeline.apis.own_codes import meaning_of
 from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,
@@ -98,7 +99,7 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
     """The verdict on every kind of answer."""
     by_name = {api.name: api for api in apis}
     meanings = [
-        _meaning(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
+        meaning_of(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
         for api, is_by_name, state, code in kinds.select("api", "by_name", "state", "code").iter_rows()
     ]
     said = pl.DataFrame(
@@ -110,14 +111,6 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
     return said.hstack(kinds.select("day", check_code="code", check_api="api")).select(
         pl.exclude("day", "check_reason"), check_reason=pl.coalesce(reused, "check_reason")
     )
-
-
-def _meaning(api: Api, basis: Basis, state: AnswerState, code: str) -> Meaning:
-    """What a code means in this state; an answered code without a meaning is our own mistake."""
-    if state in (AnswerState.ANSWERED, AnswerState.REUSED):
-        assert (basis, code) in api.meanings, "a code that no table knows was accepted"
-        return api.meanings[basis, code]
-    return own_codes.MEANINGS.get((state, code), own_codes.BY_STATE[state])
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """report, show and verify on the folder of a run, and the manifest that they rest on."""
 
+import asyncio
 import fcntl
 import hashlib
 import json
@@ -232,6 +233,51 @@ def test_a_folder_without_a_run_is_a_usage_error(desk, look):
     assert finished.status == 2
     assert "give the folder of a run" in finished.err
     assert list((desk.folder / "empty").iterdir()) == []
+
+
+EVERY_LOOK = [*LOOKS, ("fix",), ("split",), ("purge",)]
+
+
+@pytest.mark.parametrize("look", EVERY_LOOK, ids=lambda look: look[0])
+def test_a_folder_that_is_not_there_and_a_file_in_its_place_are_told_as_such(desk, look):
+    file = desk.file("payments.csv", "name\n")
+    name, *words = look
+
+    nowhere = desk(name, "payments.precheck", *words)
+    mistaken = desk(name, file, *words)
+
+    assert (nowhere.status, mistaken.status) == (2, 2)
+    assert nowhere.sentences == ["precheck: payments.precheck: no such folder; check the name"]
+    assert mistaken.sentences == [f"precheck: {file}: a file, not a folder; give the folder of a run"]
+
+
+def test_a_folder_whose_run_is_at_work_says_so_with_75_also_the_first_time(
+    desk, sandbox, misbehaving, wait_until, file
+):
+    asked = []
+
+    async def never_answer(request):
+        asked.append(request.path)
+        await asyncio.Event().wait()
+
+    with misbehaving(never_answer) as url:
+        silent = {"cop": sandbox.section(base_url=url, token_url=f"{url}/token", attempts_max=10)}
+        with desk.start("run", file, *desk.using(**silent), "--quiet") as running:
+            wait_until(lambda: asked)
+            refused = [desk(name, "payments.precheck", *words) for name, *words in EVERY_LOOK]
+            assert not running.has_ended
+            running.kill()
+            running.wait()
+    killed = [desk(name, "payments.precheck", *words) for name, *words in EVERY_LOOK if name != "purge"]
+
+    assert [one.status for one in refused] == [75] * len(EVERY_LOOK)
+    for one in refused:
+        [sentence] = one.sentences
+        assert f"payments.precheck: process {running.pid} on " in sentence
+        assert sentence.endswith("is working in this folder; wait for it to end")
+    assert {one.status for one in killed} == {2}
+    said = "the run in this folder has not come to its end; run the same command again to go on"
+    assert {tuple(one.sentences) for one in killed} == {(f"precheck: payments.precheck: {said}",)}
 
 
 def test_a_folder_that_was_moved_is_verified_where_it_is(desk, folder):

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from schemas.columns import ColumnsRead
-from schemas.summary import Summary
+from schemas.summary import Forecast, Summary
 
 GATEWAY_LINES = ["configuration"] + [
     f"{api} {what}" for api in ("cop", "vop_gateway") for what in ("secret", "TLS", "token")
@@ -64,6 +64,36 @@ def test_plan_promises_what_run_does(desk, sandbox, file):
     summary = Summary.model_validate_json(run.out)
     assert {call.api.value: call.request_count for call in summary.calls} == promised
     assert len(sandbox.questions(before)) == sum(promised.values()) == 3
+
+
+def test_plan_as_json_is_one_document_that_says_what_the_terminal_says(desk, sandbox, file):
+    planned = desk("plan", file, *sandbox.using("sandbox"), "--json")
+
+    assert planned.status == 0
+    [line] = planned.out.splitlines()
+    forecast = Forecast.model_validate_json(line)
+    assert set(json.loads(line)) == set(json.loads(desk("schema", "forecast").out)["properties"])
+    assert (forecast.row_count, forecast.accepted_count, forecast.rejected_count) == (5, 4, 1)
+    assert {api.api.value: api.call_count for api in forecast.apis} == {"cop": 2, "vop_gateway": 1}
+    assert planned.err == desk("plan", file, *sandbox.using("sandbox")).err
+
+
+def test_plan_as_json_of_an_unusable_file_prints_no_document(desk, sandbox):
+    planned = desk("plan", "nowhere.csv", *sandbox.using("sandbox"), "--json")
+
+    assert (planned.status, planned.out) == (65, "")
+    assert len(planned.sentences) == 1
+
+
+def test_plan_and_run_name_rows_alike_without_thousands_separators(desk, sandbox):
+    rows = [ROWS[0]] * 1_200 + [ROWS[4]] * 40
+    words = (desk.payments(rows), *sandbox.using("sandbox"))
+
+    planned, run = desk("plan", *words), desk("run", *words)
+
+    numbers = ", ".join(map(str, range(1_201, 1_211)))
+    assert f"rows {numbers} and 30 more" in " ".join(planned.err.split())
+    assert f"Rows {numbers}, ..." in " ".join(run.err.split())
 
 
 def test_plan_says_that_a_run_would_be_refused(desk, sandbox, network_payments):

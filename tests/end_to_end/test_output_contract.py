@@ -314,7 +314,7 @@ def test_a_terminal_gets_a_progress_bar(desk, sandbox, network_payments):
         shown = b"".join(iter(lambda: _read(ours), b"")).decode()
         assert process.wait(10) == 0
 
-    assert re.search(r"checking .*\d+/40", shown)
+    assert re.search(r"payments\.csv.* of 40", shown)
     assert "/s" in shown
 
 
@@ -324,12 +324,15 @@ def test_a_pipe_gets_a_plain_line_every_ten_seconds(desk, sandbox, network_payme
 
     finished = desk("run", file, "--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
 
-    lines = [line for line in finished.err.splitlines() if " of 48 checks" in line]
+    lines = [line for line in finished.err.splitlines() if " of 48 questions" in line]
     assert finished.status == 0
     assert len(lines) == 1
-    said = re.fullmatch(r"(\d+) of 48 checks, [34]\.\d/s, \d+ s left", lines[0])
+    said = re.fullmatch(
+        r"payments\.csv SIMULATED: (\d+) of 48 questions, [34]\.\d/s, \d+ s left; (.*)", lines[0]
+    )
     assert said is not None
     assert 30 <= int(said[1]) <= 42
+    assert sum(map(int, re.findall(r"\d+", said[2]))) == int(said[1])
 
 
 def _read(terminal):

@@ -302,3 +302,50 @@ def test_what_verify_says_of_a_changed_file_mends_it_without_a_call(checked, nam
     done = checked("run", MIXED, "--json", "--quiet")
     assert sum(call["request_count"] for call in json.loads(done.out)["calls"]) == 0
     assert checked("verify", FOLDER).status == 0
+
+
+GOOD = {
+    "name": "Avery Thornwood",
+    "account_type": "Personal",
+    "sort_code": "001122",
+    "account_number": "00012345",
+}
+DAMAGED = GOOD | {"sort_code": "1122"}
+
+
+@pytest.mark.parametrize("words", [(), ("--accept", "close_match", "--reason", "agreed")], ids=len)
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [GOOD],
+            ["Nothing to correct: no payment file was written, and {corrections} lists no row."],
+        ),
+        (
+            [GOOD, DAMAGED],
+            [
+                "1 row to correct, none of them by this program: {corrections}",
+                "No payment file was written: {corrections} says what a person has to correct.",
+            ],
+        ),
+    ],
+    ids=["nothing", "for a person"],
+)
+def test_fix_with_nothing_that_it_can_correct_says_that_no_payment_file_was_written(desk, words, rows, said):
+    assert desk("run", desk.payments(rows), "--quiet").status == 0
+
+    done = desk("fix", "payments.precheck", *words, "--allow-simulated")
+
+    assert done.status == 0
+    corrections = "payments.precheck/corrections.csv"
+    assert done.err.splitlines()[1:] == [line.format(corrections=corrections) for line in said]
+    assert len(rows_of(desk.folder / corrections)) == len(rows) - 1
+    assert not list((desk.folder / "payments.precheck").glob("corrected*"))
+
+
+def test_fix_that_was_told_to_correct_nothing_says_that_no_payment_file_was_written(checked):
+    done = checked("fix", FOLDER)
+
+    assert done.status == 0
+    assert "\nNo payment file was written.\nTo correct the file, decide in a copy of the workbook" in done.err
+    assert not list((checked.folder / FOLDER).glob("corrected*"))

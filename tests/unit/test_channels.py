@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from pipeline.apis import cop, vop
-from pipeline.channels import api_of, context_of, greet, open_channels, quota_of, routes
+from pipeline.channels import Waiting, api_of, context_of, greet, open_channels, quota_of, routes
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.profiles import sandbox
 from pipeline.settings import Configuration, load
@@ -107,7 +107,9 @@ def test_a_context_trusts_nobody_by_accident():
 
 def test_channels_are_opened_for_the_apis_that_are_needed(running):
     async def names(*needed):
-        async with open_channels(load(running, "sandbox"), needed, now=lambda: NOW, shared=True) as channels:
+        async with open_channels(
+            load(running, "sandbox"), needed, now=lambda: NOW, waiting=Waiting(print)
+        ) as channels:
             return set(channels)
 
     assert anyio.run(names, ApiName.COP) == {ApiName.COP}
@@ -118,7 +120,7 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
 def test_a_channel_waits_longer_than_the_responder_may_take(running):
     async def deadlines():
         async with open_channels(
-            load(running, "sandbox"), set(ApiName), now=lambda: NOW, shared=True
+            load(running, "sandbox"), set(ApiName), now=lambda: NOW, waiting=Waiting(print)
         ) as channels:
             return {name.value: channel.deadline_s for name, channel in channels.items()}
 
@@ -128,7 +130,7 @@ def test_a_channel_waits_longer_than_the_responder_may_take(running):
 
 def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
     async def main():
-        async with open_channels(profile(cop=OAUTH), {ApiName.COP}, now=lambda: NOW, shared=True):
+        async with open_channels(profile(cop=OAUTH), {ApiName.COP}, now=lambda: NOW, waiting=Waiting(print)):
             raise AssertionError("opened without a secret")
 
     with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE_HERE"):

@@ -123,9 +123,13 @@ def test_what_a_kill_left_in_the_log_is_read_too(filled):
 
 
 def test_a_folder_without_a_ledger_is_a_usage_error_and_none_is_made(path):
-    with pytest.raises(UsageError, match="give the folder of a run"):
+    with pytest.raises(UsageError, match="no such folder; check the name"):
         recorded(path, now=NOW).__enter__()
     assert not path.parent.exists()
+    path.parent.mkdir()
+    with pytest.raises(UsageError, match="give the folder of a run"):
+        recorded(path, now=NOW).__enter__()
+    assert not list(path.parent.iterdir())
 
 
 def test_a_strangers_file_and_a_changed_line_are_refused(filled):

@@ -489,6 +489,14 @@ def test_what_turns_text_around_is_seen_in_the_lists_for_people_and_kept_in_the_
     assert rows_of(fixed(folder).corrections, encoding="utf-8-sig")[0]["from"] == r"Ada\u202eQuilon"
 
 
+@pytest.mark.parametrize("code", ["NO_API", "HTTP_413", "HTTP_415"])
+def test_what_the_row_did_not_bring_about_is_no_correction_that_a_person_is_asked_for(folder_of, code):
+    folder = folder_of(REJECTED | {"code": code}, REJECTED)
+    whys = [row["why"] for row in rows_of(fixed(folder).corrections, encoding="utf-8-sig")]
+    assert whys[0].endswith("That is not the row's fault; correct nothing in it for that.")
+    assert whys[1].endswith("Only a person can correct it.")
+
+
 def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(folder_of, split_of):
     folder = folder_of({}, CLOSE, ANNM)
     decisions = decided(folder, {3: ("release", "cfo said so")})
@@ -601,7 +609,7 @@ def test_a_folder_in_which_a_run_is_working_is_refused(folder_of, split_of):
 
 
 def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
-    with pytest.raises(UsageError, match="no ledger"):
+    with pytest.raises(UsageError, match="no such folder"):
         split_of(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
 

@@ -467,3 +467,73 @@ def test_a_mistake_is_told_in_words_that_say_what_to_do(tmp_path, text, sentence
     assert sentence in str(refused.value)
     assert "Input should" not in str(refused.value)
     assert "Field required" not in str(refused.value)
+
+
+GATEWAY_TEXT = "\n".join(f"{key} = {value}" for key, value in {**COP, "api": '"gateway"'}.items())
+STANDARD_TEXT = "\n".join(f"{key} = {value}" for key, value in STANDARD.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            f"[profiles.main.vop]\n{GATEWAY_TEXT}\nrate_per_sec = 5",
+            "profiles.main.vop.rate_per_sec: unknown key; did you mean rate_per_s?",
+        ),
+        (
+            f"[profiles.main.vop]\n{GATEWAY_TEXT.replace('base_url', 'base_urll')}",
+            "profiles.main.vop.base_urll: unknown key; did you mean base_url?",
+        ),
+        (
+            f"[profiles.main.vop]\n{STANDARD_TEXT}\nclient_id = 'x'",
+            "profiles.main.vop.client_id: no key of this API; remove it",
+        ),
+        (
+            f"[profiles.main.vop]\n{STANDARD_TEXT}\n[profiles.main.vop.bic_table]\nde = 'x'",
+            "profiles.main.vop.bic_table.de: does not look as it should; see docs/configuration.md",
+        ),
+        (
+            f"[profiles.main.vop]\n{STANDARD_TEXT}\ngb_iban_to = 'cop'",
+            "profiles.main.vop.gb_iban_to: no key of a server; move it up into the profile",
+        ),
+        (
+            f"[profiles.main]\nrate_per_s = 5\n[profiles.main.vop]\n{STANDARD_TEXT}",
+            "profiles.main.rate_per_s: no key of a profile; move it into [cop] or [vop]",
+        ),
+        (
+            f"[profiles.main.policy]\nno_mach = 'hlod'\n[profiles.main.vop]\n{STANDARD_TEXT}",
+            "profiles.main.policy.no_mach: no such outcome or code; did you mean no_match?",
+        ),
+        (
+            f"colour = 1\n[profiles.main.vop]\n{STANDARD_TEXT}",
+            "colour: unknown key; remove it",
+        ),
+        (
+            f"[profile.other]\n[profiles.main.vop]\n{STANDARD_TEXT}",
+            "profile: unknown key; did you mean profiles?",
+        ),
+        (
+            "[profiles.main]\ncop = 'x'",
+            "profiles.main.cop: must be a section of its own; see docs/configuration.md",
+        ),
+        (
+            "[profiles]\nmain = 'x'",
+            "profiles.main: must be a section of its own; see docs/configuration.md",
+        ),
+    ],
+)
+def test_a_mistake_is_told_once_and_where_it_is_in_the_file(tmp_path, text, said):
+    path = tmp_path / "precheck.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        load(path, "main")
+    assert str(refused.value) == f"{path}: {said}"
+
+
+def test_two_mistakes_in_two_sections_are_both_told(tmp_path):
+    path = tmp_path / "precheck.toml"
+    texts = (GATEWAY_TEXT.replace('api = "gateway"', "rate_per_sec = 1"), f"{GATEWAY_TEXT}\nscop = 1")
+    path.write_text("[profiles.main.cop]\n{}\n[profiles.main.vop]\n{}".format(*texts))
+    with pytest.raises(ConfigurationError) as refused:
+        load(path, "main")
+    assert str(refused.value).count("unknown key") == 2

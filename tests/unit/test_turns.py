@@ -1,17 +1,20 @@
 """Runs take turns at a server, whatever ends them."""
 
+import os
 import re
 import signal
 import stat
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
 import pytest
 
-from pipeline.errors import DiskError, OutputError
+from pipeline.errors import DiskError, IncompleteError, OutputError
 from pipeline.turns import _write, turn
 
 HOLDER = """
@@ -19,7 +22,7 @@ import sys, anyio
 from pathlib import Path
 from pipeline.turns import turn
 async def main():
-    async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, waiting=lambda: None):
+    async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, waiting=lambda _: None):
         print("mine", flush=True)
         await anyio.to_thread.run_sync(sys.stdin.read)
 anyio.run(main)
@@ -42,7 +45,7 @@ def take(folder, scope="a", *, window_s=0.0, within_s=10.0):
     async def main():
         with anyio.fail_after(within_s):
             started = time.monotonic()
-            async with turn(folder, scope, window_s, waiting=lambda: said.append(scope)):
+            async with turn(folder, scope, window_s, waiting=lambda _: said.append(scope)):
                 return time.monotonic() - started
 
     return anyio.run(main), bool(said)
@@ -60,17 +63,63 @@ def test_run_that_waits_is_told_so_once(tmp_path, holder):
 
     async def main():
         with anyio.move_on_after(0.8):
-            async with turn(tmp_path / "turns", "a", 0.0, waiting=lambda: said.append("a")):
+            async with turn(tmp_path / "turns", "a", 0.0, waiting=said.append):
                 pass
 
     anyio.run(main)
-    assert said == ["a"]
+    [said_holder] = said
+    assert (said_holder.server, said_holder.pid) == ("a", holder.pid)
+    since = datetime.fromisoformat(said_holder.since)
+    assert abs((datetime.now(UTC) - since).total_seconds()) < 10
+
+
+def test_run_that_does_not_say_yet_who_it_is_is_another_run(tmp_path, holder):
+    [lock] = (tmp_path / "turns").iterdir()
+    said = []
+    for content in ("", f"{time.time():.3f}", "unfinished", "unfinished x y", "nonsense 1 2"):
+        lock.write_text(content)
+
+        async def main():
+            with anyio.move_on_after(0.1):
+                async with turn(tmp_path / "turns", "a", 0.0, waiting=said.append):
+                    pass
+
+        anyio.run(main)
+    assert {(each.name, each.since_when) for each in said} == {("another run", "")}
+
+
+@pytest.mark.parametrize("patience_s", [0.0, 0.6])
+def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(tmp_path, holder, patience_s):
+    said = []
+
+    async def main():
+        deadline = anyio.current_time() + patience_s
+        async with turn(tmp_path / "turns", "a|0", 0.0, waiting=said.append, deadline=deadline):
+            pass
+
+    [lock] = (tmp_path / "turns").iterdir()
+    lock.rename(lock.with_name(f"{sha256(b'a|0').hexdigest()[:32]}.lock"))
+    started = time.monotonic()
+    with pytest.raises(IncompleteError, match=rf"^a: process {holder.pid} has been .*--wait-max is over"):
+        anyio.run(main)
+    assert patience_s <= time.monotonic() - started < patience_s + 1
+    assert len(said) == (patience_s > 0)
+
+
+def test_deadline_that_comes_after_the_turn_began_ends_nothing(tmp_path):
+    async def main():
+        deadline = anyio.current_time()
+        async with turn(tmp_path / "turns", "a", 0.0, waiting=print, deadline=deadline):
+            await anyio.sleep(0.01)
+            return True
+
+    assert anyio.run(main)
 
 
 def test_run_that_waits_has_the_turn_once_the_other_one_ended(tmp_path, holder):
     async def main():
         with anyio.fail_after(10):
-            async with turn(tmp_path / "turns", "a", 0.0, waiting=holder.stdin.close):
+            async with turn(tmp_path / "turns", "a", 0.0, waiting=lambda _: holder.stdin.close()):
                 return holder.wait(10)
 
     assert anyio.run(main) == 0
@@ -127,26 +176,26 @@ def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path)
 
     async def main():
         for _ in range(2):
-            async with turn(tmp_path, "a", 0.0, waiting=lambda: None):
+            async with turn(tmp_path, "a", 0.0, waiting=lambda _: None):
                 [lock] = tmp_path.iterdir()
                 told.append(lock.read_text().rstrip())
         told.append(lock.read_text().rstrip())
 
     anyio.run(main)
-    assert told[:2] == ["unfinished", "unfinished"]
+    assert all(re.fullmatch(rf"unfinished {os.getpid()} 20\d\d-[-:\dT]+Z", each) for each in told[:2])
     assert re.fullmatch(r"\d+\.\d{3}", told[2])
     assert abs(time.time() - float(told[2])) < 5
 
 
 def test_turn_that_an_error_ended_is_not_finished(tmp_path):
     async def main():
-        async with turn(tmp_path, "a", 0.0, waiting=lambda: None):
+        async with turn(tmp_path, "a", 0.0, waiting=lambda _: None):
             raise OutputError("x")
 
     with pytest.raises(OutputError):
         anyio.run(main)
     [lock] = tmp_path.iterdir()
-    assert lock.read_text().rstrip() == "unfinished"
+    assert lock.read_text().startswith(f"unfinished {os.getpid()} ")
 
 
 def test_locks_are_private_and_name_no_server(tmp_path):

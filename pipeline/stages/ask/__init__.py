@@ -100,7 +100,7 @@ def _deferred(checks: pl.DataFrame, run: Run) -> Iterator[Answer]:
 def _count(tally: Tally, checks: pl.DataFrame, known: pl.DataFrame, deferred_count: int) -> None:
     """Tell the watchers of a run what is done before anything is asked."""
     tally.check_count = checks.height
-    tally.done_count = known.height + deferred_count
+    tally.done_count = tally.settled_count = known.height + deferred_count
     for api, state, count in known.join(checks, on="check").group_by("api", "state").len().iter_rows():
         counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
         counts[ApiName(api)] += count

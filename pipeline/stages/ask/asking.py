@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from pipeline.apis import basis_of
+from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import PrecheckError
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger import Ledger
@@ -84,17 +86,20 @@ class Asking:
             for check in todo:
                 if self._world.stop.is_set():
                     return
-                self._keep(await self._take_up(check))
+                self._keep(check, await self._take_up(check))
             while self._postponed and not self._world.stop.is_set():
-                self._keep(await self._take_up_again())
+                task = self._postponed.pop(0)
+                self._keep(task.check, await self._take_up_again(task))
         except PrecheckError as error:
             # Every row would meet the same end; what is in flight elsewhere may still land.
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
 
-    def _keep(self, answer: Answer | None) -> None:
+    def _keep(self, check: Check, answer: Answer | None) -> None:
         if answer is not None:
             self._run.answers.add(answer)
+            meaning = meaning_of(self._channel.api, basis_of(check), answer.state, answer.code)
+            self._world.tally.outcomes[meaning.outcome] += 1
             self._world.tally.done_count += 1
 
     async def _take_up(self, check: Check) -> Answer | None:
@@ -103,9 +108,8 @@ class Asking:
         self._gate.budget.earn()
         return await self._exchange(Task(check, question, self._run.attempts.get(question, 0)))
 
-    async def _take_up_again(self) -> Answer | None:
+    async def _take_up_again(self, task: Task) -> Answer | None:
         """Go on with a postponed question, once its bank may be tried again or is given up."""
-        task = self._postponed.pop(0)
         if task.in_doubt:
             return await self._decide(task)
         match self._gate.later(task.check):

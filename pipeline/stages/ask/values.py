@@ -16,7 +16,7 @@ from pipeline.stages.ask.shares import SLOW_S
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.pace import Pace
 from pipeline.transport.tokens import Token
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, Outcome
 from schemas.wire import Request, Response
 
 
@@ -61,6 +61,10 @@ class Tally:
 
     check_count: int = 0
     done_count: int = 0
+    settled_count: int = 0
+    """Of these, those that were done before anything was asked, as there was an answer or a limit."""
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    """What became of the others."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
     """Set whenever nothing is in flight after a stop."""

@@ -1,5 +1,6 @@
 """Every code that a row can have is explained, in words that hold."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -30,7 +31,11 @@ NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
         (Section.ANSWERS, {"MTCH", *ReasonCode, *NameMatch, *IdMatch}),
         (
             Section.NO_ANSWER,
-            {*OwnCode, *(problem["code"] for problem in REFERENCE["problem"]), "HTTP_STATUS"},
+            {
+                *OwnCode,
+                *(problem["code"] for problem in REFERENCE["problem"]),
+                *("HTTP_413", "HTTP_415", "HTTP_STATUS"),
+            },
         ),
         (Section.RULES, {rule.code for rule in RULES}),
         (Section.WARNINGS, set(WarningCode)),
@@ -117,3 +122,30 @@ def test_only_a_question_without_an_answer_is_sent_back_to_the_same_command():
         assert ("--reuse-from" in case.to_do) is (case.outcome is Outcome.NOT_POSSIBLE), code
     assert advice(Action.RETRY_LATER, "HTTPERR") == later["HTTPERR"].to_do
     assert advice(Action.RETRY_LATER, "NETWORK") == later["NETWORK"].to_do
+
+
+@pytest.mark.parametrize("code", ["MBAM", "BAMM", "PAMM", "CMTC"])
+def test_a_close_match_asks_first_whether_both_names_are_the_payees_and_only_then_for_a_correction(code):
+    [case] = explain(code).cases
+    for said in (case.to_do, STEPS[case.action], advice(case.action, code)):
+        assert said.startswith("Judge first whether both names")
+        assert said.lower().index("only ") < re.search("correct the name|take over", said).start()
+
+
+def test_a_request_that_the_bank_refused_is_checked_and_then_told_to_the_provider():
+    [case] = explain("FOURHUN").cases
+    for said in (case.to_do, advice(case.action, "FOURHUN")):
+        assert 0 <= said.index("Check the ") < said.index("ask the provider")
+
+
+@pytest.mark.parametrize("code", ["NO_API", "HTTP_413", "HTTP_415"])
+def test_what_the_row_does_not_bring_about_does_not_ask_to_correct_the_row(code):
+    says = {case.to_do for case in explain(code).cases} | {advice(Action.CORRECT_ROW, code)}
+    assert not [said for said in says if "orrect" in said]
+    wanted = "section to the profile" if code == "NO_API" else "Ask the provider"
+    assert all(wanted in said for said in says)
+
+
+def test_a_refusal_without_a_code_of_its_own_is_told_by_its_status():
+    assert [case.outcome for case in explain("HTTP_415").cases] == [Outcome.REJECTED]
+    assert {case.says.partition(":")[0] for case in explain("HTTP_422").cases} >= {"HTTP status 400 or 422"}

@@ -182,7 +182,9 @@ def test_rows_that_lack_an_api_are_told_apart_from_rows_to_correct(page_of):
     text = page_of(
         [{"name": "Quillon"}] * 2, [{**rejected, "code": "NO_API"}, {**rejected, "code": "NAME_MISSING"}]
     )
-    assert re.search(r'id="do-correct_row-NO_API".*\n.*Add the API to the profile, or correct the row', text)
+    assert re.search(
+        r'id="do-correct_row-NO_API".*\n.*Add the missing section to the profile, and check', text
+    )
     assert re.search(r'id="do-correct_row".*\n.*Correct the row in the file', text)
 
 

@@ -1,11 +1,16 @@
 """How far a run is: a bar on a terminal, lines elsewhere, nothing where it is to be quiet."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from pipeline.reports.progress import LINE_INTERVAL_S, Bar, Lines, Silence, progress
+from pipeline.reports.terminal import visible
+from pipeline.turns import Holder
+from schemas.outcomes import Outcome
 
 
 class Clock:
@@ -18,33 +23,128 @@ class Clock:
         return self.now_s
 
 
-def console_of(*, is_terminal=False):
-    return Console(file=io.StringIO(), width=80, force_terminal=is_terminal)
+HOLDER = Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z")
+
+
+def console_of(*, is_terminal=False, width=80, **environment):
+    environment = {"TERM": "xterm", **environment}
+    return Console(file=io.StringIO(), width=width, force_terminal=is_terminal, _environ=environment)
 
 
 def test_line_is_said_every_ten_seconds_and_not_more_often():
     console, clock = console_of(), Clock()
-    lines = Lines(console, clock=clock)
+    lines = Lines(console, "pay.csv", clock=clock)
     for _ in range(100):
         clock.now_s += LINE_INTERVAL_S / 4
-        lines.update(int(clock.now_s), 1000)
+        lines.update(int(clock.now_s), 1000, {})
     assert len(console.file.getvalue().splitlines()) == 25
 
 
 def test_line_says_how_many_how_fast_and_how_long_still():
     console, clock = console_of(), Clock()
-    lines = Lines(console, clock=clock)
+    lines = Lines(console, "pay.csv", clock=clock)
     clock.now_s += 20
-    lines.update(500, 2500)
-    assert console.file.getvalue() == "500 of 2,500 checks, 25.0/s, 80 s left\n"
+    lines.update(500, 2500, {Outcome.NO_MATCH: 20, Outcome.MATCH: 480})
+    said = "pay.csv: 500 of 2,500 questions, 25.0/s, 80 s left; match 480, no match 20\n"
+    assert console.file.getvalue() == said
 
 
 def test_line_before_the_first_answer_promises_nothing():
     console, clock = console_of(), Clock()
-    lines = Lines(console, clock=clock)
+    lines = Lines(console, "pay.csv", clock=clock)
     clock.now_s += 20
-    lines.update(0, 2500)
-    assert console.file.getvalue() == "0 of 2,500 checks, 0.0/s\n"
+    lines.update(0, 2500, {})
+    assert console.file.getvalue() == "pay.csv: 0 of 2,500 questions, 0.0/s\n"
+
+
+def test_every_line_says_that_a_sandbox_answers():
+    console, clock = console_of(), Clock()
+    lines = Lines(console, "pay.csv", clock=clock)
+    lines.begin(simulated=True)
+    clock.now_s += 20
+    lines.update(100, 200, {Outcome.MATCH: 100})
+    assert console.file.getvalue().startswith("pay.csv SIMULATED: 100 of 200 questions")
+
+
+def test_line_of_an_incomplete_first_interval_is_held_back_and_the_wait_counts_for_no_speed():
+    console, clock = console_of(), Clock()
+    lines = Lines(console, "pay.csv", clock=clock)
+    for _ in range(100):
+        clock.now_s += 1
+        lines.update(0, 0, {})
+    clock.now_s += 10
+    lines.update(50, 100, {})
+    assert console.file.getvalue() == "pay.csv: 50 of 100 questions, 5.0/s, 10 s left\n"
+
+
+def test_line_says_at_once_whom_the_run_waits_for_and_every_ten_seconds_that_it_still_does():
+    console, clock = console_of(), Clock()
+    lines = Lines(console, "pay.csv", clock=clock)
+    lines.wait(HOLDER)
+    for _ in range(24):
+        clock.now_s += 1
+        lines.update(0, 0, {})
+    whom = "waiting for process 4242, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC"
+    assert console.file.getvalue().splitlines() == [
+        f"pay.csv: {whom}",
+        f"pay.csv: still {whom}",
+        f"pay.csv: still {whom}",
+    ]
+
+
+def test_run_that_is_to_stop_says_what_it_waits_for_in_a_whole_sentence():
+    console = console_of()
+    Lines(console, "pay.csv", clock=Clock()).stop(1200, 8.0)
+    said = "pay.csv: stopping; waiting up to 8 s for the answers to 1,200 requests in flight.\n"
+    assert console.file.getvalue() == said
+
+
+def seen_of(*steps, width=100, name="pay.csv"):
+    """What a terminal shows after these steps."""
+    console = console_of(is_terminal=True, width=width)
+    with progress(console, name, quiet=False) as bar:
+        for step in steps:
+            step(bar)
+    # What is shown last is drawn once more before it goes.
+    return Text.from_ansi(console.file.getvalue()).plain
+
+
+def test_bar_tells_file_sandbox_numbers_and_outcomes_so_far():
+    seen = seen_of(
+        lambda bar: bar.begin(simulated=True),
+        lambda bar: bar.update(1200, 5000, {Outcome.MATCH: 1100, Outcome.UNANSWERED: 100}),
+    )
+    assert re.search(r"pay\.csv SIMULATED .*1,200 of 5,000", seen)
+    assert "  match 1,100, unanswered 100" in seen
+
+
+def test_bar_of_a_real_server_says_nothing_of_a_sandbox():
+    seen = seen_of(lambda bar: bar.begin(simulated=False), lambda bar: bar.update(1, 2, {}))
+    assert "1 of 2" in seen
+    assert "SIMULATED" not in seen
+
+
+def test_bar_says_whom_the_run_waits_for_until_it_goes_on():
+    steps = [lambda bar: bar.wait(HOLDER)]
+    assert "waiting for process 4242, which has been asking cop.example:443 since 2030" in seen_of(*steps)
+    steps.append(lambda bar: bar.update(1, 2, {Outcome.MATCH: 1}))
+    assert seen_of(*steps).rstrip().endswith("match 1")
+
+
+@pytest.mark.parametrize("name", ["[bold]x[/bold].csv", "{task}.csv", "\x1b[31mred.csv"])
+def test_name_of_a_file_is_shown_as_text(name):
+    assert visible(name) in seen_of(lambda bar: bar.update(1, 2, {}), name=name)
+
+
+def test_bar_fits_a_terminal_of_80_columns_whatever_the_name_of_the_file():
+    seen = seen_of(
+        lambda bar: bar.begin(simulated=True),
+        lambda bar: bar.update(1_200_000, 5_000_000, {Outcome.MATCH: 1_200_000}),
+        width=80,
+        name="a" * 200 + ".csv",
+    )
+    assert "1,200,000 of 5,000,000" in seen
+    assert "SIMULATED" in seen
 
 
 @pytest.mark.parametrize(
@@ -53,9 +153,36 @@ def test_line_before_the_first_answer_promises_nothing():
 )
 def test_kind_of_progress_suits_the_console(is_terminal, quiet, kind):
     console = console_of(is_terminal=is_terminal)
-    with progress(console, quiet=quiet) as watch:
+    with progress(console, "pay.csv", quiet=quiet) as watch:
         assert isinstance(watch, kind)
-        watch.update(0, 0)
-        watch.update(5, 10)
+        watch.begin(simulated=True)
+        watch.wait(HOLDER)
+        watch.update(0, 0, {})
+        watch.update(5, 10, {})
+        watch.stop(1, 8.0)
     if quiet:
         assert not console.file.getvalue()
+
+
+def test_terminal_that_cannot_move_its_cursor_gets_lines():
+    with progress(console_of(is_terminal=True, TERM="dumb"), "pay.csv", quiet=False) as watch:
+        assert isinstance(watch, Lines)
+
+
+def test_bar_has_no_colour_where_none_is_wanted():
+    console = console_of(is_terminal=True, NO_COLOR="1")
+    with progress(console, "pay.csv", quiet=False) as watch:
+        watch.begin(simulated=True)
+        watch.update(5, 10, {})
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9][0-9;]*m", console.file.getvalue())
+
+
+def test_what_is_drawn_leaves_room_for_the_echo_of_ctrl_c():
+    seen = seen_of(
+        lambda bar: bar.begin(simulated=True),
+        lambda bar: bar.update(1, 5000, {Outcome.MATCH: 1}),
+        lambda bar: bar.wait(HOLDER),
+        width=80,
+    )
+    lines = [line.rstrip("\r") for line in seen.splitlines()]
+    assert 60 < max(map(len, lines)) <= 80 - len("^C") - 1

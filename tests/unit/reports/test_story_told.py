@@ -63,7 +63,7 @@ def test_everything_is_told_in_order(told, width):
         "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
         "outcome close match",
         "name at the bank Adah Quillon",
-        "to do fix name: Correct the name to the one on the account.",
+        "to do fix name: Judge first whether both names are the payee's; only then correct the name to the",
     )
     places = [text.find(part) for part in parts]
     assert -1 not in places

@@ -148,7 +148,7 @@ def test_what_a_terminal_would_act_on_is_made_visible(text, seen):
     ("rows", "said"),
     [
         ([2], "row 2"),
-        ([2, 1200], "rows 2, 1,200"),
+        ([2, 1200], "rows 2, 1200"),
         (range(1, 13), "rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more"),
     ],
 )

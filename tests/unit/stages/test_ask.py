@@ -27,7 +27,7 @@ from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, Outcome
 from schemas.wire import Request, Response
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY, vop.standard("TREZFRP0XXX"))}
@@ -214,6 +214,15 @@ def test_every_check_has_exactly_one_answer(asking):
     assert done.states() == {("answered", "MTCH"): 50}
     assert len(sender.said) == len({said.name for said in sender.said}) == 50
     assert (done.tally.done_count, done.tally.check_count) == (50, 50)
+
+
+def test_watcher_is_told_what_became_of_the_questions_of_this_run_and_of_no_other(asking):
+    asking(checks(3), FakeSender(always(None)))
+
+    done = asking(checks(10), FakeSender(always(problem(400))), limit=4)
+
+    assert done.tally.outcomes == {Outcome.REJECTED: 4}
+    assert (done.tally.settled_count, done.tally.done_count, done.tally.check_count) == (6, 10, 10)
 
 
 def test_every_request_has_a_correlation_id_of_its_own_and_the_answer_tells_it(asking):

@@ -1,0 +1,95 @@
+"""A run that waits for another one at the same server says for whom, and no longer than it is told to."""
+
+import asyncio
+import re
+import signal
+
+import pytest
+
+ROW_COUNT = 32
+
+
+@pytest.fixture
+def words_for(desk, network_payments):
+    """The words that have a file of payments asked, all of them at once, at a server with these changes."""
+
+    def words(serving, **changes):
+        file = desk.payments(network_payments(ROW_COUNT))
+        section = serving.section(in_flight_max=ROW_COUNT, **changes)
+        return ("run", file, "--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
+
+    return words
+
+
+@pytest.fixture
+def silent(sandbox, misbehaving, words_for):
+    """A server that never answers: the words that have it asked, its address, and what it was asked."""
+    asked = []
+
+    async def never_answer(request):
+        asked.append(request.path)
+        await asyncio.Event().wait()
+
+    with misbehaving(never_answer) as url:
+        yield words_for(sandbox, base_url=url, token_url=f"{url}/token"), url, asked
+
+
+def test_a_run_that_waits_says_for_whom_and_since_when_and_goes_on_afterwards(desk, silent, wait_until):
+    words, url, asked = silent
+    with desk.start(*words) as first:
+        wait_until(lambda: asked)
+        with desk.start(*words, "--out", "second") as second:
+            line = second.stderr.readline()
+            first.kill()
+            first.wait()
+            before = len(asked)
+            wait_until(lambda: len(asked) > before)
+            second.kill()
+
+    said = r"payments\.csv SIMULATED: waiting for process (\d+), which has been asking (\S+) since .* UTC\n"
+    found = re.fullmatch(said, line)
+    assert found is not None, line
+    assert (int(found[1]), f"https://{found[2]}") == (first.pid, url)
+
+
+@pytest.mark.parametrize("wait_max", ["0s", "1s"])
+def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, silent, wait_until, wait_max):
+    words, _, asked = silent
+    with desk.start(*words) as first:
+        wait_until(lambda: asked)
+        second = desk(*words, "--out", "second", "--wait-max", wait_max, "--quiet")
+        assert not first.has_ended, "there was nobody to wait for"
+        first.kill()
+
+    assert second.status == 75
+    [sentence] = second.sentences
+    assert f": process {first.pid} has been asking this server since " in sentence
+    assert "--wait-max" in sentence
+    assert not (desk.folder / "second" / "outcomes.csv").exists()
+
+
+def test_a_wait_that_cannot_be_meant_is_2(desk):
+    refused = desk("run", "payments.csv", "--wait-max", "half an hour")
+
+    assert refused.status == 2
+    assert "90s, 30m or 2h" in refused.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["130", "143"])
+def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(
+    desk, serve, tmp_path, words_for, number
+):
+    slow_banks = ("--latency", 3, "--latency-spread", 0)
+    with serve(tmp_path / "slow", *slow_banks) as slow, desk.start(*words_for(slow)) as running:
+        slow.wait_for_calls(1, since=0)
+        running.send_signal(number)
+        stopped = running.end()
+
+    assert stopped.status == 128 + number
+    stopping, end = stopped.err.splitlines()
+    said = (
+        r"payments\.csv SIMULATED: stopping; waiting up to 8 s for the answers to \d+ requests? in flight\."
+    )
+    assert re.fullmatch(said, stopping)
+    who = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+    assert end.startswith(f"precheck: payments.csv: stopped by {who}; what was answered is kept: run ")
