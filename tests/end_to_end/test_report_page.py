@@ -98,10 +98,10 @@ def test_search_by_keyboard_finds_names_with_and_without_accents(sample_run, rea
         reader.tab_to("#search")
         reader.page.keyboard.type("solene montf")
         assert reader.texts(1) == ["16", "23"]
-        assert reader.status == "2 of 16 rows, grouped by what to do."
+        assert reader.status == "2 of 24 rows, grouped by what to do."
         reader.page.keyboard.type("zzz")
         assert reader.texts(1) == []
-        assert reader.status.startswith("0 of 16 rows")
+        assert reader.status.startswith("0 of 24 rows")
         reader.tab_to("#reset")
         reader.press("Enter")
         assert len(reader.texts(1)) == 16
@@ -111,7 +111,7 @@ def test_filters_by_keyboard_leave_the_rows_of_one_action_and_one_outcome(sample
     with reading(sample_run / "report.html") as reader:
         reader.tab_to("#action")
         reader.page.keyboard.type("Ask")
-        assert set(reader.texts(7)) == {"Ask the payee, by a known contact."}
+        assert reader.page.locator("tr.group").all_inner_texts()[0].startswith("Ask the payee, by a known")
         assert len(reader.texts(1)) == 4
         reader.tab_to("#outcome")
         reader.page.keyboard.type("Not")
@@ -150,20 +150,20 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
         reader.press("Enter")
         reader.page.locator("#status", has_text="Row 16 is copied.").wait_for()
         fields = reader.page.evaluate("navigator.clipboard.readText()").split("\t")
-        assert fields[:4] == ["16", "PAY-0016", "Solene Montferand", "Sol\u00e8ne Montferrand"]
+        assert fields[:4] == ["16", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
         assert fields[5:8] == ["FR**0733", "1,980.00", "EUR"]
-        assert fields[-1] == "SIMULATED"
+        assert fields[-2:] == ["Correct the name to the one on the account.", "SIMULATED"]
 
 
 def test_copied_row_runs_nothing_in_a_spreadsheet(report_of, reading):
-    names = ["=1+1", "+1", "-1", "@x", "\uff1d1", "  =1", "Quillon = Co"]
+    names = ["=1+1", "+1", "-1", "@x", "\uff1d1", "  =1", '"=1+1"', '" +1"', "Quillon = Co"]
     file = report_of([{"name": name} for name in names], [NO_MATCH] * len(names))
     copied = {}
     with reading(file, permissions=["clipboard-read", "clipboard-write"]) as reader:
         for number, name in enumerate(names, start=1):
             reader.page.locator(f"[aria-label='Copy row {number}']").click()
             reader.page.locator("#status", has_text=f"Row {number} is copied.").wait_for()
-            copied[name] = reader.page.evaluate("navigator.clipboard.readText()").split("\t")[2]
+            copied[name] = reader.page.evaluate("navigator.clipboard.readText()").split("\t")[1]
     assert copied == {name: name if name[0] == "Q" else f"'{name}'"[:-1] for name in names}
 
 
