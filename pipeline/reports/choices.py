@@ -17,7 +17,7 @@ from schemas.summary import Summary
 
 CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 """What `precheck fix` can write, as the bank said what is right."""
-PROFILE_CHARS_MAX = 60
+PROFILE_CHARS_MAX = 40
 """Of a name that is shown where a spreadsheet has room for 255 characters."""
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "No bank was asked: correct the row in the payment file and check again.",
@@ -25,6 +25,10 @@ _NEVER: Mapping[str, str] = {
     Outcome.UNANSWERED: "There is no answer yet: run the same command again.",
 }
 """Why no policy releases a row, and what to do instead."""
+_IN_WORDS: Mapping[str, str] = {
+    Verdict.RELEASE: "Released without a decision. Hold keeps a row back.",
+    Verdict.REVIEW: "A row is released where a person decides so and gives a reason.",
+}
 
 
 class Choice(NamedTuple):
@@ -97,6 +101,47 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
         Run(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
         for _, never, held, fix, first, last in runs.iter_rows()
     ]
+
+
+class Said(NamedTuple):
+    """What the policy says of an outcome, a code or a warning that rows of this file have."""
+
+    key: str
+    row_count: int
+    verdict: str
+    words: tuple[Decision, ...]
+    """The decisions that it can follow."""
+    why: str
+
+
+def told(summary: Summary, policy: Policy) -> list[Said]:
+    """What the policy says of the rows of a run, by the keys that decide over them; empty where not known."""
+    if policy.verdicts is None:
+        return []
+    judged = verdicts(
+        pl.DataFrame(
+            [(at, code.outcome.value, code.code, code.row_count) for at, code in enumerate(summary.codes)],
+            schema={"row": pl.UInt32, "check_outcome": pl.String, "check_code": pl.String, "count": pl.Int64},
+            orient="row",
+        ),
+        policy.warned.clear(),
+        policy.verdicts,
+    )
+    counts = judged.group_by("check_outcome", "answer_key", "verdict", maintain_order=True).agg("count")
+    found = []
+    for outcome, key, verdict, of_codes in counts.iter_rows():
+        never = outcome if outcome in _NEVER else None
+        held_by = [key] if verdict == Verdict.HOLD else []
+        offer = choice(never, held_by, policy.profile, can_fix=False)
+        found.append(Said(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
+    for count in summary.warning_codes:
+        if (verdict := policy.verdicts.get(count.code)) is not None:
+            held_by = [count.code] if verdict is Verdict.HOLD else []
+            offer = choice(None, held_by, policy.profile, can_fix=False)
+            found.append(
+                Said(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
+            )
+    return found
 
 
 def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> Choice:
