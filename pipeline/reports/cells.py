@@ -134,6 +134,6 @@ def _line_count(column: Column) -> pl.Expr:
     """How many lines a wrapped text takes, within its margins; words seldom fill a line to its end."""
     if column.source is None:
         return pl.lit(1)
-    char_count, room = pl.col(column.source).str.len_chars(), column.width - 2
-    lines = (char_count * 1.15 / room).ceil().cast(pl.Int64)
+    char_count, room = pl.col(column.source).str.len_chars(), column.width - 1
+    lines = (char_count * 1.1 / room).ceil().cast(pl.Int64)
     return pl.when(char_count > room).then(lines).otherwise(1)

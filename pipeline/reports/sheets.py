@@ -48,7 +48,7 @@ _WHO = (
 )
 _MATCHED = Column("Name at the bank", "check_matched_name", 24, wraps=True)
 _TYPE = Column("Account type", "account_type", 13, wraps=True)
-_TYPE_FOUND = Column("Account type at the bank", "account_type_found", 16)
+_TYPE_FOUND = Column("Account type at the bank", "account_type_found", 18)
 _MONEY = (Column("Amount", "amount", 13), Column("Currency", "currency", 11, wraps=True))
 _WHY = (
     Column("Code", "check_code", 26, wraps=True),

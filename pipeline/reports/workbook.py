@@ -235,6 +235,7 @@ class _Writer:
         title = f"Payee check of {_told(summary.input.name)}"
         page = self._page("Summary", title, [27, 11, 25, 14, 70])
         page.hide_gridlines(2)
+        page.repeat_rows(0, 1)
         line = _HEADER_LINE + 1
         page.write_string(line, 0, "Payments", self._label)
         page.write_number(line, 1, summary.input.row_count, self._number_fact)
@@ -302,7 +303,7 @@ class _Writer:
         headers = ["Policy for", "Rows", "It says", "Decisions", "What that means"]
         self._write_headers(page, line, headers)
         for line_of_key, one in enumerate(said, start=line + 1):
-            page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / 62))
+            page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / 66))
             page.write_string(line_of_key, 0, one.key, self._text)
             page.write_number(line_of_key, 1, one.row_count, self._count)
             page.write_string(line_of_key, 2, one.verdict, self._text)
