@@ -124,7 +124,7 @@ def _endless(text: str, chars_max: int) -> bool:
     >>> _endless("PAYROLL-2026/0001", 8), _endless("PAYROLLS2026", 8)
     (False, True)
     """
-    return max(map(len, _WORD_END.split(text))) > chars_max
+    return len(text) > chars_max and max(map(len, _WORD_END.split(text))) > chars_max
 
 
 def _policy(style: str, script: str) -> str:
