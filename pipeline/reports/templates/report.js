@@ -5,7 +5,7 @@
   const collator = new Intl.Collator("en", { numeric: true });
   const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   // 4,991.76 and 4.991,76 as 4991.76, so that an amount is found in either writing.
-  const number = (text) => text.replace(/(?<=\d)[,.'\u2019](?=\d{3}(?!\d))/g, "").replace(/(?<=\d),(?=\d)/, ".");
+  const number = (text) => text.replace(/(\d)[,.'\u2019](?=\d{3}(?!\d))/g, "$1").replace(/(\d),(?=\d)/, "$1.");
   const count = (number) => number.toLocaleString("en-GB");
   const said = (row, column) => row.cells[column].firstElementChild.textContent;
   const made = (tag, words) => Object.assign(document.createElement(tag), words);
