@@ -6,7 +6,7 @@ folder meanwhile, nor anybody else where a file is written.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,10 +15,11 @@ import polars as pl
 from pipeline.apis.totals import added
 from pipeline.approvals import NAME as APPROVALS_NAME
 from pipeline.approvals import approvals_of
-from pipeline.errors import DiskError, InputError, OutputError, UsageError
+from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
 from pipeline.frames import OUTCOMES
 from pipeline.ledger.reading import recorded, require_idle
 from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest, unrecorded
+from pipeline.profiles import choose
 from pipeline.reports.documents import Rows, reports
 from pipeline.reports.terminal import counted
 from pipeline.stages.plan import plan
@@ -29,6 +30,7 @@ from pipeline.stages.verify import DIFFERS, Finding, Kept, ledger_agrees, rows_a
 from schemas.folder import made_anew
 from schemas.manifest import FileEvidence, Manifest, ProfileUsed
 from schemas.outcomes import ApiName
+from schemas.review import Verdict
 from schemas.story import Story
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -56,7 +58,8 @@ def report(folder: Path) -> tuple[Summary, str | None]:
         summary = _summary(folder, manifest)
         rows = rows_of(folder, manifest)
         kept = keep_changed_workbook(folder)
-        written = reports(folder, summary, rows, outcome_name=manifest.outcome_file.name)
+        policy = _policy_today(summary.profile)
+        written = reports(folder, summary, rows, outcome_name=manifest.outcome_file.name, policy=policy)
         refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])
     return summary, kept
 
@@ -190,6 +193,14 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
     except pl.exceptions.PolarsError:
         raise InputError(f"{path}: the columns of an outcome file are not in it; {made_anew(path)}") from None
     return Rows(source.payments, outcomes, source.original)
+
+
+def _policy_today(profile: str) -> Mapping[str, Verdict] | None:
+    """What the usual configuration says of a profile now; None where it does not have it."""
+    try:
+        return choose(profile, None).policy
+    except ConfigurationError:
+        return None
 
 
 def _summary(folder: Path, manifest: Manifest) -> Summary:

@@ -104,7 +104,7 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     if (kept := keep_changed_workbook(job.out)) is not None:
         log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
     rows = Rows(source.payments, outcomes, source.original)
-    report_files = reports(job.out, summary, rows, outcome_name=written.path.name)
+    report_files = reports(job.out, summary, rows, outcome_name=written.path.name, policy=chosen.policy)
     summary_file = _write_summary(summary, job.out)
     remove_stale(job.out, format_name)
     finish = ledger.finish(

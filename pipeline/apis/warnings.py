@@ -1,5 +1,7 @@
 """What is wrong with no payment by itself and should be looked at before it is paid: it stops nothing."""
 
+import re
+
 import polars as pl
 
 from pipeline.apis.enumeration import many_payees, same_name
@@ -68,6 +70,19 @@ _PAYMENT = (
     "reference",
 )
 """What makes two payments one that was entered twice."""
+
+
+_EARLIER = re.compile(r"\bpayment as row (\d+)")
+
+
+def earlier_row(message: str) -> int | None:
+    """Tell which payment one repeats, by the message of its warning.
+
+    >>> earlier_row("the same payment as row 12; make sure that both are meant"), earlier_row("odd")
+    (12, None)
+    """
+    found = _EARLIER.search(message)
+    return None if found is None else int(found[1])
 
 
 def _repeated_payments(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:

@@ -131,8 +131,9 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
 
 
 def _line_count(column: Column) -> pl.Expr:
-    """How many lines a wrapped text takes; words seldom fill a line to its end."""
+    """How many lines a wrapped text takes, within its margins; words seldom fill a line to its end."""
     if column.source is None:
         return pl.lit(1)
-    lines = (pl.col(column.source).str.len_chars() * 1.1 / column.width).ceil().cast(pl.Int64)
-    return lines.clip(1).fill_null(1)
+    char_count, room = pl.col(column.source).str.len_chars(), column.width - 1
+    lines = (char_count * 1.1 / room).ceil().cast(pl.Int64)
+    return pl.when(char_count > room).then(lines).otherwise(1)

@@ -1,5 +1,6 @@
 """The reports of a run that are files: one call writes them all, at its end and at any time after."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from pipeline.reports import PAGE_NAME
 from schemas.folder import ATTENTION as ATTENTION_NAME
 from schemas.folder import REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
+from schemas.review import Verdict
 from schemas.summary import Summary
 
 REPORT_NAMES = (PAGE_NAME, REPORT_XLSX, ATTENTION_NAME)
@@ -30,7 +32,14 @@ class Rows(NamedTuple):
     """The columns of the file, untouched."""
 
 
-def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) -> list[Path]:
+def reports(
+    folder: Path,
+    summary: Summary,
+    rows: Rows,
+    *,
+    outcome_name: str,
+    policy: Mapping[str, Verdict] | None = None,
+) -> list[Path]:
     """Write every report of a run.
 
     Args:
@@ -38,6 +47,7 @@ def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) ->
         summary: of the run.
         rows: of the run.
         outcome_name: of the outcome file in the folder.
+        policy: what the profile says may be paid; None where it is not known.
 
     Returns:
         What was written, one file for each of `REPORT_NAMES`.
@@ -53,7 +63,7 @@ def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) ->
     shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
         _page(folder / PAGE_NAME, page(summary, shown)),
-        write_workbook(summary, shown, folder, outcome_name=outcome_name),
+        write_workbook(summary, shown, folder, outcome_name=outcome_name, policy=policy),
         _attention(folder / ATTENTION_NAME, summary, rows),
     ]
 

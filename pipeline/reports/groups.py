@@ -5,7 +5,7 @@ terminal would act on, and no longer than a person reads.
 """
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -30,8 +30,8 @@ REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40
 """Of an id, a code, or an amount that cannot be read."""
-CURRENCIES_MAX = 6
-"""Of a group: a hostile file can have one in every row."""
+CURRENCIES_MAX = 200
+"""Of a group: more than there are; a hostile file can have one in every row."""
 
 _UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
@@ -68,6 +68,8 @@ class Group(NamedTuple):
     row_count: int
     money: tuple[str, ...]
     """Totals per currency, largest first, of the rows with a readable amount."""
+    more_currency_count: int
+    """Currencies that are not in `money`."""
     rows: tuple[Row, ...]
     """Largest amounts first; fewer than `row_count` where the page is full."""
 
@@ -79,10 +81,12 @@ class Pending(NamedTuple):
     """Most money first; rows that are left for a later run come last."""
     row_count: int
     listed_count: int
+    matches: Group | None
+    """The payments that are a match, which are found by a search; None where the file has too many rows."""
 
 
-def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
-    """Group the payments that are not a match.
+def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int) -> Pending:
+    """Group the payments that are not a match, and gather those that are for a search.
 
     Args:
         rows: one row per payment of the file, with `COLUMNS`; fields as `frames.PAYMENTS` and
@@ -90,49 +94,68 @@ def pending(rows: pl.DataFrame, *, rows_max: int) -> Pending:
         rows_max: how many payments are listed. Decided ones go before those left for a later run,
             and large amounts before small ones; amounts of different currencies are compared by
             their number.
+        searched_max: how many rows a file may have whose matches are gathered.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
-    deciding = ("place", "check_outcome", "check_action", "group", "amount", "currency")
-    open_rows = (
+    deciding = ("at", "check_outcome", "check_action", "group", "amount", "currency")
+    is_match = pl.col("check_outcome") == Outcome.MATCH
+    found = (
         rows.lazy()
-        .with_row_index("place")
+        .with_row_index("at")
         .with_columns(group=_GROUP)
-        .filter(pl.col("check_outcome") != Outcome.MATCH)
+        .filter(~is_match | pl.lit(rows.height <= searched_max))
         .select(deciding)
         .collect()
     )
-    open_rows = open_rows.with_columns(
-        read_amounts(open_rows["amount"]).money.alias("decimal"), read_currencies(open_rows["currency"])
+    found = found.with_columns(
+        read_amounts(found["amount"]).money.alias("decimal"), read_currencies(found["currency"])
     )
-    listed = _listed(open_rows, rows_max)
-    texts = rows.select(COLUMNS)[listed["place"]].with_columns(
-        listed.select("group", "decimal", "currency", "amount_rank")
+    open_rows, matches = found.filter(~is_match), found.filter(is_match)
+    chosen = pl.concat([_in_line(open_rows).head(rows_max), _in_line(matches)]).with_columns(
+        amount_rank=pl.col("decimal").rank("dense").fill_null(0)
+    )
+    texts = rows.select(COLUMNS)[chosen["at"]].with_columns(
+        chosen.select("group", "decimal", "currency", "amount_rank")
     )
     by_group = texts.partition_by("group", as_dict=True)
-    return Pending(
-        tuple(
+
+    def groups(some: pl.DataFrame) -> tuple[Group, ...]:
+        return tuple(
             Group(
                 key,
                 Action(action),
                 advice(Action(action), key.partition("-")[2]),
                 row_count,
-                _money_texts(open_rows.filter(pl.col("group") == key)),
+                *_money_texts(some.filter(pl.col("group") == key)),
                 tuple(_row(row) for row in _dicts(by_group.get((key,)))),
             )
-            for key, action, row_count in _in_order(open_rows).iter_rows()
-        ),
+            for key, action, row_count in _in_order(some).iter_rows()
+        )
+
+    return Pending(
+        groups(open_rows),
         open_rows.height,
-        listed.height,
+        chosen.height - matches.height,
+        next(iter(groups(matches)), None),
     )
 
 
-def _listed(open_rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
+def numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> list[Row]:
+    """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
+    found = rows.select(COLUMNS)[[number - 1 for number in numbers]]
+    assert found["row"].to_list() == list(numbers)
+    texts = found.with_columns(
+        read_amounts(found["amount"]).money.alias("decimal"),
+        read_currencies(found["currency"]),
+        amount_rank=pl.lit(0),
+    )
+    return [_row(row) for row in _dicts(texts)]
+
+
+def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
+    """Large amounts first, and what is not decided yet after what is."""
     undecided = pl.col("check_outcome").is_in(list(_UNDECIDED))
-    return (
-        open_rows.sort(undecided, "decimal", "place", descending=[False, True, False], nulls_last=True)
-        .head(rows_max)
-        .with_columns(amount_rank=pl.col("decimal").rank("dense").fill_null(0))
-    )
+    return rows.sort(undecided, "decimal", "at", descending=[False, True, False], nulls_last=True)
 
 
 def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
@@ -154,19 +177,18 @@ def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _money_texts(open_rows: pl.DataFrame) -> tuple[str, ...]:
+def _money_texts(rows: pl.DataFrame) -> tuple[tuple[str, ...], int]:
     totals = (
-        open_rows.filter(pl.col("decimal") >= 0)
+        rows.filter(pl.col("decimal") >= 0)
         .group_by("currency")
         .agg(pl.col("decimal").sum())
         .sort("decimal", "currency", descending=[True, False])
     )
-    texts = [
+    texts = tuple(
         f"{amount_text(amount)} {currency_text(code)}"
         for code, amount in totals.head(CURRENCIES_MAX).iter_rows()
-    ]
-    more_count = totals.height - len(texts)
-    return (*texts, f"and {more_count:,} more currencies") if more_count > 0 else tuple(texts)
+    )
+    return texts, totals.height - len(texts)
 
 
 def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from pipeline.reports.groups import REASON_CHARS_MAX, shown
 from pipeline.reports.terminal import which_rows
-from schemas.outcomes import WarningCode
-from schemas.summary import Summary, WarningRow
+from schemas.summary import WarningRow
 
 ODDITIES_MAX = 20
 
@@ -28,10 +27,3 @@ def oddities(warnings: Iterable[WarningRow]) -> list[Oddity]:
         Oddity(shown(message, REASON_CHARS_MAX), which_rows(numbers))
         for message, numbers in list(rows.items())[:ODDITIES_MAX]
     ]
-
-
-def repeated_count(summary: Summary) -> int:
-    """Payments that say the same as an earlier one, which may be paid twice."""
-    return sum(
-        count.row_count for count in summary.warning_codes if count.code is WarningCode.PAYMENT_REPEATED
-    )

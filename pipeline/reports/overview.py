@@ -11,7 +11,8 @@ from schemas.summary import OutcomeTotal
 CURRENCIES_DRAWN_MAX = 3
 DRAWN_CHARS_MAX = 36
 """Of the totals of the drawn currencies together: what stands side by side on half a screen."""
-CURRENCIES_NAMED_MAX = 12
+CURRENCIES_NAMED_MAX = 200
+"""More than there are; a hostile file can have one in every row."""
 
 
 class Bar(NamedTuple):
@@ -31,6 +32,16 @@ class Line(NamedTuple):
     """One for each header."""
 
 
+class Total(NamedTuple):
+    """The money of a currency that is not drawn, as text."""
+
+    currency: str
+    whole: str
+    """Of the file."""
+    open: str
+    """Of the rows that are not a match; empty where there is none."""
+
+
 class Overview(NamedTuple):
     """What the picture shows."""
 
@@ -40,8 +51,10 @@ class Overview(NamedTuple):
     """The outcomes that have rows."""
     totals: tuple[str, ...]
     """Of the whole file, one for each header."""
-    more: tuple[str, ...]
-    """The file's totals in the other currencies."""
+    more: tuple[Total, ...]
+    """Of the other currencies."""
+    unnamed_count: int
+    """Currencies that are neither drawn nor in `more`."""
     without_amount_count: int
     """Rows that have no readable amount, and are in no sum."""
 
@@ -60,10 +73,11 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
         *(_bars([_amount(total, code) for total in found], amount_text) for code in drawn),
     ]
     row_count = sum(total.row_count for total in found)
-    named = [
-        f"{amount_text(_sum(found, code))} {currency_text(code)}" for code in rest[:CURRENCIES_NAMED_MAX]
-    ]
-    unnamed_count = len(rest) - len(named)
+    not_match = [total for total in found if total.outcome is not Outcome.MATCH]
+    more = tuple(
+        Total(currency_text(code), amount_text(_sum(found, code)), _text_of(_sum(not_match, code)))
+        for code in rest[:CURRENCIES_NAMED_MAX]
+    )
     return Overview(
         headers=("Rows", *(currency_text(code) for code in drawn)),
         lines=tuple(
@@ -71,7 +85,8 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
             for total, of_outcome in zip(found, zip(*bars, strict=True), strict=True)
         ),
         totals=(f"{row_count:,}", *(amount_text(_sum(found, code)) for code in drawn)),
-        more=(*named, *([f"{unnamed_count:,} more currencies"] if unnamed_count else [])),
+        more=more,
+        unnamed_count=len(rest) - len(more),
         without_amount_count=row_count - sum(row_counts.values()),
     )
 
@@ -82,6 +97,10 @@ def _amount(total: OutcomeTotal, currency: str | None) -> Decimal:
 
 def _sum(outcomes: Sequence[OutcomeTotal], currency: str | None) -> Decimal:
     return sum((_amount(total, currency) for total in outcomes), Decimal())
+
+
+def _text_of(amount: Decimal) -> str:
+    return amount_text(amount) if amount else ""
 
 
 def _drawn_count(totals: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ The page carries its own style and script, and a content-security policy that al
 hash and nothing else (RELIABILITY, table E). Every text goes through the template's escaping.
 """
 
+import re
 from base64 import b64encode
 from datetime import datetime
 from functools import cache
@@ -15,8 +16,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pipeline.reports.groups import pending, shown
-from pipeline.reports.oddities import oddities, repeated_count
+from pipeline.reports.oddities import oddities
 from pipeline.reports.overview import overview
+from pipeline.reports.repeats import pairs, repeated_count
 from pipeline.reports.terminal import SIMULATED, counted
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import WarningCode
@@ -24,12 +26,24 @@ from schemas.summary import Summary
 
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
+ROWS_SEARCHED_MAX = 5_000
+"""Of a file, whose matches the page has too: they are shown where somebody searches for them."""
+MONEY_AT_ONCE = 3
+"""Currencies beside a next step; all of them stand above the rows of that step."""
 ROWS_AT_ONCE = 500
 """Of these, payments in the document at one time."""
 ROWS_ON_PAPER = 2_000
 """Of these, payments that are printed: those that are chosen on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
+
+ID_CHARS_MAX = 35
+"""Of a word of an id that is shown in one piece: as many as a payment message has room for."""
+AMOUNT_CHARS_MAX = 20
+"""Of an amount that is shown in one piece: hundreds of billions, with a third decimal."""
+_WORD_END = re.compile("[_/.:-]")
+_AFTER_A_SIGN = re.compile("(?<=[_/.:])")
+"""Of an id; after a hyphen a browser breaks by itself."""
 
 ENVIRONMENTS = {
     Server.SANDBOX: "Sandbox: simulated answers",
@@ -47,7 +61,7 @@ def page(summary: Summary, rows: pl.DataFrame) -> str:
 
     Returns:
         A whole HTML document. It names payees and masks accounts; it lists at most `ROWS_MAX`
-        payments, and says so where there are more.
+        payments that are not a match, and says so where there are more.
     """
     assert rows.height == summary.input.row_count
     return _template().render(
@@ -58,8 +72,8 @@ def page(summary: Summary, rows: pl.DataFrame) -> str:
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
-        pending=pending(rows, rows_max=ROWS_MAX),
-        repeats=oddities(warning for warning in summary.warnings if warning.code == _REPEATED),
+        pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX),
+        pairs=pairs(summary, rows),
         repeated_count=repeated_count(summary),
         oddities=oddities(warning for warning in summary.warnings if warning.code != _REPEATED),
         requests=sum(call.request_count for call in summary.calls),
@@ -77,6 +91,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = _breakable
+    environment.tests["endless"] = _endless
     style, script = _source("report.css"), _source("report.js")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
@@ -84,6 +99,10 @@ def _template() -> Template:
         "policy": _policy(style, script),
         "counted": counted,
         "shown": shown,
+        "rows_searched_max": ROWS_SEARCHED_MAX,
+        "money_at_once": MONEY_AT_ONCE,
+        "id_chars_max": ID_CHARS_MAX,
+        "amount_chars_max": AMOUNT_CHARS_MAX,
         "rows_at_once": ROWS_AT_ONCE,
         "rows_on_paper": ROWS_ON_PAPER,
     }
@@ -95,8 +114,17 @@ def _source(name: str) -> str:
 
 
 def _breakable(text: str) -> Markup:
-    """A code or an id, as text that may go on in the next line after an underscore."""
-    return Markup("_<wbr>").join(text.split("_"))
+    """A code or an id, as text that may go on in the next line after a sign, and nowhere else."""
+    return Markup("<wbr>").join(_AFTER_A_SIGN.split(text))
+
+
+def _endless(text: str, chars_max: int) -> bool:
+    """Whether a word of an id or an amount is too long to be shown in one piece.
+
+    >>> _endless("PAYROLL-2026/0001", 8), _endless("PAYROLLS2026", 8)
+    (False, True)
+    """
+    return len(text) > chars_max and max(map(len, _WORD_END.split(text))) > chars_max
 
 
 def _policy(style: str, script: str) -> str:

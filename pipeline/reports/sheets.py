@@ -18,8 +18,9 @@ class Column(NamedTuple):
     source: str | None
     """The column of the rows; None where a person fills it in."""
     width: int
-    """In characters."""
+    """In characters, at most; of an amount at least, as a number is shown whole or not at all."""
     wraps: bool = False
+    is_printed: bool = True
 
 
 class Sheet(NamedTuple):
@@ -42,20 +43,21 @@ _CORRECTED = (
 )
 _WHO = (
     Column(ROW, "row", 7),
-    Column("Payment id", "payment_id", 14),
-    Column("Payee", "name", 28, wraps=True),
+    Column("Payment id", "payment_id", 20, wraps=True),
+    Column("Payee", "name", 24, wraps=True),
 )
-_MATCHED = Column("Name at the bank", "check_matched_name", 28, wraps=True)
-_TYPE = Column("Account type", "account_type", 13)
-_TYPE_FOUND = Column("Account type at the bank", "account_type_found", 23)
-_MONEY = (Column("Amount", "amount", 15), Column("Currency", "currency", 10))
+_MATCHED = Column("Name at the bank", "check_matched_name", 24, wraps=True)
+_TYPE = Column("Account type", "account_type", 13, wraps=True)
+_TYPE_FOUND = Column("Account type at the bank", "account_type_found", 18)
+_MONEY = (Column("Amount", "amount", 13), Column("Currency", "currency", 11, wraps=True))
 _WHY = (
-    Column("Code", "check_code", 12),
-    Column("What it means", "check_reason", 42, wraps=True),
-    Column("What to do", "action", 20, wraps=True),
+    Column("Code", "check_code", 26, wraps=True),
+    Column("What it means", "check_reason", 34, wraps=True),
+    Column("What to do", "action", 16, wraps=True),
 )
-_DECIDED = (Column(DECISION, None, 11), Column(REASON, None, 30, wraps=True))
-_ACCOUNT = (Column("Account", "account", 29), _TYPE)
+_DECIDED = (Column(DECISION, None, 11), Column(REASON, None, 20, wraps=True))
+_NUMBER = Column("Account", "account", 30, wraps=True)
+_ACCOUNT = (_NUMBER, _TYPE)
 _REVIEW = (*_WHO, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
 _WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
 
@@ -98,27 +100,58 @@ REVIEWS = (
 )
 ALL = Sheet(
     "All",
-    "every row of the file, in its order.",
+    "every row of the file, in its order. What stands after Reason is not printed.",
     pl.lit(value=True),
     (
         *_WHO,
-        Column("Sort code", "sort_code", 11),
-        Column("Account number", "account_number", 16),
-        Column("IBAN", "iban", 29),
-        _TYPE,
+        _NUMBER,
         *_MONEY,
-        Column("Secondary reference", "secondary_reference", 20),
-        Column("Reference", "reference", 20),
-        Column("Outcome", "outcome", 13),
+        Column("Outcome", "outcome", 15),
         *_WHY,
         _MATCHED,
-        Column("API", "check_api", 13),
-        Column("Answered", "check_time", 25),
-        Column("Correlation id", "check_id", 38),
         *_DECIDED,
+        _TYPE._replace(is_printed=False),
+        Column("Sort code", "sort_code", 12, wraps=True, is_printed=False),
+        Column("Account number", "account_number", 18, wraps=True, is_printed=False),
+        Column("IBAN", "iban", 30, wraps=True, is_printed=False),
+        Column("Secondary reference", "secondary_reference", 24, wraps=True, is_printed=False),
+        Column("Reference", "reference", 28, wraps=True, is_printed=False),
+        Column("API", "check_api", 14, is_printed=False),
+        Column("Answered", "check_time", 27, is_printed=False),
+        Column("Correlation id", "check_id", 39, is_printed=False),
     ),
     "#334155",
 )
+
+
+def fitted(columns: Sequence[Column], rows: pl.DataFrame) -> list[Column]:
+    """The columns, each as wide as what stands in it, up to the width that it has.
+
+    So that as much as possible of a sheet is read at once, on a screen and on paper.
+    """
+    sources = {column.source for column in columns if column.source is not None}
+    longest = rows.select(pl.col(source).cast(pl.String).str.len_chars().max() for source in sources)
+    return [
+        column
+        if column.source is None
+        else column._replace(
+            width=_width(column, longest[column.source].item() or 0, rows.schema[column.source])
+        )
+        for column in columns
+    ]
+
+
+def _width(column: Column, char_count: int, kind: pl.DataType) -> int:
+    if kind == pl.Decimal:
+        comma_count = max(char_count - 4, 0) // 3  # a comma for each three digits before the point
+        return max(column.width, char_count + comma_count + _MARGIN_CHARS)
+    word = max(map(len, column.header.split())) + _FILTER_CHARS
+    return min(column.width, max(word, char_count + _MARGIN_CHARS))
+
+
+_MARGIN_CHARS = 2
+_FILTER_CHARS = 4
+"""Beside the word of a header, for the button of the filter."""
 
 
 def shown(rows: pl.DataFrame) -> pl.DataFrame:

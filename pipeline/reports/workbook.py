@@ -10,7 +10,7 @@ writes them.
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
@@ -26,10 +26,12 @@ from pipeline.apis.totals import control_totals, plain
 from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
-from pipeline.reports.sheets import ALL, REVIEWS, Sheet, shown
+from pipeline.reports.choices import Policy, offered, policy_of, told
+from pipeline.reports.decision_lists import write_lists
+from pipeline.reports.sheets import ALL, REVIEWS, Sheet, fitted, shown
 from pipeline.reports.terminal import SIMULATED, visible
 from schemas.folder import REPORT_XLSX
-from schemas.review import Decision
+from schemas.review import Verdict
 from schemas.summary import Summary
 
 ALL_ROWS_MAX = 50_000
@@ -37,6 +39,9 @@ ALL_ROWS_MAX = 50_000
 REVIEW_ROWS_MAX = 10_000
 """Of each other sheet; those with the largest amounts, as nobody reads more."""
 
+_POLICY_UNKNOWN = (
+    "What the policy says was not known here: a decision to release counts where the policy says review."
+)
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 3
 _NUMBERS = (ROW, "Amount", "Rows")
@@ -52,7 +57,14 @@ _OPTIONS = {
 }
 
 
-def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path, *, outcome_name: str) -> Path:
+def write_workbook(
+    summary: Summary,
+    rows: pl.DataFrame,
+    folder: Path,
+    *,
+    outcome_name: str,
+    policy: Mapping[str, Verdict] | None = None,
+) -> Path:
     """Write `report.xlsx`, which appears whole or not at all.
 
     Args:
@@ -60,6 +72,8 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path, *, outcom
         rows: `Payments` joined with `Outcomes` on `row`, in row order.
         folder: where to write; must exist.
         outcome_name: of the outcome file, which has the rows that are too many for a sheet.
+        policy: what the profile says may be paid, which decides over what is offered beside a row; None
+            where it is not known.
 
     Raises:
         OutputError, DiskError: as `write_whole`.
@@ -70,7 +84,7 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path, *, outcom
     with xlsxwriter.Workbook(empty, _OPTIONS) as book:
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
-        writer = _Writer(book, summary)
+        writer = _Writer(book, summary, policy_of(summary, policy))
         writer.write(shown(rows), outcome_name)
     with write_whole(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
@@ -101,10 +115,11 @@ class _Writer:
         rows: the rows of each sheet, which are put in when the library is done.
     """
 
-    def __init__(self, book: xlsxwriter.Workbook, summary: Summary) -> None:
+    def __init__(self, book: xlsxwriter.Workbook, summary: Summary, policy: Policy) -> None:
         self.rows: list[Iterable[str]] = []
         self._book = book
         self._summary = summary
+        self._policy = policy
 
         def style(**changes: str | int) -> Format:
             return book.add_format({"font_name": "Calibri", "font_size": 11, "valign": "top", **changes})
@@ -122,6 +137,7 @@ class _Writer:
             "font_color": "#FFFFFF",
             "bg_color": "#1F3A4D",
             "valign": "vcenter",
+            "text_wrap": True,
         }
         self._header = style(**header, align="left", indent=1)
         self._number_header = style(**header, align="right")
@@ -147,17 +163,20 @@ class _Writer:
             self._write_rows(ALL, rows.clear(), f"{ALL.name}: {where}")
 
     def _write_rows(self, sheet: Sheet, rows: pl.DataFrame, title: str) -> None:
-        page = self._page(sheet.name, title, [column.width for column in sheet.columns])
+        columns = fitted(sheet.columns, rows)
+        page = self._page(sheet.name, title, [column.width for column in columns])
         page.set_tab_color(sheet.colour)
-        self._write_headers(page, _HEADER_LINE, [column.header for column in sheet.columns])
+        self._write_headers(page, _HEADER_LINE, [column.header for column in columns])
+        page.set_row(_HEADER_LINE, 2 * LINE_POINTS + 4)
         page.freeze_panes(_HEADER_LINE + 1, _FROZEN_COLUMNS)
-        page.repeat_rows(_HEADER_LINE)
+        page.repeat_rows(0, _HEADER_LINE)
         last = _HEADER_LINE + max(rows.height, 1)
-        page.autofilter(_HEADER_LINE, 0, last, len(sheet.columns) - 1)
-        decision = next(at for at, column in enumerate(sheet.columns) if column.header == DECISION)
+        page.print_area(0, 0, last, sum(column.is_printed for column in columns) - 1)
+        page.autofilter(_HEADER_LINE, 0, last, len(columns) - 1)
+        decision = next(at for at, column in enumerate(columns) if column.header == DECISION)
         if not rows.is_empty():
-            page.data_validation(_HEADER_LINE + 1, decision, last, decision, _CHOICE)
-            self.rows[-1] = rows_xml(rows, sheet.columns, self._styles(), first=_HEADER_LINE + 2)
+            write_lists(page, decision, offered(rows, self._policy), first_line=_HEADER_LINE + 1)
+            self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
 
     def _styles(self) -> Styles:
         """The numbers of the styles that rows have."""
@@ -200,7 +219,7 @@ class _Writer:
         page.set_landscape()
         page.set_paper(9)  # A4
         page.fit_to_pages(1, 0)
-        page.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        page.set_margins(left=0.3, right=0.3, top=0.4, bottom=0.6)
         page.set_footer("&L&F · &A&RPage &P of &N")
         page.set_row(0, 24)
         page.write_string(0, 0, title, self._title)
@@ -216,6 +235,7 @@ class _Writer:
         title = f"Payee check of {_told(summary.input.name)}"
         page = self._page("Summary", title, [27, 11, 25, 14, 70])
         page.hide_gridlines(2)
+        page.repeat_rows(0, 1)
         line = _HEADER_LINE + 1
         page.write_string(line, 0, "Payments", self._label)
         page.write_number(line, 1, summary.input.row_count, self._number_fact)
@@ -234,7 +254,8 @@ class _Writer:
             page.write_string(line, 0, label, self._label)
             page.write_string(line, 1, fact, self._fact)
         line = self._write_outcomes(page, line + 2)
-        self._write_codes(page, line + 2)
+        line = self._write_codes(page, line + 2)
+        self._write_policy(page, line + 2)
 
     def _write_outcomes(self, page: Worksheet, line: int) -> int:
         """A line for each outcome and currency, and for the whole file; the number of the last line."""
@@ -259,7 +280,8 @@ class _Writer:
                 page.write_string(line, 3, _told(money.currency or "(none)"), self._text)
         return line
 
-    def _write_codes(self, page: Worksheet, line: int) -> None:
+    def _write_codes(self, page: Worksheet, line: int) -> int:
+        """A line for each code; the number of the last line."""
         headers = ["Code", "Rows", "What to do", "Outcome", "What it means"]
         self._write_headers(page, line, headers)
         for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
@@ -270,16 +292,25 @@ class _Writer:
             page.write_string(line_of_code, 2, code.action.value.replace("_", " "), self._text)
             page.write_string(line_of_code, 3, code.outcome.value.replace("_", " "), self._text)
             page.write_string(line_of_code, 4, meaning, self._wrapped)
+        return line + len(self._summary.codes)
+
+    def _write_policy(self, page: Worksheet, line: int) -> None:
+        """What the policy says of these rows, which decisions it can follow, and how to have it otherwise."""
+        said = told(self._summary, self._policy)
+        if not said:
+            page.write_string(line, 0, _POLICY_UNKNOWN, self._label)
+            return
+        headers = ["Policy for", "Rows", "It says", "Decisions", "What that means"]
+        self._write_headers(page, line, headers)
+        for line_of_key, one in enumerate(said, start=line + 1):
+            page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / 66))
+            page.write_string(line_of_key, 0, one.key, self._text)
+            page.write_number(line_of_key, 1, one.row_count, self._count)
+            page.write_string(line_of_key, 2, one.verdict, self._text)
+            page.write_string(line_of_key, 3, ", ".join(one.words), self._text)
+            page.write_string(line_of_key, 4, _told(one.why), self._wrapped)
 
 
 def _told(text: str) -> str:
     """Text from outside, harmless: from `<r>` to `</r>`, the library would take it for its own markup."""
     return visible(text) + (" " if text.endswith("</r>") else "")
-
-
-_CHOICE = {
-    "validate": "list",
-    "source": [word.value for word in Decision],
-    "error_title": "Decision",
-    "error_message": f"Choose one of {', '.join(Decision)}.",
-}

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.apis.identifiers import masked
+from pipeline.apis.verdicts import DEFAULT_POLICY
 from pipeline.approvals import decider, record_approval
 from pipeline.errors import IncompleteError, InputError
 from pipeline.finished import FinishedRun, finished
@@ -25,7 +26,7 @@ from pipeline.review.payment_files import (
     write_for_people,
     write_payments,
 )
-from pipeline.stages.split import DEFAULT_POLICY, UNDECIDED, split
+from pipeline.stages.split import UNDECIDED, split
 from schemas.approvals import Approval
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE, made_anew
 from schemas.manifest import PaymentsEvidence, SplitMade

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from readers import run_command, run_of
 
+from pipeline.apis.rules import RULES
+from pipeline.reports.explanations import explanations
 from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER
 
 AXE = Path(__file__).resolve().parents[2] / ".cache" / "axe-core" / "axe.min.js"
@@ -112,8 +114,68 @@ def test_a_code_is_not_broken_within_a_word(page_file, reading):
         return range.getClientRects().length > 1;
     }).map((word) => word.textContent)"""
     with reading(page_file("currencies")) as reader:
-        for word in ("tr.rejected td:nth-child(6) b", "tr.rejected th small"):
+        for word in ("tr.rejected td:nth-child(6) b", "tr.rejected td:nth-child(2) small"):
             assert reader.page.locator(word).first.evaluate(breaks) == []
+
+
+LINES_OF = """element => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return new Set([...range.getClientRects()].map((box) => box.top)).size;
+}"""
+LONG_ID = "ENDTOEND20261122ABCDEFGHIJKLMNOPQRS"
+"""As long as a payment message allows."""
+
+
+@pytest.mark.parametrize("payment_id", ["PAY-1", LONG_ID])
+def test_the_longest_sentence_about_a_row_takes_three_lines_at_most(report_of, reading, payment_id):
+    rules = [f"{rule.field}: {rule.sentence}." for rule in RULES]
+    meanings = [case.says for told in explanations().values() for case in told.cases]
+    rejected = {"outcome": "rejected", "code": "ACCOUNT_NUMBER_DAMAGED", "action": "correct_row"}
+    payment = {"payment_id": payment_id, "amount": "1234567890.12", "currency": "EUR"}
+    outcomes = [{**rejected, "reason": said} for said in {*rules, *meanings}]
+    names = {"name": "Brackenfell Joinery Limited", "account_number": "12345678"}
+    with reading(report_of([payment | names] * len(outcomes), outcomes)) as reader:
+        sentences = reader.page.locator("#payments td:nth-child(6) small").all()
+        assert len(sentences) == len(outcomes) > 60
+        assert max(sentence.evaluate(LINES_OF) for sentence in sentences) <= 3
+        assert reader.page.evaluate("document.documentElement.scrollWidth") == 1280
+
+
+@pytest.mark.parametrize(
+    ("payment_id", "most"),
+    [(LONG_ID, 1), ("PAYROLL-2026/11_0001", 1), ("7f3c9a2e-7b41-4d2e-9c1f-8a6b5d4e3f20", 2)],
+)
+def test_an_id_is_not_broken_within_a_word(report_of, reading, payment_id, most):
+    payment = {"name": "Quillon", "payment_id": payment_id, "amount": "1234567890.12", "currency": "EUR"}
+    with reading(report_of([payment], [NO_MATCH])) as reader:
+        assert reader.page.locator("#payments .id").evaluate(LINES_OF) <= most
+        assert reader.page.locator("#payments td:nth-child(5) span").evaluate(LINES_OF) == 1
+
+
+def test_forty_currencies_have_a_place_on_every_screen(report_of, reading):
+    codes = [f"X{first}{second}" for first in "ABCDE" for second in "KLMNOPQR"]
+    payments = [{"name": "Quillon", "amount": "1234567890.12", "currency": code} for code in codes]
+    with reading(report_of(payments, [NO_MATCH] * len(codes))) as reader:
+        for width in WIDTHS:
+            reader.page.set_viewport_size({"width": width, "height": 800})
+            seen = reader.page.locator(".picture, .currencies").all_inner_texts()
+            assert {code for code in codes if not any(code in text for text in seen)} == set()
+            assert reader.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_a_pair_that_may_be_paid_twice_stands_side_by_side(tmp_path, reading, width):
+    file = tmp_path / "pay.csv"
+    paid = "Avery Thornwood,Personal,001122,00012345,4991.76,GBP,BONUS"
+    file.write_text(f"name,account_type,sort_code,account_number,amount,currency,reference\n{paid}\n{paid}\n")
+    with reading(run_of(file, tmp_path) / "report.html", viewport={"width": width, "height": 800}) as reader:
+        earlier, again = (cell.bounding_box() for cell in reader.page.locator(".pairs td").all())
+        assert earlier["y"] == again["y"]
+        assert earlier["x"] + earlier["width"] <= again["x"]
+        texts = reader.page.locator(".pairs td").all_inner_texts()
+    for row, text in enumerate(texts, start=1):
+        assert text.split("\n") == [f"Row {row}", "Avery Thornwood", "**2345", "4,991.76 GBP"]
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 from unicodedata import normalize
 
+import pytest
 from readers import SAMPLE
 
 from pipeline.reports.page import ROWS_AT_ONCE
@@ -98,20 +99,61 @@ def test_search_by_keyboard_finds_names_with_and_without_accents(sample_run, rea
         reader.tab_to("#search")
         reader.page.keyboard.type("solene montf")
         assert reader.texts(1) == ["16", "23"]
-        assert reader.status == "2 of 16 rows, grouped by what to do."
+        assert reader.status == "2 of 24 rows, grouped by what to do."
         reader.page.keyboard.type("zzz")
         assert reader.texts(1) == []
-        assert reader.status.startswith("0 of 16 rows")
+        assert reader.status.startswith("0 of 24 rows")
         reader.tab_to("#reset")
         reader.press("Enter")
         assert len(reader.texts(1)) == 16
+
+
+@pytest.mark.parametrize("written", ["4991.76", "4,991.76", "4.991,76", "4991,76", "4'991.76", "4 991.76"])
+def test_search_finds_an_amount_however_its_thousands_are_written(report_of, reading, written):
+    amounts = ["4991.76", "1234991.76", "49917.60"]
+    payments = [{"name": "Quillon", "amount": amount, "currency": "GBP"} for amount in amounts]
+    with reading(report_of(payments, [NO_MATCH] * 3)) as reader:
+        reader.page.locator("#search").fill(written)
+        assert reader.texts(5) == ["1,234,991.76", "4,991.76"]
+
+
+def test_search_finds_a_matching_row_and_nothing_else_shows_it(sample_run, reading):
+    with reading(sample_run / "report.html") as reader:
+        assert "1" not in reader.texts(1)
+        assert "A search looks at matching rows too." in reader.page.locator(".tools").inner_text()
+        reader.page.locator("#search").fill("PAY-0001")
+        assert reader.texts(1) == ["1"]
+        assert reader.status == "1 of 24 rows, grouped by what to do."
+        assert reader.page.locator("tr.group").inner_text().startswith("Pay.")
+        reader.page.locator("#reset").click()
+        assert len(reader.texts(1)) == 16
+        reader.page.locator("#outcome").select_option("match")
+        assert len(reader.texts(1)) == 8
+        assert reader.status == "8 of 24 rows, grouped by what to do."
+
+
+def test_file_of_matches_alone_can_be_searched(report_of, reading):
+    with reading(report_of([{"name": "Quillon"}, {"name": "Another"}], [{}, {}])) as reader:
+        assert reader.texts(1) == []
+        assert "Rows to look at\n\nThere is none." in reader.page.locator("main").inner_text()
+        reader.page.locator("#search").fill("quillon")
+        assert reader.texts(2) == ["Quillon"]
+
+
+def test_what_to_do_is_said_once_above_its_rows_and_in_each_row_that_stands_alone(sample_run, reading):
+    with reading(sample_run / "report.html") as reader:
+        advice = "Change the account type."
+        rows = reader.page.locator("#payments tbody")
+        assert rows.all_inner_texts()[1].count(advice) == 1
+        reader.page.locator("thead th:nth-child(1) button").click()
+        assert "".join(rows.all_inner_texts()).count(advice) == 2
 
 
 def test_filters_by_keyboard_leave_the_rows_of_one_action_and_one_outcome(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         reader.tab_to("#action")
         reader.page.keyboard.type("Ask")
-        assert set(reader.texts(7)) == {"Ask the payee, by a known contact."}
+        assert reader.page.locator("tr.group").all_inner_texts()[0].startswith("Ask the payee, by a known")
         assert len(reader.texts(1)) == 4
         reader.tab_to("#outcome")
         reader.page.keyboard.type("Not")
@@ -150,20 +192,62 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
         reader.press("Enter")
         reader.page.locator("#status", has_text="Row 16 is copied.").wait_for()
         fields = reader.page.evaluate("navigator.clipboard.readText()").split("\t")
-        assert fields[:4] == ["16", "PAY-0016", "Solene Montferand", "Sol\u00e8ne Montferrand"]
+        assert fields[:4] == ["16", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
         assert fields[5:8] == ["FR**0733", "1,980.00", "EUR"]
-        assert fields[-1] == "SIMULATED"
+        assert fields[-2:] == ["Correct the name to the one on the account.", "SIMULATED"]
+
+
+def test_copying_answers_beside_the_row_and_aloud(sample_run, reading):
+    with reading(sample_run / "report.html", permissions=["clipboard-read", "clipboard-write"]) as reader:
+        buttons = [reader.page.locator(f"#payments tr:has(th b:text-is('{row}')) button") for row in (16, 10)]
+        for button in buttons:
+            button.click()
+            reader.page.get_by_text("Copied", exact=True).wait_for()
+        assert [button.inner_text() for button in buttons] == ["Copy", "Copied"]
+        names = [button.get_attribute("aria-label") for button in buttons]
+        assert names == ["Copy row 16", "Copied row 10"]
+        said = reader.page.get_by_role("status")
+        assert said.inner_text() == "Row 10 is copied."
+
+
+def test_where_the_browser_does_not_copy_that_is_said_and_the_keyboard_copies_as_harmlessly(
+    report_of, reading
+):
+    file = report_of([{"name": "=1+1"}], [NO_MATCH])
+    with reading(file) as reader:
+        refuse_the_clipboard(reader.page)
+        button = reader.page.locator("#payments td button")
+        button.click()
+        reader.page.get_by_text("Not copied", exact=True).wait_for()
+        assert button.get_attribute("aria-label") == "Not copied row 1"
+        assert reader.status == ("The browser did not copy row 1: it is selected, copy it with the keyboard.")
+        reader.press("Control+c")
+        reader.page.locator("#search").focus()
+        reader.press("Control+v")
+        pasted = reader.page.locator("#search").input_value()
+        assert pasted.split("\t")[:2] == ["1", "'=1+1"]
+
+
+def refuse_the_clipboard(page):
+    """Take the right to write to the clipboard from the page, as a browser with strict settings does."""
+    target = page.context.new_cdp_session(page).send("Target.getTargetInfo")["targetInfo"]
+    setting = {
+        "permission": {"name": "clipboard-write"},
+        "setting": "denied",
+        "browserContextId": target["browserContextId"],
+    }
+    page.context.browser.new_browser_cdp_session().send("Browser.setPermission", setting)
 
 
 def test_copied_row_runs_nothing_in_a_spreadsheet(report_of, reading):
-    names = ["=1+1", "+1", "-1", "@x", "\uff1d1", "  =1", "Quillon = Co"]
+    names = ["=1+1", "+1", "-1", "@x", "\uff1d1", "  =1", '"=1+1"', '" +1"', "Quillon = Co"]
     file = report_of([{"name": name} for name in names], [NO_MATCH] * len(names))
     copied = {}
     with reading(file, permissions=["clipboard-read", "clipboard-write"]) as reader:
         for number, name in enumerate(names, start=1):
             reader.page.locator(f"[aria-label='Copy row {number}']").click()
             reader.page.locator("#status", has_text=f"Row {number} is copied.").wait_for()
-            copied[name] = reader.page.evaluate("navigator.clipboard.readText()").split("\t")[2]
+            copied[name] = reader.page.evaluate("navigator.clipboard.readText()").split("\t")[1]
     assert copied == {name: name if name[0] == "Q" else f"'{name}'"[:-1] for name in names}
 
 

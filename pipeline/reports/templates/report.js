@@ -4,29 +4,41 @@
     ["payments", "search", "action", "outcome", "status", "pages"].map((id) => document.getElementById(id));
   const collator = new Intl.Collator("en", { numeric: true });
   const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  // 4,991.76 and 4.991,76 as 4991.76, so that an amount is found in either writing.
+  const number = (text) => text.replace(/(\d)[,.'\u2019](?=\d{3}(?!\d))/g, "$1").replace(/(\d),(?=\d)/, "$1.");
   const count = (number) => number.toLocaleString("en-GB");
   const said = (row, column) => row.cells[column].firstElementChild.textContent;
-  const button = (words) => Object.assign(document.createElement("button"), { type: "button", ...words });
+  const made = (tag, words) => Object.assign(document.createElement(tag), words);
+  const button = (words) => made("button", { type: "button", ...words });
   const rows = []; // all that the page has, in its own order: by what to do, most money first
   let sorted = null; // { head, way }, by a column; null: the page's own order
   let at = 0; // the page of rows that is shown
+  let forget = () => {}; // of the row that was copied last, that it was
 
   function read() {
     for (const body of table.tBodies) {
       const [heading, ...listed] = [...body.rows, ...(body.querySelector("template")?.content.children ?? [])];
+      const advice = heading.cells[0].firstChild.textContent.trim();
       for (const row of listed) {
-        rows.push({ row, heading, group: body.id, text: plain(row.textContent) });
-        row.cells[6].append(button({ textContent: "Copy", ariaLabel: `Copy row ${said(row, 0)}` }));
+        row.cells[5].append(made("span", { className: "todo", textContent: advice }));
+        const text = `${plain(row.textContent)} ${number(said(row, 4))}`;
+        rows.push({ row, heading, group: body.id, text, matches: row.matches(".match") });
+        row.cells[5].append(button({ textContent: "Copy", ariaLabel: `Copy row ${said(row, 0)}` }));
       }
     }
   }
 
+  function searched() {
+    const everywhere = search.value.trim() || outcome.value === "match";
+    return everywhere ? rows : rows.filter(({ matches }) => !matches);
+  }
+
   function found() {
     const words = plain(search.value).split(/\s+/);
-    const chosen = rows.filter(({ row, group, text }) =>
+    const chosen = searched().filter(({ row, group, text }) =>
       (!action.value || group === `do-${action.value}`)
       && (!outcome.value || row.classList.contains(outcome.value))
-      && words.every((word) => text.includes(word)));
+      && words.every((word) => text.includes(word) || text.includes(number(word))));
     if (!sorted) return chosen;
     const { dataset, cellIndex } = sorted.head;
     const sign = sorted.way === "ascending" ? 1 : -1;
@@ -48,9 +60,10 @@
       }
       body.append(row);
     }
+    table.classList.toggle("sorted", Boolean(sorted));
     const order = sorted ? "sorted" : "grouped by what to do";
     const here = all.length > size ? `; here ${count(page * size + 1)} to ${count(page * size + part.length)}` : "";
-    status.textContent = `${count(all.length)} of ${count(rows.length)} rows, ${order}${here}.`;
+    status.textContent = `${count(all.length)} of ${count(searched().length)} rows, ${order}${here}.`;
     pages.hidden = all.length <= size;
     pages.firstElementChild.disabled = page === 0;
     pages.lastElementChild.disabled = (page + 1) * size >= all.length;
@@ -76,18 +89,35 @@
     show();
   }
 
-  async function copy(row) {
+  function line(row) {
     const fields = [...row.querySelectorAll("tr > * > :not(button)")].map((part) => part.textContent);
     if (document.body.matches(".simulated")) fields.push("SIMULATED");
-    // A spreadsheet would run a pasted cell that starts like a formula.
-    const line = fields.map((field) => field.replace(/^(?=\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/, "'")).join("\t");
+    // A spreadsheet would run a pasted cell that starts like a formula, also one in quotes.
+    return fields.map((field) => field.replace(/^(?=[\s"]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/, "'")).join("\t");
+  }
+
+  async function copy(row, pushed) {
+    const name = `row ${said(row, 0)}`;
+    let [answer, told] = ["Copied", `Row ${said(row, 0)} is copied.`];
     try {
-      await navigator.clipboard.writeText(line);
-      status.textContent = `Row ${fields[0]} is copied.`;
+      await navigator.clipboard.writeText(line(row));
     } catch {
       getSelection().selectAllChildren(row);
-      status.textContent = `Row ${fields[0]} is selected: copy it with the keyboard.`;
+      [answer, told] = ["Not copied", `The browser did not copy ${name}: it is selected, copy it with the keyboard.`];
     }
+    forget();
+    const say = (word) => Object.assign(pushed, { textContent: word, ariaLabel: `${word} ${name}` });
+    forget = () => say("Copy");
+    say(answer);
+    status.textContent = told;
+  }
+
+  // What is copied by the keyboard of a row that was selected here is as harmless as what the button copies.
+  function copied(event) {
+    const row = getSelection().anchorNode;
+    if (!row?.matches?.("#payments tr")) return;
+    event.clipboardData.setData("text/plain", line(row));
+    event.preventDefault();
   }
 
   function choose(what) {
@@ -103,8 +133,9 @@
     for (const field of [search, action, outcome]) field.oninput = () => show();
     for (const step of document.querySelectorAll(".steps a")) step.onclick = () => choose(step.dataset.action);
     document.getElementById("reset").onclick = () => choose("");
-    table.onclick = ({ target }) => target.closest("td button") && copy(target.closest("tr"));
+    table.onclick = ({ target }) => target.matches("td button") && copy(target.closest("tr"), target);
     pages.onclick = ({ target }) => target.value && turn(target);
+    document.oncopy = copied;
     onbeforeprint = toPaper;
     document.querySelector(".tools").hidden = false;
     show();

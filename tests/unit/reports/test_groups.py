@@ -30,10 +30,10 @@ REJECTED = {"outcome": "rejected", "code": "NAME_MISSING", "action": "correct_ro
 def grouped(payments_of, outcomes_of):
     """(payment, outcome) pairs -> the groups."""
 
-    def build(*pairs, rows_max=100):
+    def build(*pairs, rows_max=100, searched_max=100):
         payments, outcomes = zip(*pairs, strict=True)
         rows = payments_of(*payments).hstack(outcomes_of(*outcomes).drop("row").get_columns())
-        return pending(rows, rows_max=rows_max)
+        return pending(rows, rows_max=rows_max, searched_max=searched_max)
 
     return build
 
@@ -88,13 +88,21 @@ def test_full_page_keeps_decided_rows_and_the_largest_of_them(grouped):
     assert counts == {Action.ASK_PAYEE: 2, Action.FIX_NAME: 1, Action.RETRY_LATER: 1}
 
 
-def test_many_currencies_do_not_make_a_long_line(grouped):
-    found = grouped(
-        *((paid("1", f"XX{chr(ord('A') + number)}"), NO_MATCH) for number in range(CURRENCIES_MAX + 3))
-    )
-    money = found.groups[0].money
-    assert len(money) == CURRENCIES_MAX + 1
-    assert money[-1] == "and 3 more currencies"
+def test_more_currencies_than_there_are_do_not_make_a_longer_line(grouped):
+    letters = "ABCDEFGHIJKLMNO"
+    codes = [f"X{first}{second}" for first in letters for second in letters][: CURRENCIES_MAX + 3]
+    found = grouped(*((paid("1", code), NO_MATCH) for code in codes))
+    assert len(found.groups[0].money) == CURRENCIES_MAX
+    assert found.groups[0].more_currency_count == 3
+
+
+def test_matches_are_gathered_for_a_search_of_a_file_that_is_not_too_long(grouped):
+    rows = (paid("1"), MATCH), (paid("3"), NO_MATCH), (paid("2"), MATCH)
+    matches = grouped(*rows, searched_max=3).matches
+    assert [(row.number, row.amount_rank) for row in matches.rows] == [(3, 2), (1, 1)]
+    assert matches.advice == "Pay."
+    assert grouped(*rows, searched_max=2).matches is None
+    assert grouped((paid("3"), NO_MATCH)).matches is None
 
 
 def test_what_is_no_currency_is_not_shown_as_one(grouped):

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from pipeline.reports.overview import CURRENCIES_DRAWN_MAX, CURRENCIES_NAMED_MAX, overview
+from pipeline.reports.overview import CURRENCIES_DRAWN_MAX, CURRENCIES_NAMED_MAX, Total, overview
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
@@ -53,8 +53,18 @@ def test_many_currencies_are_named_or_counted_and_not_drawn():
     codes = {f"X{number:03}": "1" for number in range(CURRENCIES_DRAWN_MAX + CURRENCIES_NAMED_MAX + 4)}
     found = overview([total(Outcome.REJECTED, 50, **codes)])
     assert len(found.headers) == 1 + CURRENCIES_DRAWN_MAX
-    assert len(found.more) == CURRENCIES_NAMED_MAX + 1
-    assert found.more[-1] == "4 more currencies"
+    assert len(found.more) == CURRENCIES_NAMED_MAX
+    assert found.unnamed_count == 4
+
+
+def test_a_currency_that_is_not_drawn_says_how_much_of_it_is_no_match():
+    drawn = {"CHF": "1", "EUR": "1", "GBP": "1"}
+    found = overview([
+        total(Outcome.MATCH, 9, **drawn, PLN="2.50", SEK="7"),
+        total(Outcome.NO_MATCH, 9, **drawn, PLN="1000"),
+    ])  # fmt: skip
+    assert found.headers[1:] == ("CHF", "EUR", "GBP")
+    assert found.more == (Total("PLN", "1,002.50", "1,000.00"), Total("SEK", "7.00", ""))
 
 
 def test_file_in_which_no_row_has_an_amount_has_a_picture_of_rows():

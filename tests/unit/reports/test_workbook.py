@@ -5,12 +5,16 @@ import zipfile
 
 import openpyxl
 import pytest
+from openpyxl.utils import get_column_letter
 
 from pipeline.reports import workbook
 from pipeline.reports.cells import TEXT_CHARS_MAX
+from pipeline.reports.decision_lists import RANGES_MAX
 from pipeline.reports.workbook import write_workbook
 from pipeline.stages.read import read
 from schemas.outcomes import Environment
+from schemas.review import Verdict
+from schemas.summary import WarningCount
 
 MARKUP = '<r></r></is></c><c r="Z9"><f>1+1</f></c><c r="Z10" t="inlineStr"><is><r></r>'
 """Written as it is, it would be the library's markup, and a formula."""
@@ -34,6 +38,8 @@ HOSTILE = (
     "\u202egpj.exe",
     "_x0041_",
 )
+PRINTED_CHARS_MAX = 250
+"""Across a page of A4, in the widths of a sheet: with more of them, print is too small to be read."""
 CLOSE = {"outcome": "close_match", "code": "MBAM", "action": "fix_name"}
 ANNM = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee"}
 
@@ -155,7 +161,14 @@ def test_an_amount_that_a_number_cannot_hold_stays_text_and_says_so(book_of):
 def test_every_sheet_has_its_rows_a_filter_a_frozen_header_and_a_choice_of_decisions(book_of):
     rows = [("Ada", "1.00"), ("Bram", "2.00"), ("Cora", "3.00")]
     book = openpyxl.load_workbook(
-        book_of(rows, [CLOSE, ANNM, {**ANNM, "code": "BANM", "action": "fix_account_type"}])
+        book_of(
+            rows,
+            [
+                {**CLOSE, "matched_name": "Ada Q"},
+                ANNM,
+                {**ANNM, "code": "BANM", "action": "fix_account_type"},
+            ],
+        )
     )
     assert book.sheetnames == ["Summary", "Fix", "No match", "Not possible", "Close match", "Rejected", "All"]
     payees = {sheet.title: [cell.value for cell in column(sheet, "Payee")] for sheet in book.worksheets[1:]}
@@ -168,6 +181,119 @@ def test_every_sheet_has_its_rows_a_filter_a_frozen_header_and_a_choice_of_decis
         assert sheet.freeze_panes == "D4"
     choices = [choice for choice in book["Fix"].data_validations.dataValidation if choice.type == "list"]
     assert [choice.formula1 for choice in choices] == ['"release,fix,hold"']
+
+
+def offers(sheet):
+    """Row -> what its list of decisions offers, and what it says."""
+    rows = {at: cell.value for at, cell in enumerate(sheet["A"][3:], start=4)}
+    found = {}
+    for choice in sheet.data_validations.dataValidation:
+        for part in choice.sqref.ranges:
+            for at in range(part.min_row, part.max_row + 1):
+                found[rows[at]] = (choice.formula1.strip('"').split(","), choice.errorStyle, choice.prompt)
+    return found
+
+
+def test_the_list_of_a_row_offers_what_the_policy_can_follow_and_says_what_to_write_where(
+    tmp_path, summary_of, payments_of, outcomes_of
+):
+    close = {**CLOSE, "matched_name": "Ada Q"}
+    rejected = {"outcome": "rejected", "code": "NAME_MISSING", "action": "correct_row"}
+    outcomes = [{}, close, {**close, "code": "CMTC"}, ANNM, rejected, {}]
+    said = [WarningCount(code="PAYMENT_REPEATED", row_count=1, rows=[6], every_row=[6])]
+    policy = {"close_match": "review", "CMTC": "hold", "PAYMENT_REPEATED": "hold"}
+    summary = summary_of(warning_codes=said)
+    summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": 6})})
+    rows = payments_of(*[{"name": "Ada"}] * 6).join(outcomes_of(*outcomes), on="row")
+    path = write_workbook(summary, rows, tmp_path, outcome_name="", policy=as_verdicts(policy))
+    book = openpyxl.load_workbook(path)
+    found = offers(book["All"])
+    words = {row: offered for row, (offered, _, _) in found.items()}
+    assert words == {
+        1: ["release", "hold"],
+        2: ["release", "fix", "hold"],
+        3: ["fix", "hold"],
+        4: ["hold"],
+        5: ["hold"],
+        6: ["hold"],
+    }
+    how = 'first write {} = "review" into [profiles.main.policy] of the configuration.'
+    assert [found[row][2] for row in (1, 2)] == [None, None]
+    for row, key in ((3, "CMTC"), (4, "no_match"), (6, "PAYMENT_REPEATED")):
+        _, style, prompt = found[row]
+        assert style == "warning"  # the policy may have been changed since
+        assert prompt == f"The policy holds {key}. To release by decision, {how.format(key)}"
+    assert found[5][2].startswith("No bank was asked: correct the row")
+    summed = [[cell.value for cell in line] for line in book["Summary"].iter_rows()]
+    [no_match] = [line for line in summed if line[0] == "no_match"]
+    assert no_match[2:4] == ["hold", "hold"]
+    assert no_match[4].endswith(how.format("no_match"))
+
+
+def as_verdicts(policy):
+    return {key: Verdict(verdict) for key, verdict in policy.items()}
+
+
+def test_where_the_policy_is_not_known_the_list_offers_what_any_could_follow(book_of):
+    book = openpyxl.load_workbook(book_of([("Ada", "1.00")] * 2, [ANNM, {"outcome": "deferred"}]))
+    words = {row: offered for row, (offered, _, _) in offers(book["All"]).items()}
+    assert words == {1: ["release", "hold"], 2: ["hold"]}
+    assert "What the policy says was not known here" in str(
+        book["Summary"][f"A{book['Summary'].max_row}"].value
+    )
+
+
+def test_lists_of_a_long_sheet_are_in_few_places_each(tmp_path, summary_of, payments_of, outcomes_of):
+    count = 2 * RANGES_MAX + 2
+    summary = summary_of()
+    summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": count})})
+    rows = payments_of(*[{"name": "Ada"}] * count).join(outcomes_of(*[{}, ANNM] * (count // 2)), on="row")
+    sheet = openpyxl.load_workbook(write_workbook(summary, rows, tmp_path, outcome_name="", policy={}))["All"]
+    lists = sheet.data_validations.dataValidation
+    assert [len(choice.sqref.ranges) for choice in lists] == [RANGES_MAX, 1] * 2
+    assert {row: words for row, (words, _, _) in offers(sheet).items()} == {
+        row: ["release", "hold"] if row % 2 else ["hold"] for row in range(1, count + 1)
+    }
+
+
+def test_sheets_print_on_landscape_pages_of_one_width_with_their_headers_on_each(book_of):
+    rows = [("Brackenfell Joinery and Daughters Limited", "1234567.89")] * 3
+    close = {
+        **CLOSE,
+        "matched_name": "Brackenfell Joinery and Sons",
+        "reason": "A sentence of some length. " * 3,
+    }
+    rejected = {"outcome": "rejected", "code": "ACCOUNT_NUMBER_DAMAGED", "action": "correct_row"}
+    book = openpyxl.load_workbook(book_of(rows, [close, ANNM, rejected]))
+    for sheet in book.worksheets:
+        assert (sheet.page_setup.orientation, int(sheet.page_setup.paperSize)) == ("landscape", 9)  # A4
+        assert (sheet.page_setup.fitToWidth, int(sheet.page_setup.fitToHeight)) == (None, 0)
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+    for sheet in book.worksheets[1:]:
+        assert sheet.print_title_rows == "$1:$3"
+        headers = [cell.value for cell in sheet[3]]
+        printed = sheet[sheet.print_area.replace("$", "").partition("!")[2]][0]
+        assert printed[-1].column == headers.index("Reason") + 1
+        widths = [
+            sheet.column_dimensions[letter].width
+            for letter in map(get_column_letter, range(1, len(printed) + 1))
+        ]
+        assert sum(widths) < PRINTED_CHARS_MAX
+    assert "What stands after Reason is not printed." in book["All"]["A1"].value
+
+
+def test_a_column_is_as_wide_as_its_contents_and_what_is_longer_is_wrapped(book_of):
+    rows = [("Ada", "1234567890.12"), ("Quillon " * 12, "2.00")]
+    sheet = openpyxl.load_workbook(book_of(rows, [ANNM] * 2))["All"]
+    at = {cell.value: cell.column_letter for cell in sheet[3]}
+    width = {header: sheet.column_dimensions[letter].width for header, letter in at.items()}
+    assert width["Amount"] >= len("1,234,567,890.12")
+    assert width["Code"] < 10 < width["Payee"] < 30
+    payees = column(sheet, "Payee")
+    assert all(cell.alignment.wrap_text for cell in payees)
+    short, long = (sheet.row_dimensions[cell.row].height for cell in payees)
+    assert short < long
+    assert long >= 15 * len("Quillon " * 12) / width["Payee"]
 
 
 @pytest.mark.parametrize(("environment", "says_so"), [("sandbox", True), ("production", False)])

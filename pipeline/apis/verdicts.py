@@ -1,0 +1,73 @@
+"""What a policy says of payments, by their outcomes, codes and warnings: release, review or hold."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from schemas.outcomes import Outcome, WarningCode
+from schemas.review import Verdict
+
+RELEASABLE = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+"""The outcomes that a bank gave. No policy and no person releases a row that no bank answered for."""
+DEFAULT_POLICY: Mapping[str, Verdict] = {
+    outcome: Verdict.RELEASE if outcome is Outcome.MATCH else Verdict.HOLD for outcome in Outcome
+}
+ANSWERED = pl.col("check_outcome").is_in(RELEASABLE)
+
+_BY_STRICTNESS = (Verdict.RELEASE, Verdict.REVIEW, Verdict.HOLD)
+
+
+def verdicts(outcomes: pl.DataFrame, warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:
+    """Say what the policy says of each payment: of the answer and of the warnings, the strictest counts.
+
+    Args:
+        outcomes: with `row`, `check_outcome` and `check_code` of `Outcomes`; other columns are kept.
+        warned: `Warned`.
+        policy: outcome or code -> verdict, on top of `DEFAULT_POLICY`; a code goes before its outcome.
+
+    Returns:
+        The outcomes, in their order, with `by_answer` and `answer_key`, the verdict on the answer and the
+        outcome or code that it is of; `by_warning` and `warning`, the same of the warnings, null where the
+        policy names none of them; `verdict`, and the key that it was `decided_by`.
+    """
+    rows = (
+        outcomes.join(_strictest(warned, policy), on="row", how="left", maintain_order="left")
+        .with_columns(
+            by_code=pl.when(ANSWERED).then(_verdict("check_code", policy)),
+            by_outcome=_verdict("check_outcome", {**DEFAULT_POLICY, **policy}),
+        )
+        .with_columns(
+            by_answer=pl.coalesce("by_code", "by_outcome"),
+            answer_key=pl.when(pl.col("by_code").is_not_null())
+            .then("check_code")
+            .otherwise(pl.col("check_outcome").cast(pl.String)),
+        )
+    )
+    warning_decides = _strictness("by_warning") > _strictness("by_answer")
+    return rows.with_columns(
+        verdict=pl.when(warning_decides).then("by_warning").otherwise("by_answer"),
+        decided_by=pl.when(warning_decides).then("warning").otherwise("answer_key"),
+    )
+
+
+def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
+    # As plain text: of members of an enum polars would make a type that no other key fits.
+    keys, said = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
+    return pl.col(column).cast(pl.String).replace_strict(keys, said, default=None, return_dtype=pl.String)
+
+
+def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:
+    """Of each row with a warning that the policy names: the strictest verdict, and the first code with it."""
+    named = {key: verdict for key, verdict in policy.items() if key in set(WarningCode)}
+    found = warned.select("row", warning="code", by_warning=_verdict("code", named))
+    return (
+        found.drop_nulls()
+        .sort(_strictness("by_warning"), descending=True, maintain_order=True)
+        .unique("row", keep="first", maintain_order=True)
+    )
+
+
+def _strictness(column: str) -> pl.Expr:
+    """0 for the mildest verdict, also where there is none."""
+    ranks = {verdict.value: rank for rank, verdict in enumerate(_BY_STRICTNESS)}
+    return pl.col(column).replace_strict(ranks, default=0, return_dtype=pl.Int8)

@@ -1,0 +1,176 @@
+"""Which decisions about a row the policy can follow: what the workbook offers beside it, and what it says.
+
+A decision to release counts where the policy leaves the row to a person, or releases it anyway; one to fix
+where the answer says what is right; one to hold everywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.verdicts import ANSWERED, verdicts
+from pipeline.frames import WARNED
+from schemas.outcomes import Action, Outcome
+from schemas.review import Decision, Verdict
+from schemas.summary import Summary
+
+CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
+"""What `precheck fix` can write, as the bank said what is right."""
+PROFILE_CHARS_MAX = 40
+"""Of a name that is shown where a spreadsheet has room for 255 characters."""
+_NEVER: Mapping[str, str] = {
+    Outcome.REJECTED: "No bank was asked: correct the row in the payment file and check again.",
+    Outcome.DEFERRED: "There is no answer yet: run the same command again.",
+    Outcome.UNANSWERED: "There is no answer yet: run the same command again.",
+}
+"""Why no policy releases a row, and what to do instead."""
+_IN_WORDS: Mapping[str, str] = {
+    Verdict.RELEASE: "Released without a decision. Hold keeps a row back.",
+    Verdict.REVIEW: "A row is released where a person decides so and gives a reason.",
+}
+
+
+class Choice(NamedTuple):
+    """What is offered beside some rows."""
+
+    words: tuple[Decision, ...]
+    why: str
+    """Why release is not among them, and what to write where to change that; empty where it is."""
+    is_final: bool
+    """Whether nothing that somebody writes changes it."""
+
+
+class Policy(NamedTuple):
+    """What decides over a run."""
+
+    verdicts: Mapping[str, Verdict] | None
+    """By outcome, code or warning; None where it is not known, so that it may be any."""
+    warned: pl.DataFrame
+    """`Warned`."""
+    profile: str
+
+
+class Run(NamedTuple):
+    """Rows that follow one another and have one choice."""
+
+    choice: Choice
+    first: int
+    """Counted from 0."""
+    last: int
+
+
+def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
+    """The policy as the profile says it, over the warnings of a run."""
+    rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
+    return Policy(said, pl.DataFrame(rows, schema=WARNED, orient="row"), summary.profile)
+
+
+def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
+    """What is offered beside rows, in their order.
+
+    Args:
+        rows: with `row` and the outcome, code, action and matched name of `Outcomes`.
+        policy: that decides over them.
+    """
+    said = policy.verdicts
+    judged = verdicts(rows, policy.warned, said or {})
+    holding = [
+        pl.when(pl.col(by) == Verdict.HOLD).then(key)
+        for by, key in (("by_answer", "answer_key"), ("by_warning", "warning"))
+    ]
+    never = pl.when(~ANSWERED).then(pl.col("check_outcome").cast(pl.String))
+    held = pl.when(ANSWERED & pl.lit(said is not None)).then(
+        pl.concat_str(holding, separator=" ", ignore_nulls=True)
+    )
+    is_correctable = pl.col("check_action").is_in(CORRECTABLE) & (
+        pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
+    )
+    runs = (
+        judged.select(never=never, held=held.replace("", None), fix=is_correctable)
+        .with_columns(run=pl.struct("never", "held", "fix").rle_id())
+        .with_row_index("at")
+        .group_by("run", maintain_order=True)
+        .agg(
+            pl.col("never", "held", "fix").first(),
+            pl.col("at").min().alias("first"),
+            pl.col("at").max().alias("last"),
+        )
+    )
+    return [
+        Run(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
+        for _, never, held, fix, first, last in runs.iter_rows()
+    ]
+
+
+class Said(NamedTuple):
+    """What the policy says of an outcome, a code or a warning that rows of this file have."""
+
+    key: str
+    row_count: int
+    verdict: str
+    words: tuple[Decision, ...]
+    """The decisions that it can follow."""
+    why: str
+
+
+def told(summary: Summary, policy: Policy) -> list[Said]:
+    """What the policy says of the rows of a run, by the keys that decide over them; empty where not known."""
+    if policy.verdicts is None:
+        return []
+    judged = verdicts(
+        pl.DataFrame(
+            [(at, code.outcome.value, code.code, code.row_count) for at, code in enumerate(summary.codes)],
+            schema={"row": pl.UInt32, "check_outcome": pl.String, "check_code": pl.String, "count": pl.Int64},
+            orient="row",
+        ),
+        policy.warned.clear(),
+        policy.verdicts,
+    )
+    counts = judged.group_by("check_outcome", "answer_key", "verdict", maintain_order=True).agg("count")
+    found = []
+    for outcome, key, verdict, of_codes in counts.iter_rows():
+        never = outcome if outcome in _NEVER else None
+        held_by = [key] if verdict == Verdict.HOLD else []
+        offer = choice(never, held_by, policy.profile, can_fix=False)
+        found.append(Said(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
+    for count in summary.warning_codes:
+        if (verdict := policy.verdicts.get(count.code)) is not None:
+            held_by = [count.code] if verdict is Verdict.HOLD else []
+            offer = choice(None, held_by, policy.profile, can_fix=False)
+            found.append(
+                Said(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
+            )
+    return found
+
+
+def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> Choice:
+    """What is offered beside a row.
+
+    Args:
+        never: the outcome of a row that no policy releases, or None.
+        held_by: the keys of the policy by which it is held; none where it is not.
+        profile: whose policy it is.
+        can_fix: whether `precheck fix` can correct the row.
+    """
+    fix = (Decision.FIX,) if can_fix else ()
+    if never is not None:
+        return Choice((*fix, Decision.HOLD), _NEVER[never], is_final=True)
+    if held_by:
+        return Choice((*fix, Decision.HOLD), how_to_release(held_by, profile), is_final=False)
+    return Choice((Decision.RELEASE, *fix, Decision.HOLD), "", is_final=True)
+
+
+def how_to_release(held_by: Sequence[str], profile: str) -> str:
+    """Say what holds a row, and what to write where so that a person may release it.
+
+    >>> how_to_release(["no_match"], "main")
+    'The policy holds no_match. To release by decision, first write no_match = "review" into \
+[profiles.main.policy] of the configuration.'
+    """
+    keys = " and ".join(f'{key} = "{Verdict.REVIEW}"' for key in held_by)
+    table = f"[profiles.{profile}.policy]" if len(profile) <= PROFILE_CHARS_MAX else "the profile's policy"
+    return (
+        f"The policy holds {' and '.join(held_by)}. To release by decision, first write {keys} into "
+        f"{table} of the configuration."
+    )
