@@ -74,7 +74,7 @@ def story(folder: Path, row: int) -> Story:
         raise UsageError(f"--row {row}: {manifest.input.name} has rows 1 to {manifest.input.row_count}")
     with recorded(_ledger(folder), now=_now()) as record:
         rows = rows_of(folder, manifest)
-        validated = validate(rows.payments, _routes(manifest.profile))
+        validated = validate(rows.payments, routes_of(manifest.profile))
         # A row that was damaged as a whole was rejected for that; written back, it looks whole.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
@@ -268,7 +268,7 @@ def _changed(path: Path) -> str:
     return f"{path}: changed since the run; {made_anew(path)}"
 
 
-def _routes(profile: ProfileUsed) -> Routes:
+def routes_of(profile: ProfileUsed) -> Routes:
     """Where payments could go under the settings of the run."""
     servers = {server.api: server for server in profile.servers}
     standard = servers.get(ApiName.VOP_STANDARD)

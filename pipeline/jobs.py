@@ -1,12 +1,13 @@
 """What is to be done, and who looks on: the values that a run is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import polars as pl
 
+from pipeline.comparing import Compared
 from pipeline.earlier import Permitted
 from pipeline.profiles import Chosen
 from pipeline.settings import Profile
@@ -39,6 +40,8 @@ class Job:
     """Why one account may be asked about by many names; None: it may not."""
     reusable: Permitted = field(default_factory=Permitted)
     """Whose matches are used again instead of asking."""
+    compare_with: Sequence[Path] = ()
+    """Folders of earlier runs; none: the one that the profile says, if any."""
 
 
 class Result(NamedTuple):
@@ -64,6 +67,8 @@ class Planned(NamedTuple):
     refusal: str | None
     """Why nothing may be asked about this file, unless somebody allows it."""
     plan: Plan
+    compared: Compared | None
+    """With earlier runs; None where nobody wanted that."""
 
 
 class Watch(Protocol):

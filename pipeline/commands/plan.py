@@ -8,6 +8,7 @@ import click
 from pipeline.commands.ending import interruptible
 from pipeline.commands.options import (
     PATH,
+    compare_option,
     input_options,
     options,
     order_option,
@@ -28,6 +29,7 @@ from pipeline.commands.options import (
 )
 @order_option
 @options(reuse_options)
+@compare_option
 def plan(  # noqa: PLR0913 (one argument per option)
     *,
     file: Path,
@@ -40,6 +42,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
     order: str,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    compare_with: tuple[Path, ...],
 ) -> None:
     """Say what checking FILE would take, and send nothing.
 
@@ -64,5 +67,6 @@ def plan(  # noqa: PLR0913 (one argument per option)
         sheet=sheet,
         order="amount" if order == "amount" else "file",
         reusable=Permitted(reuse_from, reuse_max_age),
+        compare_with=compare_with,
     )
     print_forecast(forecast_file(job), console())

@@ -11,6 +11,7 @@ import click
 from pipeline.commands.ending import interruptible, say
 from pipeline.commands.options import (
     PATH,
+    compare_option,
     input_options,
     options,
     order_option,
@@ -23,7 +24,15 @@ from pipeline.errors import CONCERN_ONE_FILE, UsageError, most_serious
 if TYPE_CHECKING:
     from schemas.summary import Summary
 
-WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS")
+WARNINGS = (
+    "ACCOUNT_CHANGED",
+    "NAME_CHANGED",
+    "PAYEE_NEW",
+    "PAYMENT_REPEATED",
+    "MANY_NAMES",
+    "ENUMERATION",
+    "MIXED_SCRIPTS",
+)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = """\b
@@ -85,6 +94,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
 )
 @options(reuse_options)
+@compare_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option(
     "--quiet",
@@ -134,6 +144,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     many_names_reason: str | None,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    compare_with: tuple[Path, ...],
     as_json: bool,
     quiet: bool,
     log_form: Literal["text", "json"],
@@ -183,6 +194,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 fresh=fresh,
                 many_names_reason=many_names_reason,
                 reusable=Permitted(reuse_from, reuse_max_age),
+                compare_with=compare_with,
             )
             events = nullcontext(ProgressEvents())
             try:

@@ -10,7 +10,7 @@ from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from pipeline.reports import PAGE_NAME
 from schemas.folder import ATTENTION as ATTENTION_NAME
-from schemas.folder import REPORT_XLSX, files_with_returned_names
+from schemas.folder import CHANGES, REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
 from schemas.summary import Summary
 
@@ -61,7 +61,7 @@ def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) ->
 def files_with_names(folder: Path) -> list[Path]:
     """The files that a run may have left in a folder and that hold names, also those that banks returned."""
     outcome_files = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
-    return [*outcome_files, folder / ATTENTION_NAME, *files_with_returned_names(folder)]
+    return [*outcome_files, folder / ATTENTION_NAME, folder / CHANGES, *files_with_returned_names(folder)]
 
 
 def _page(path: Path, text: str) -> Path:
