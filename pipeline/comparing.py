@@ -16,7 +16,7 @@ from pipeline.apis.payees import KEYED, Hashed, each_once, keyed, payees_of
 from pipeline.errors import InputError, UsageError
 from pipeline.folder import routes_of, rows_of, verify
 from pipeline.formats.whole import write_whole
-from pipeline.frames import CHANGES, PAYEE_KEYS, WARNINGS
+from pipeline.frames import PAYEE_KEYS
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.ledger.reading import Record, recorded
 from pipeline.manifest import purged, read_manifest
@@ -200,36 +200,6 @@ def _keys(folder: Path, manifest: Manifest, rows: Rows | None, hashed: Hashed) -
 
 
 # What a run leaves behind.
-
-
-def warnings_of(changes: pl.DataFrame) -> pl.DataFrame:
-    """`Warnings` of `Changes`. They name no payee, and accounts by their last digits."""
-    assert changes.schema == CHANGES
-    account = pl.format(
-        "the payee was paid to another account in {}: {} then, {} now; before you pay, ask the payee by a "
-        "contact that you knew before",
-        "earlier",
-        "then",
-        "now",
-    )
-    name = pl.format(
-        "the account was paid under another name in {}; make sure that it is the payee's", "earlier"
-    )
-    code = pl.col("code")
-    return changes.select(
-        "row",
-        "code",
-        field=pl.when(code == WarningCode.ACCOUNT_CHANGED)
-        .then(pl.lit("account_number"))
-        .otherwise(pl.lit("name")),
-        message=pl.when(code == WarningCode.ACCOUNT_CHANGED)
-        .then(account)
-        .when(code == WarningCode.NAME_CHANGED)
-        .then(name)
-        .otherwise(
-            pl.lit("neither the payee nor the account was paid the last time; make sure that it is meant")
-        ),
-    ).select(pl.col(column).cast(kind) for column, kind in WARNINGS.items())
 
 
 def keep(compared: Compared, outcomes: pl.DataFrame, hashed: Hashed, folder: Path) -> list[Path]:

@@ -56,6 +56,9 @@ class BicSource(StrEnum):
     REGISTRY = "registry"
 
 
+NOTE = "Note: "
+"""What begins each warning that is added to the reason of an outcome."""
+
 Schema = dict[str, pl.DataType]
 
 MONEY = pl.Decimal(precision=38, scale=3)

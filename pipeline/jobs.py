@@ -13,6 +13,7 @@ from pipeline.profiles import Chosen
 from pipeline.settings import Profile
 from pipeline.stages.plan import Plan
 from pipeline.stages.read import Source
+from schemas.changes import Change
 from schemas.summary import RouteCount, Summary
 
 
@@ -50,6 +51,8 @@ class Result(NamedTuple):
     summary: Summary
     already_finished: bool
     """True where an earlier run had finished the job, so that nothing was left to do."""
+    changes: Sequence[Change] = ()
+    """What is not as it was in an earlier run, as far as a person looks at it."""
 
 
 class Planned(NamedTuple):

@@ -25,9 +25,10 @@ from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.apis.payees import KEYED
 from pipeline.asking import ask_all, calls
 from pipeline.channels import api_of, quota_path, routes, scope_for
-from pipeline.comparing import Subject, Wanted, compared, keep, warnings_of
+from pipeline.comparing import Subject, Wanted, compared, keep
 from pipeline.earlier import refuse_own_folder, spared, use_again
 from pipeline.errors import IncompleteError, InputError
+from pipeline.folder import kept_changes
 from pipeline.formats.whole import write_whole
 from pipeline.frames import empty
 from pipeline.jobs import Job, Planned, Result, Watch
@@ -35,10 +36,12 @@ from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
 from pipeline.profiles import Chosen, choose, ledger_key, opened
 from pipeline.quota import QuotaUse, usage
+from pipeline.reports.changes import changes_of, listed
 from pipeline.reports.documents import Rows, reports
 from pipeline.run_folder import finished_before, refuse_what_is_not_ours, remove_stale
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World
+from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, route_counts
@@ -81,9 +84,10 @@ def run(job: Job, watch: Watch) -> Result:
         )
         if planned is None:
             if (summary := finished_before(job, source, ledger, _wanted(job, chosen).said)) is not None:
-                return Result(summary, already_finished=True)
+                changes = changes_of(summary, source.payments, kept_changes(job.out))
+                return Result(summary, already_finished=True, changes=changes)
             planned = _prepared(job, source, chosen, stack, begun=ledger.created_at)
-        return Result(_checked(job, planned, ledger, watch, started), already_finished=False)
+        return _checked(job, planned, ledger, watch, started)
 
 
 def _prepared(job: Job, source: Source, chosen: Chosen, stack: ExitStack, *, begun: str) -> Planned:
@@ -94,7 +98,7 @@ def _prepared(job: Job, source: Source, chosen: Chosen, stack: ExitStack, *, beg
     return planned
 
 
-def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: datetime) -> Summary:
+def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: datetime) -> Result:
     """Ask what is left to ask, and write everything that a run leaves behind."""
     source, chosen = planned.source, planned.chosen
     if job.many_names_reason is not None:
@@ -106,7 +110,8 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     summary = report(header, source.payments, outcomes, decided.warnings, decided.calls)
     if (kept := keep_changed_workbook(job.out)) is not None:
         log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
-    rows = Rows(source.payments, outcomes, source.original)
+    changes = None if planned.compared is None else planned.compared.changes
+    rows = Rows(source.payments, outcomes, source.original, changes)
     report_files = reports(job.out, summary, rows, outcome_name=written.path.name)
     summary_file = _write_summary(summary, job.out)
     remove_stale(job.out, format_name, compared=planned.compared is not None)
@@ -122,7 +127,7 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     write_manifest(
         job.out, summary, settings, recorded, [written.path, summary_file, *report_files, *kept_files]
     )
-    return summary
+    return Result(summary, already_finished=False, changes=changes_of(summary, source.payments, changes))
 
 
 class Decided(NamedTuple):
@@ -180,7 +185,11 @@ def forecast_file(job: Job) -> Forecast:
     }
     findings = (planned.rejects, planned.warnings)
     told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
-    return told.model_copy(update={"refusal": planned.refusal})
+    update: dict[str, object] = {"refusal": planned.refusal}
+    if planned.compared is not None:
+        comparison, changes = planned.compared.comparison, planned.compared.changes
+        update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
+    return told.model_copy(update=update)
 
 
 def _read(job: Job) -> Source:

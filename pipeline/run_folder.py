@@ -49,14 +49,13 @@ def finished_before(job: Job, source: Source, ledger: Ledger, compared_with: str
     if finish is None or ledger.finished_at is None:
         return None
     try:
-        told = (job.out / "summary.json").read_bytes()
-        summary = parse(Summary, told)
+        summary = parse(Summary, (job.out / "summary.json").read_bytes())
         manifest = read_manifest(job.out)
         hashes = {file.name: file.sha256 for file in manifest.files}
-        if sha256(told).hexdigest() != hashes.get("summary.json"):
+        unchanged = [name for name in ("summary.json", PAYEES, CHANGES) if name in hashes]
+        if any(hashes[name] != _sha256(job.out / name) for name in unchanged):
             return None
-        outcome_sha256 = sha256(outcome_file.read_bytes()).hexdigest()
-        if {outcome_sha256, manifest.outcome_file.sha256} != {finish.outcome_sha256}:
+        if {_sha256(outcome_file), manifest.outcome_file.sha256} != {finish.outcome_sha256}:
             return None
     except (OSError, ValueError, UsageError, InputError):
         return None
@@ -72,6 +71,10 @@ def finished_before(job: Job, source: Source, ledger: Ledger, compared_with: str
         for call in summary.calls
     ]
     return summary.model_copy(update={"calls": calls})
+
+
+def _sha256(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
 
 
 def _outcome_files(folder: Path) -> dict[str, Path]:

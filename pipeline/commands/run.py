@@ -161,6 +161,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.jobs import Job
     from pipeline.logs import ProgressEvents, log_file, log_summary, log_to_stderr
     from pipeline.monitoring import Watchers, watched
+    from pipeline.reports.changes import print_changes
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import console, print_summary
@@ -211,6 +212,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             if log_form == "json":
                 log_summary(result.summary, folder, already_finished=result.already_finished)
             elif not quiet:
+                print_changes(result.summary, result.changes, terminal)
                 print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
             else:
                 _say_in_quiet(file, result.summary)

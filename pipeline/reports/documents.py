@@ -9,6 +9,7 @@ from pipeline.formats import NAMES, format_named, spreadsheet
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from pipeline.reports import PAGE_NAME
+from pipeline.reports.changes import changes_of
 from schemas.folder import ATTENTION as ATTENTION_NAME
 from schemas.folder import CHANGES, REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
@@ -28,6 +29,8 @@ class Rows(NamedTuple):
     """`frames.OUTCOMES`: what became of each."""
     original: pl.DataFrame
     """The columns of the file, untouched."""
+    changes: pl.DataFrame | None = None
+    """`frames.CHANGES`; None where there are none, or none any more."""
 
 
 def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) -> list[Path]:
@@ -50,10 +53,11 @@ def reports(folder: Path, summary: Summary, rows: Rows, *, outcome_name: str) ->
     from pipeline.reports.page import page
     from pipeline.reports.workbook import write_workbook
 
+    changes = changes_of(summary, rows.payments, rows.changes)
     shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
-        _page(folder / PAGE_NAME, page(summary, shown)),
-        write_workbook(summary, shown, folder, outcome_name=outcome_name),
+        _page(folder / PAGE_NAME, page(summary, shown, changes)),
+        write_workbook(summary, shown, folder, changes, outcome_name=outcome_name),
         _attention(folder / ATTENTION_NAME, summary, rows),
     ]
 

@@ -5,6 +5,7 @@ hash and nothing else (RELIABILITY, table E). Every text goes through the templa
 """
 
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -14,10 +15,12 @@ import polars as pl
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from pipeline.reports.changes import WORDS, compared_with, lines
 from pipeline.reports.groups import pending, shown
 from pipeline.reports.oddities import oddities, repeated_count
 from pipeline.reports.overview import overview
 from pipeline.reports.terminal import SIMULATED, counted
+from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import WarningCode
 from schemas.summary import Summary
@@ -30,6 +33,7 @@ ROWS_ON_PAPER = 2_000
 """Of these, payments that are printed: those that are chosen on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
+_TOLD_APART = (_REPEATED, *WORDS)
 
 ENVIRONMENTS = {
     Server.SANDBOX: "Sandbox: simulated answers",
@@ -38,12 +42,13 @@ ENVIRONMENTS = {
 }
 
 
-def page(summary: Summary, rows: pl.DataFrame) -> str:
+def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -> str:
     """Render the report of one run.
 
     Args:
         summary: what the run found.
         rows: one row per payment of the file, with `groups.COLUMNS`: `Payments` beside `Outcomes`.
+        changes: what is not as it was in an earlier run, as `changes.listed` gives it.
 
     Returns:
         A whole HTML document. It names payees and masks accounts; it lists at most `ROWS_MAX`
@@ -61,7 +66,14 @@ def page(summary: Summary, rows: pl.DataFrame) -> str:
         pending=pending(rows, rows_max=ROWS_MAX),
         repeats=oddities(warning for warning in summary.warnings if warning.code == _REPEATED),
         repeated_count=repeated_count(summary),
-        oddities=oddities(warning for warning in summary.warnings if warning.code != _REPEATED),
+        oddities=oddities(warning for warning in summary.warnings if warning.code not in _TOLD_APART),
+        compared=None if summary.compared is None else compared_with(summary.compared),
+        changes=list(lines(changes, rows)),
+        change_counts=[
+            (counted(count.row_count, "payment"), WORDS[count.code])
+            for count in summary.warning_codes
+            if count.code in WORDS
+        ],
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
     )

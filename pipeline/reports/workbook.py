@@ -26,8 +26,10 @@ from pipeline.apis.totals import control_totals, plain
 from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
-from pipeline.reports.sheets import ALL, REVIEWS, Sheet, shown
+from pipeline.reports.changes import beside_rows
+from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, Sheet, shown
 from pipeline.reports.terminal import SIMULATED, visible
+from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
 from schemas.review import Decision
 from schemas.summary import Summary
@@ -52,13 +54,16 @@ _OPTIONS = {
 }
 
 
-def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path, *, outcome_name: str) -> Path:
+def write_workbook(
+    summary: Summary, rows: pl.DataFrame, folder: Path, changes: Sequence[Change] = (), *, outcome_name: str
+) -> Path:
     """Write `report.xlsx`, which appears whole or not at all.
 
     Args:
         summary: of the run.
         rows: `Payments` joined with `Outcomes` on `row`, in row order.
         folder: where to write; must exist.
+        changes: what is not as it was in an earlier run, as `changes.listed` gives it.
         outcome_name: of the outcome file, which has the rows that are too many for a sheet.
 
     Raises:
@@ -71,7 +76,7 @@ def write_workbook(summary: Summary, rows: pl.DataFrame, folder: Path, *, outcom
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary)
-        writer.write(shown(rows), outcome_name)
+        writer.write(shown(rows), changes, outcome_name)
     with write_whole(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
@@ -132,9 +137,12 @@ class _Writer:
             num_format="@", bg_color="#FFF8E1", text_wrap=True, border=1, border_color="#E5D9B6"
         )
 
-    def write(self, rows: pl.DataFrame, outcome_name: str) -> None:
+    def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
         """Write every sheet, one of which may say that its rows are in the outcome file."""
         self._write_summary()
+        if changes:
+            changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
+            self._write_rows(CHANGED, changed, f"{CHANGED.name} ({changed.height:,}): {CHANGED.title}")
         for sheet in REVIEWS:
             chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
             largest = chosen.head(REVIEW_ROWS_MAX)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.payees import Hashed, keyed, masked_account, masked_name
-from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES
+from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3
@@ -117,9 +117,13 @@ def _held_by_others(ours: pl.DataFrame, run: Earlier, names: pl.Series) -> _Foun
         .agg(then=_listed("name"))
     )
     told = changed.with_columns(now=_masked(names, changed["row"]))
-    told = told.join(then, on="account", how="left").select("row", "then", "now")
+    # Where the letters that differ are masked, the two would look the same.
+    otherwise = pl.format("{} (spelt otherwise)", "then")
+    told = told.join(then, on="account", how="left").with_columns(
+        then=pl.when(pl.col("then") == pl.col("now")).then(otherwise).otherwise("then")
+    )
     left = ours.join(run.keys, on="account", how="anti")["row"]
-    return _Found(_changes(told, WarningCode.NAME_CHANGED, run.folder), left)
+    return _Found(_changes(told.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder), left)
 
 
 def _masked(names: pl.Series | None, rows: pl.Series) -> pl.Series:
@@ -148,3 +152,36 @@ def _changes(told: pl.DataFrame, code: WarningCode, folder: str | None = None) -
 
 def _is_in(rows: pl.Series) -> pl.Expr:
     return pl.col("row").is_in(rows.implode())
+
+
+def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFrame:
+    """`Warnings` of `Changes`, in their order.
+
+    Args:
+        changes: `Changes`.
+        with_names: show masked names too; otherwise the warnings show of accounts the last digits alone.
+    """
+    assert changes.schema == CHANGES
+    is_account, is_name = (
+        pl.col("code") == code for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED)
+    )
+    sides = pl.format(": {} then, {} now", pl.col("then").fill_null("no longer kept"), "now")
+    account = pl.format(
+        "the payee was paid to another account in {}{}; before you pay, ask the payee by a contact that you "
+        "knew before",
+        "earlier",
+        sides,
+    )
+    name = pl.format(
+        "the account was paid under another name in {}{}; make sure that it is the payee's",
+        "earlier",
+        sides if with_names else pl.lit(""),
+    )
+    new = pl.lit("neither the payee nor the account was paid last time; make sure that the payment is meant")
+    warnings = changes.select(
+        "row",
+        "code",
+        field=pl.when(is_account).then(pl.lit("account_number")).otherwise(pl.lit("name")),
+        message=pl.when(is_account).then(account).when(is_name).then(name).otherwise(new),
+    )
+    return warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items())

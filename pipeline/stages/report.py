@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
-from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
+from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.summary import (
@@ -249,7 +249,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             outcome=Outcome(outcome),
             code=code,
             action=Action(action),
-            reason=reason,
+            reason=reason.partition(f" {NOTE}")[0],  # which is about some of its rows
             row_count=row_count,
             rows=numbers,
         )
