@@ -96,7 +96,7 @@ def masked_name(name: str) -> str:
     """A name by the first and last character of its longer words, and by how long each of them is.
 
     >>> masked_name("Avery Thornwood"), masked_name("Jo O'Neill-Smith")
-    ('A***y T*******d', "J* O'N****l-S***h")
+    ('A***y T*******d', "J* O'N***l-S***h")
     """
     return _WORD.sub(lambda word: _masked_word(word.group()), name)
 
