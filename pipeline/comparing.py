@@ -20,12 +20,12 @@ from pipeline.frames import PAYEE_KEYS
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.ledger.reading import Record, recorded
 from pipeline.manifest import purged, read_manifest
-from pipeline.reports.documents import Rows
 from pipeline.stages.compare import Earlier, compare
 from pipeline.stages.validate import validate
 from schemas.changes import Comparison, EarlierRun
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import PAYEES as PAYEES_NAME
+from schemas.folder import made_anew
 from schemas.manifest import Manifest
 from schemas.outcomes import Outcome, WarningCode
 
@@ -176,23 +176,33 @@ def _earlier(folder: Path, manifest: Manifest, record: Record) -> Earlier:
                 f"{finding.what}: {finding.said}"
             )
     hashed = record.payee_hashes(KEYED)
-    has_outcomes = (
-        purged(manifest, manifest.outcome_file.name) is None or (folder / manifest.outcome_file.name).exists()
-    )
-    rows = rows_of(folder, manifest) if has_outcomes else None
-    names = None if rows is None else rows.payments["name"]
-    return Earlier(folder.resolve().name, _keys(folder, manifest, rows, hashed), hashed, names)
-
-
-def _keys(folder: Path, manifest: Manifest, rows: Rows | None, hashed: Hashed) -> pl.DataFrame:
-    """What the run kept of its payees; what its outcome file says where it kept nothing."""
-    if PAYEES_NAME in {file.name for file in manifest.files}:
-        return pl.read_csv(folder / PAYEES_NAME, schema=PAYEE_KEYS)
-    if rows is None:
+    outcome_file = folder / manifest.outcome_file.name
+    is_purged = purged(manifest, outcome_file.name) is not None and not outcome_file.exists()
+    keeps_keys = PAYEES_NAME in {file.name for file in manifest.files}
+    if is_purged and not keeps_keys:
         raise InputError(
-            f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is "
-            f"no {PAYEES_NAME}, which runs keep that compare; run its command again, which asks nothing twice"
+            f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "
+            f"{PAYEES_NAME}, which runs keep that compare; run its command again, which asks nothing twice"
         )
+
+    def names() -> pl.Series | None:
+        return None if is_purged else rows_of(folder, manifest).payments["name"]
+
+    keys = _kept_keys(folder) if keeps_keys else _keys(folder, manifest, hashed)
+    return Earlier(folder.resolve().name, keys, hashed, names)
+
+
+def _kept_keys(folder: Path) -> pl.DataFrame:
+    path = folder / PAYEES_NAME
+    try:
+        return pl.read_csv(path, schema=PAYEE_KEYS)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
+
+
+def _keys(folder: Path, manifest: Manifest, hashed: Hashed) -> pl.DataFrame:
+    """What a run would have kept of its payees, by its outcome file."""
+    rows = rows_of(folder, manifest)
     accepted = validate(rows.payments, routes_of(manifest.profile)).accepted
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")

@@ -95,9 +95,9 @@ PAYEES: Schema = {
 
 PAYEE_KEYS: Schema = {
     "row": pl.UInt32(),  # the last payment that says the same
-    "payee_id": pl.String(),  # a keyed hash, as are the next two
-    "name": pl.String(),
-    "account": pl.String(),
+    "payee_id": pl.UInt64(),  # a keyed hash, as are the next two
+    "name": pl.UInt64(),
+    "account": pl.UInt64(),
     "account_shown": pl.String(),  # masked
 }
 """What a run keeps of its `Payees`: each combination once, under the key of its folder."""

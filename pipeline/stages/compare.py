@@ -5,12 +5,12 @@ is hashed anew for each. What the latest run that knows a payee says of that pay
 account: an older one is not looked at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.payees import Hashed, keyed, masked_account, masked_name
+from pipeline.apis.payees import KEYED, Hashed, keyed, masked_account, masked_name
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS
 from schemas.outcomes import WarningCode
 
@@ -26,8 +26,8 @@ class Earlier(NamedTuple):
     """`PayeeKeys`."""
     hashed: Hashed
     """Of its folder."""
-    names: pl.Series | None
-    """The name of every payment in its file, in row order; None where it is no longer there."""
+    names: Callable[[], pl.Series | None]
+    """Reads the name of every payment in its file, in row order; None where they are no longer there."""
 
 
 def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) -> pl.DataFrame:
@@ -50,7 +50,8 @@ def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) 
     payees_left = accounts_left = payees["row"]
     for run in earlier:
         assert run.keys.schema == PAYEE_KEYS
-        ours = keyed(payees, run.hashed)
+        # Most payments say what an earlier one said, and then there is nothing more to be found.
+        ours = keyed(payees, run.hashed).join(run.keys, on=KEYED, how="anti", nulls_equal=True)
         known = _paid_elsewhere(ours.filter(_is_in(payees_left)), run)
         held = _held_by_others(ours.filter(_is_in(accounts_left)), run, names)
         changes += [known.changes, held.changes]
@@ -69,8 +70,9 @@ class _Found(NamedTuple):
 
 def _paid_elsewhere(ours: pl.DataFrame, run: Earlier) -> _Found:
     """The payees of a run who are to be paid to none of the accounts that it paid them to."""
-    known = _by_payee(run.keys)
-    is_known_by_id = pl.col("payee_id").is_in(run.keys["payee_id"].drop_nulls().implode())
+    keys = run.keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
+    known = _by_payee(keys)
+    is_known_by_id = _has_one_of(keys["payee_id"])
     payee = (
         pl.when(is_known_by_id)
         .then(_BY_ID)
@@ -116,7 +118,7 @@ def _held_by_others(ours: pl.DataFrame, run: Earlier, names: pl.Series) -> _Foun
         .group_by("account")
         .agg(then=_listed("name"))
     )
-    told = changed.with_columns(now=_masked(names, changed["row"]))
+    told = changed.with_columns(now=_masked(lambda: names, changed["row"]))
     # Where the letters that differ are masked, the two would look the same.
     otherwise = pl.format("{} (spelt otherwise)", "then")
     told = told.join(then, on="account", how="left").with_columns(
@@ -126,11 +128,12 @@ def _held_by_others(ours: pl.DataFrame, run: Earlier, names: pl.Series) -> _Foun
     return _Found(_changes(told.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder), left)
 
 
-def _masked(names: pl.Series | None, rows: pl.Series) -> pl.Series:
-    """The names in some rows, masked; nulls where there are no names any more."""
-    if names is None:
+def _masked(names: Callable[[], pl.Series | None], rows: pl.Series) -> pl.Series:
+    """The names in some rows, masked; nulls where there are none any more. They are read only if needed."""
+    found = None if rows.is_empty() else names()
+    if found is None:
         return pl.Series([None], dtype=pl.String).new_from_index(0, rows.len())
-    return names.gather(rows - 1).map_elements(masked_name, pl.String)
+    return found.gather(rows - 1).map_elements(masked_name, pl.String)
 
 
 def _listed(column: str) -> pl.Expr:
@@ -152,6 +155,11 @@ def _changes(told: pl.DataFrame, code: WarningCode, folder: str | None = None) -
 
 def _is_in(rows: pl.Series) -> pl.Expr:
     return pl.col("row").is_in(rows.implode())
+
+
+def _has_one_of(keys: pl.Series) -> pl.Expr:
+    """Whether the column of that name has one of these; a null is none."""
+    return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 
 def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFrame:

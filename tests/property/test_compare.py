@@ -23,7 +23,7 @@ def payees(rows):
 
 def run_of(rows, key, folder="earlier"):
     frame, hashed = payees(rows), payee_hashes(key, KEYED)
-    return Earlier(folder, each_once(keyed(frame, hashed)), hashed, frame["name"])
+    return Earlier(folder, each_once(keyed(frame, hashed)), hashed, lambda: frame["name"])
 
 
 def found(new, *runs):

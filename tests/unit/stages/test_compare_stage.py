@@ -20,7 +20,7 @@ def payees(*rows):
 def earlier(*rows, folder="january", key=b"\x01" * 32, has_names=True):
     frame, hashed = payees(*rows), payee_hashes(key, KEYED)
     names = frame["name"] if has_names else None
-    return Earlier(folder, each_once(keyed(frame, hashed)), hashed, names)
+    return Earlier(folder, each_once(keyed(frame, hashed)), hashed, lambda: names)
 
 
 def changes(new, *runs):
