@@ -121,8 +121,13 @@ def compared(
 
 
 def _ids(original: pl.DataFrame) -> pl.Series | None:
+    """What the payer's own system knows the payee of each row by; None where no column says it as text."""
     header = payee_id_header(original.columns)
-    return None if header is None else original[header]
+    if header is None:
+        return None
+    column = original[header]
+    is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.dtype.is_integer()
+    return column.cast(pl.String) if is_text else None
 
 
 # Which runs.

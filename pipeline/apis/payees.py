@@ -54,7 +54,7 @@ def payees_of(accepted: pl.DataFrame, ids: pl.Series | None) -> pl.DataFrame:
 
 
 def _folded(ids: pl.Series) -> pl.Series:
-    return ids.cast(pl.String).str.strip_chars().str.to_lowercase().replace("", None)
+    return ids.str.strip_chars().str.to_lowercase().replace("", None)
 
 
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.headers.columns import fold
+from pipeline.headers.spelling import fold
 
 _WHO = (
     *("employee", "staff", "payroll", "personnel", "worker", "emp"),
@@ -11,10 +11,15 @@ _WHO = (
 )
 """Whose number it is, the surest first: beside a supplier's number, a customer's is often the payer's own."""
 _WHICH = ("no", "number", "num", "nr", "id", "code")
-_IN_GERMAN = ("personalnummer", "personalnr", "lieferantennummer", "lieferantennr", "kreditorennummer")
+_ELSEWHERE = (
+    *("personalnummer", "personalnr", "lieferantennummer", "lieferantennr", "kreditorennummer"),
+    *("matricule", "codesalarie", "numerosalarie", "codefournisseur", "numerofournisseur"),
+    *("codigoempleado", "numeroempleado", "codigoproveedor", "personeelsnummer", "crediteurnummer"),
+)
+"""The same in German, French, Spanish and Dutch, folded."""
 _RANKS = {
     **{f"{who}{which}": rank for rank, who in enumerate(_WHO) for which in _WHICH},
-    **dict.fromkeys(_IN_GERMAN, 0),
+    **dict.fromkeys(_ELSEWHERE, 0),
 }
 
 

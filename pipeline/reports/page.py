@@ -15,7 +15,7 @@ import polars as pl
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from pipeline.reports.changes import WORDS, compared_with, lines
+from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.groups import pending, shown
 from pipeline.reports.oddities import oddities, repeated_count
 from pipeline.reports.overview import overview
@@ -27,6 +27,8 @@ from schemas.summary import Summary
 
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
+CHANGES_AT_ONCE = 20
+"""Of what is not as it was in an earlier run; the others unfold."""
 ROWS_AT_ONCE = 500
 """Of these, payments in the document at one time."""
 ROWS_ON_PAPER = 2_000
@@ -96,6 +98,8 @@ def _template() -> Template:
         "policy": _policy(style, script),
         "counted": counted,
         "shown": shown,
+        "changes_at_once": CHANGES_AT_ONCE,
+        "changes_max": LISTED_MAX,
         "rows_at_once": ROWS_AT_ONCE,
         "rows_on_paper": ROWS_ON_PAPER,
     }
