@@ -45,6 +45,8 @@ MEANINGS: Mapping[str, str] = {
     "ask_by": "What to ask by where a row with an IBAN has both a name and an identification.",
     "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
+    "compare_with": "Warn of payees who are new or have another account than in the run before: "
+    "see [what changed](operations.md#what-changed-since-last-time).",
     "policy": "What `precheck split` does with a row: see [what may be paid](#what-may-be-paid).",
     "cop": "The section of the CoP Gateway.",
     "vop": "The section of the VoP Gateway or of VoP Standard.",

@@ -16,17 +16,19 @@ from pipeline.apis.totals import added
 from pipeline.approvals import NAME as APPROVALS_NAME
 from pipeline.approvals import approvals_of
 from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
-from pipeline.frames import OUTCOMES
+from pipeline.frames import CHANGES, OUTCOMES
 from pipeline.ledger.reading import recorded, require_idle
 from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest, unrecorded
 from pipeline.profiles import choose
 from pipeline.reports.documents import Rows, reports
 from pipeline.reports.terminal import counted
+from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
 from pipeline.stages.tell import Told, tell
 from pipeline.stages.validate import Routes, validate
 from pipeline.stages.verify import DIFFERS, Finding, Kept, ledger_agrees, rows_agree, summary_agrees
+from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import made_anew
 from schemas.manifest import FileEvidence, Manifest, ProfileUsed
 from schemas.outcomes import ApiName
@@ -79,11 +81,12 @@ def story(folder: Path, row: int) -> Story:
         raise UsageError(f"--row {row}: {manifest.input.name} has rows 1 to {manifest.input.row_count}")
     with recorded(_ledger(folder), now=_now()) as record:
         rows = rows_of(folder, manifest)
-        validated = validate(rows.payments, _routes(manifest.profile))
+        validated = validate(rows.payments, routes_of(manifest.profile))
         # A row that was damaged as a whole was rejected for that; written back, it looks whole.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
-        findings = (validated.rejects, validated.warnings)
+        changed = [] if rows.changes is None else [warnings_of(rows.changes, with_names=True)]
+        findings = (validated.rejects, pl.concat([*changed, validated.warnings]))
         told = Told(
             manifest.input.name,
             manifest.environment,
@@ -192,7 +195,22 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
         )
     except pl.exceptions.PolarsError:
         raise InputError(f"{path}: the columns of an outcome file are not in it; {made_anew(path)}") from None
-    return Rows(source.payments, outcomes, source.original)
+    return Rows(source.payments, outcomes, source.original, kept_changes(folder))
+
+
+def kept_changes(folder: Path) -> pl.DataFrame | None:
+    """`Changes` of a run; None where it compared nothing, or where they are purged.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    path = folder / CHANGES_NAME
+    try:
+        return pl.read_ndjson(path.read_bytes(), schema=CHANGES)
+    except FileNotFoundError:
+        return None
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
 
 
 def _policy_today(profile: str) -> Mapping[str, Verdict] | None:
@@ -282,7 +300,7 @@ def _changed(path: Path) -> str:
     return f"{path}: changed since the run; {made_anew(path)}"
 
 
-def _routes(profile: ProfileUsed) -> Routes:
+def routes_of(profile: ProfileUsed) -> Routes:
     """Where payments could go under the settings of the run."""
     servers = {server.api: server for server in profile.servers}
     standard = servers.get(ApiName.VOP_STANDARD)

@@ -56,6 +56,9 @@ class BicSource(StrEnum):
     REGISTRY = "registry"
 
 
+NOTE = "Note: "
+"""What begins each warning that is added to the reason of an outcome."""
+
 Schema = dict[str, pl.DataType]
 
 MONEY = pl.Decimal(precision=38, scale=3)
@@ -80,6 +83,33 @@ FINDINGS: Schema = {
 }
 REJECTS = FINDINGS
 WARNINGS = FINDINGS
+
+PAYEES: Schema = {
+    "row": pl.UInt32(),
+    "payee_id": pl.String(),  # what the payer knows the payee by, or an identification; null where neither
+    "name": pl.String(),  # null where the payee is asked for by identification
+    "account": pl.String(),  # one text for one account, however the file writes it
+    "secondary_reference": pl.String(),
+}
+"""Who is paid to which account, in the form in which two files are compared: one row per accepted payment."""
+
+PAYEE_KEYS: Schema = {
+    "row": pl.UInt32(),  # the last payment that says the same
+    "payee_id": pl.UInt64(),  # a keyed hash, as are the next two
+    "name": pl.UInt64(),
+    "account": pl.UInt64(),
+    "account_shown": pl.String(),  # masked
+}
+"""What a run keeps of its `Payees`: each combination once, under the key of its folder."""
+
+CHANGES: Schema = {
+    "row": pl.UInt32(),
+    "code": pl.String(),  # ACCOUNT_CHANGED, NAME_CHANGED or PAYEE_NEW
+    "then": pl.String(),  # masked; null where the payee is new, or the earlier run no longer has it
+    "now": pl.String(),  # masked
+    "earlier": pl.String(),  # the folder of the earlier run; null where the payee is new
+}
+"""What is not as it was in an earlier run: at most one row per payment and code."""
 
 QUESTION: Schema = {
     "api": API,

@@ -1,6 +1,6 @@
 """What is to be done, and who looks on: the values that a run is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -8,12 +8,14 @@ from typing import Literal, NamedTuple, Protocol
 
 import polars as pl
 
+from pipeline.comparing import Compared
 from pipeline.earlier import Permitted
 from pipeline.profiles import Chosen
 from pipeline.settings import Profile
 from pipeline.stages.plan import Plan
 from pipeline.stages.read import Source
 from pipeline.turns import Holder
+from schemas.changes import Change
 from schemas.outcomes import Outcome
 from schemas.summary import RouteCount, Summary
 
@@ -44,6 +46,8 @@ class Job:
     """Whose matches are used again instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
+    compare_with: Sequence[Path] = ()
+    """Folders of earlier runs; none: the one that the profile says, if any."""
 
 
 class Result(NamedTuple):
@@ -52,6 +56,8 @@ class Result(NamedTuple):
     summary: Summary
     already_finished: bool
     """True where an earlier run had finished the job, so that nothing was left to do."""
+    changes: Sequence[Change] = ()
+    """What is not as it was in an earlier run, as far as a person looks at it."""
 
 
 class Planned(NamedTuple):
@@ -69,6 +75,8 @@ class Planned(NamedTuple):
     refusal: str | None
     """Why nothing may be asked about this file, unless somebody allows it."""
     plan: Plan
+    compared: Compared | None
+    """With earlier runs; None where nobody wanted that."""
 
 
 class Watch(Protocol):

@@ -35,6 +35,8 @@ class Chosen(NamedTuple):
     environment: Environment
     policy: Mapping[str, Verdict] = MappingProxyType({})
     """What `precheck split` does with its rows."""
+    newest_of: str | None = None
+    """The pattern of folders of which the newest run is compared with."""
 
 
 def choose(name: str | None, config: Path | None) -> Chosen:
@@ -53,17 +55,18 @@ def choose(name: str | None, config: Path | None) -> Chosen:
     wanted = name or BUILT_IN[0]
     may_be_built_in = wanted in BUILT_IN and config is None
     if may_be_built_in and (name is None or not settings.defines(wanted)):
-        return _built_in(wanted, {})
+        return _built_in(wanted)
     found = settings.find(config)
     profile = settings.load(found, wanted)
     if not profile.servers:
-        return _built_in(wanted, profile.policy)
-    return Chosen(wanted, found, profile.fingerprint(), profile.environment, profile.policy)
+        return _built_in(wanted)._replace(policy=profile.policy, newest_of=profile.compare_with)
+    fingerprint = profile.fingerprint()
+    return Chosen(wanted, found, fingerprint, profile.environment, profile.policy, profile.compare_with)
 
 
-def _built_in(name: str, policy: Mapping[str, Verdict]) -> Chosen:
+def _built_in(name: str) -> Chosen:
     fingerprint = sha256(f"embedded {name}".encode()).hexdigest()
-    return Chosen(name, None, fingerprint, Environment.SANDBOX, policy)
+    return Chosen(name, None, fingerprint, Environment.SANDBOX)
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:

@@ -22,10 +22,13 @@ import polars as pl
 import structlog
 
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
+from pipeline.apis.payees import KEYED
 from pipeline.asking import ask_all, calls
 from pipeline.channels import api_of, quota_path, routes, scope_for
+from pipeline.comparing import Subject, Wanted, compared, keep
 from pipeline.earlier import refuse_own_folder, spared, use_again
 from pipeline.errors import IncompleteError, InputError
+from pipeline.folder import kept_changes
 from pipeline.formats.whole import write_whole
 from pipeline.frames import empty
 from pipeline.jobs import Job, Planned, Result, Watch
@@ -33,10 +36,12 @@ from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
 from pipeline.profiles import Chosen, choose, ledger_key, opened
 from pipeline.quota import QuotaUse, usage
+from pipeline.reports.changes import changes_of, listed
 from pipeline.reports.documents import Rows, reports
 from pipeline.run_folder import finished_before, refuse_what_is_not_ours, remove_stale
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World
+from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, route_counts
@@ -69,29 +74,31 @@ def run(job: Job, watch: Watch) -> Result:
     refuse_own_folder(job.reusable.folders, job.out)
     refuse_what_is_not_ours(job.out, fresh=job.fresh)
     path = job.out / "ledger.db"
+    now = timestamp(started)
     with ExitStack() as stack:
         # A file that is refused before anything is asked leaves no folder behind, and no answer forgotten.
         is_new = job.fresh or not path.exists()
-        planned = _prepared(job, source, chosen, stack) if is_new else None
+        planned = _prepared(job, source, chosen, stack, begun=now) if is_new else None
         ledger = stack.enter_context(
-            Ledger.open(path, identity, now=timestamp(started), fresh=job.fresh, secret=ledger_key(chosen))
+            Ledger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))
         )
         if planned is None:
-            if (summary := finished_before(job, source, ledger)) is not None:
-                return Result(summary, already_finished=True)
-            planned = _prepared(job, source, chosen, stack)
-        return Result(_checked(job, planned, ledger, watch, started), already_finished=False)
+            if (summary := finished_before(job, source, ledger, _wanted(job, chosen).said)) is not None:
+                changes = changes_of(summary, source.payments, kept_changes(job.out))
+                return Result(summary, already_finished=True, changes=changes)
+            planned = _prepared(job, source, chosen, stack, begun=ledger.created_at)
+        return _checked(job, planned, ledger, watch, started)
 
 
-def _prepared(job: Job, source: Source, chosen: Chosen, stack: ExitStack) -> Planned:
+def _prepared(job: Job, source: Source, chosen: Chosen, stack: ExitStack, *, begun: str) -> Planned:
     """The plan, of a file that may be asked about, with its server there until the stack is closed."""
-    planned = _planned(job, source, chosen, stack.enter_context(opened(chosen)))
+    planned = _planned(job, source, chosen, stack.enter_context(opened(chosen)), begun=begun)
     if planned.refusal is not None and job.many_names_reason is None:
         raise InputError(planned.refusal)
     return planned
 
 
-def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: datetime) -> Summary:
+def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: datetime) -> Result:
     """Ask what is left to ask, and write everything that a run leaves behind."""
     source, chosen = planned.source, planned.chosen
     if job.many_names_reason is not None:
@@ -103,10 +110,12 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     summary = report(header, source.payments, outcomes, decided.warnings, decided.calls)
     if (kept := keep_changed_workbook(job.out)) is not None:
         log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
-    rows = Rows(source.payments, outcomes, source.original)
+    changes = None if planned.compared is None else planned.compared.changes
+    rows = Rows(source.payments, outcomes, source.original, changes)
     report_files = reports(job.out, summary, rows, outcome_name=written.path.name, policy=chosen.policy)
     summary_file = _write_summary(summary, job.out)
-    remove_stale(job.out, format_name)
+    remove_stale(job.out, format_name, compared=planned.compared is not None)
+    kept_files = _kept(job, planned, outcomes, ledger)
     finish = ledger.finish(
         timestamp(_now()),
         question_count=decided.question_count,
@@ -115,8 +124,10 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     )
     settings = Settings(chosen.name, planned.profile, chosen.fingerprint, job.mapping)
     recorded = Recorded(finish, ledger.counts, ledger.created_at)
-    write_manifest(job.out, summary, settings, recorded, [written.path, summary_file, *report_files])
-    return summary
+    write_manifest(
+        job.out, summary, settings, recorded, [written.path, summary_file, *report_files, *kept_files]
+    )
+    return Result(summary, already_finished=False, changes=changes_of(summary, source.payments, changes))
 
 
 class Decided(NamedTuple):
@@ -163,7 +174,7 @@ def forecast_file(job: Job) -> Forecast:
     source = _read(job)
     chosen = choose(job.profile, job.config)
     with opened(chosen) as profile:
-        planned = _planned(job, source, chosen, profile)
+        planned = _planned(job, source, chosen, profile, begun=timestamp(_now()))
     checks, assignments = planned.plan
     apis = {server.name: api_of(server) for server in profile.servers}
     unasked = spared(job.reusable, checks, (job.out, _identity(source, chosen)), apis, now=_now())
@@ -174,7 +185,11 @@ def forecast_file(job: Job) -> Forecast:
     }
     findings = (planned.rejects, planned.warnings)
     told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
-    return told.model_copy(update={"refusal": planned.refusal})
+    update: dict[str, object] = {"refusal": planned.refusal}
+    if planned.compared is not None:
+        comparison, changes = planned.compared.comparison, planned.compared.changes
+        update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
+    return told.model_copy(update=update)
 
 
 def _read(job: Job) -> Source:
@@ -185,8 +200,17 @@ def _identity(source: Source, chosen: Chosen) -> RunIdentity:
     return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
-def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
+def _wanted(job: Job, chosen: Chosen) -> Wanted:
+    return Wanted(job.compare_with, None if job.compare_with else chosen.newest_of)
+
+
+def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile, *, begun: str) -> Planned:
     accepted, rejects, warnings = validate(source.payments, routes(profile))
+    subject = Subject(job.out, source.sha256, chosen.environment, begun)
+    rows = (source.payments, source.original)
+    found = compared(_wanted(job, chosen), subject, accepted, rows, now=timestamp(_now()))
+    if found is not None:
+        warnings = pl.concat([warnings_of(found.changes), warnings])
     return Planned(
         source,
         chosen,
@@ -196,6 +220,7 @@ def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Plan
         route_counts(accepted),
         why_refused(accepted, warnings, where=job.file.name),
         plan(accepted, job.order),
+        found,
     )
 
 
@@ -228,7 +253,15 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
         routes=planned.routes,
         next_step=next_step,
         many_names_reason=job.many_names_reason,
+        compared=None if planned.compared is None else planned.compared.comparison,
     )
+
+
+def _kept(job: Job, planned: Planned, outcomes: pl.DataFrame, ledger: Ledger) -> list[Path]:
+    """What is kept for the next run to compare with, where this one compared."""
+    if planned.compared is None:
+        return []
+    return keep(planned.compared, outcomes, ledger.payee_hashes(KEYED), job.out)
 
 
 def _write_summary(summary: Summary, folder: Path) -> Path:

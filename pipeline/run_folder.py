@@ -13,7 +13,7 @@ from pipeline.ledger import Ledger
 from pipeline.manifest import read_manifest
 from pipeline.reports.documents import REPORT_NAMES
 from pipeline.stages.read import Source
-from schemas.folder import files_of_review
+from schemas.folder import CHANGES, PAYEES, files_of_review
 from schemas.manifest import NAME as MANIFEST_NAME
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -72,34 +72,46 @@ def _has_name_of(folder: Path, file: Path) -> bool:
     return folder.name in (stem, f"{stem}.precheck")
 
 
-def finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
-    """The summary of an earlier run that left nothing to do, if its files are still there."""
+def finished_before(job: Job, source: Source, ledger: Ledger, compared_with: str | None) -> Summary | None:
+    """The summary of an earlier run that left nothing to do, if its files are still there.
+
+    Args:
+        job: what is to be done.
+        source: the payment file.
+        ledger: of the folder.
+        compared_with: what the file is to be compared with, in words.
+    """
     outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
     try:
-        told = (job.out / "summary.json").read_bytes()
-        summary = parse(Summary, told)
+        summary = parse(Summary, (job.out / "summary.json").read_bytes())
         manifest = read_manifest(job.out)
         hashes = {file.name: file.sha256 for file in manifest.files}
-        if sha256(told).hexdigest() != hashes.get("summary.json"):
+        unchanged = [name for name in ("summary.json", PAYEES, CHANGES) if name in hashes]
+        if any(hashes[name] != _sha256(job.out / name) for name in unchanged):
             return None
-        outcome_sha256 = sha256(outcome_file.read_bytes()).hexdigest()
-        if {outcome_sha256, manifest.outcome_file.sha256} != {finish.outcome_sha256}:
+        if {_sha256(outcome_file), manifest.outcome_file.sha256} != {finish.outcome_sha256}:
             return None
     except (OSError, ValueError, UsageError, InputError):
         return None
     file = summary.input
-    read_before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
-    if read_before != (source.read_as, source.decision, source.encoding, source.delimiter, job.sheet):
-        return None  # --map, --encoding or --sheet was another one, and so were the questions
+    said_before = None if summary.compared is None else summary.compared.said
+    before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet, said_before)
+    now = (source.read_as, source.decision, source.encoding, source.delimiter, job.sheet, compared_with)
+    if before != now:
+        return None  # --map or the like was another one, and so were the questions, or what is compared
     nothing = {"request_count": 0, "repeat_count": 0}
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})
         for call in summary.calls
     ]
     return summary.model_copy(update={"calls": calls})
+
+
+def _sha256(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
 
 
 def _outcome_files(folder: Path) -> dict[str, Path]:
@@ -112,7 +124,7 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     Raises:
         OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger.
     """
-    others = (folder / name for name in ("summary.json", MANIFEST_NAME, *REPORT_NAMES))
+    others = (folder / name for name in ("summary.json", MANIFEST_NAME, PAYEES, CHANGES, *REPORT_NAMES))
     for path in (*_outcome_files(folder).values(), *others):
         refuse_what_is_no_file(path)
         if path.exists() and not fresh and not (folder / "ledger.db").exists():
@@ -122,11 +134,14 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
             )
 
 
-def remove_stale(folder: Path, format_name: str) -> None:
+def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:
     """An outcome file of an earlier run in the other format would tell an older story."""
     for name, path in _outcome_files(folder).items():
         if name != format_name:
             path.unlink(missing_ok=True)
+    if not compared:
+        for name in (PAYEES, CHANGES):
+            (folder / name).unlink(missing_ok=True)
     # So would what `precheck fix` and `precheck split` made of earlier answers.
     for path in files_of_review(folder):
         path.unlink(missing_ok=True)

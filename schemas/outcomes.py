@@ -36,6 +36,9 @@ class Action(StrEnum):
 class WarningCode(StrEnum):
     """What is odd about a payment and changes no outcome."""
 
+    ACCOUNT_CHANGED = "ACCOUNT_CHANGED"  # a payee of an earlier run, with another account
+    NAME_CHANGED = "NAME_CHANGED"  # an account of an earlier run, with another name
+    PAYEE_NEW = "PAYEE_NEW"  # neither its payee nor its account was in an earlier run
     PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it says the same as an earlier one
     MANY_NAMES = "MANY_NAMES"  # its account is asked about by too many names
     ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.changes import Change, Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 
 
@@ -165,6 +166,8 @@ class Summary(Part):
     warning_count: int
     warning_codes: list[WarningCount] = []
     """Every code that has a row; none in summaries of versions that did not count them."""
+    compared: Comparison | None = None
+    """With which earlier runs the file was compared; None where with none."""
     complete: bool
     """False where rows are left for a later run."""
     next_step: str | None
@@ -251,5 +254,11 @@ class Forecast(Part):
     warning_count: int
     refusal: str | None = None
     """Why a run of this file would send nothing; None where it would be asked about."""
+    warning_codes: list[WarningCount] = []
+    """Every code of a warning that needs no answer."""
+    compared: Comparison | None = None
+    """With which earlier runs the file was compared; None where with none."""
+    changes: list[Change] = []
+    """What is not as it was in these; the first thousand of each code, largest amounts first."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""

@@ -109,6 +109,14 @@ reuse_options: list[Callable[..., Any]] = [
         help="How old an answer of --reuse-from may be.",
     ),
 ]
+compare_option = click.option(
+    "--compare-with",
+    multiple=True,
+    type=PATH,
+    metavar="DIR",
+    help="Warn of payees who are new, or to be paid to another account than by the run in DIR. "
+    "May be repeated.",
+)
 decisions_option = click.option(
     "--decisions",
     type=PATH,

@@ -8,6 +8,7 @@ import click
 from pipeline.commands.ending import interruptible
 from pipeline.commands.options import (
     PATH,
+    compare_option,
     input_options,
     options,
     order_option,
@@ -29,6 +30,7 @@ from pipeline.commands.options import (
 @order_option
 @options(reuse_options)
 @click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
+@compare_option
 def plan(  # noqa: PLR0913 (one argument per option)
     *,
     file: Path,
@@ -42,6 +44,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
     as_json: bool,
+    compare_with: tuple[Path, ...],
 ) -> None:
     """Say what checking FILE would take, and send nothing.
 
@@ -66,6 +69,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         sheet=sheet,
         order="amount" if order == "amount" else "file",
         reusable=Permitted(reuse_from, reuse_max_age),
+        compare_with=compare_with,
     )
     forecast = forecast_file(job)
     if as_json:

@@ -30,11 +30,11 @@ def purge(*, folder: Path, older_than: timedelta, outcomes: bool) -> None:
 
     Nothing of them is left in the ledger's bytes. The answers stay: no question is asked again.
 
-    These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, report.html, report.xlsx,
-    and what `precheck fix` wrote: corrections.csv and the corrected payment file. Without --outcomes they are
-    left alone. With it they are deleted, and so is what a killed run left of them. summary.json,
-    approvals.json and the files of `precheck split` hold none. Whoever has a copy, such as a workbook with
-    decisions, has the names.
+    These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, changes.jsonl (masked),
+    report.html, report.xlsx, and what `precheck fix` wrote: corrections.csv and the corrected payment file.
+    Without --outcomes they are left alone. With it they are deleted, and so is what a killed run left of
+    them. summary.json, payees.csv, approvals.json and the files of `precheck split` hold none. Whoever has a
+    copy, such as a workbook with decisions, has the names.
 
     manifest.json says what was purged and when, so that `precheck verify` misses nothing that went this way.
     """

@@ -13,6 +13,7 @@ from pipeline.commands.ending import interruptible, say
 from pipeline.commands.options import (
     PATH,
     Duration,
+    compare_option,
     input_options,
     options,
     order_option,
@@ -25,7 +26,15 @@ from pipeline.errors import CONCERN_ONE_FILE, UsageError, most_serious
 if TYPE_CHECKING:
     from schemas.summary import Summary
 
-WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS")
+WARNINGS = (
+    "ACCOUNT_CHANGED",
+    "NAME_CHANGED",
+    "PAYEE_NEW",
+    "PAYMENT_REPEATED",
+    "MANY_NAMES",
+    "ENUMERATION",
+    "MIXED_SCRIPTS",
+)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = """\b
@@ -94,6 +103,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     help="Wait at most so long for other runs at the same server, such as 90s, 30m or 2h, then end with 75; "
     "default: until they have ended.",
 )
+@compare_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option(
     "--quiet",
@@ -144,6 +154,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
     wait_max: timedelta | None,
+    compare_with: tuple[Path, ...],
     as_json: bool,
     quiet: bool,
     log_form: Literal["text", "json"],
@@ -160,6 +171,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.jobs import Job
     from pipeline.logs import ProgressEvents, log_file, log_summary, log_to_stderr
     from pipeline.monitoring import Watchers, watched
+    from pipeline.reports.changes import print_changes
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import console, print_summary
@@ -199,6 +211,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 many_names_reason=many_names_reason,
                 reusable=Permitted(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
+                compare_with=compare_with,
             )
             events = nullcontext(ProgressEvents())
             try:
@@ -215,6 +228,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             if log_form == "json":
                 log_summary(result.summary, folder, already_finished=result.already_finished)
             elif not quiet:
+                print_changes(result.summary, result.changes, terminal)
                 print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
             else:
                 _say_in_quiet(file, result.summary)

@@ -10,8 +10,9 @@ from pipeline.formats import NAMES, format_named, spreadsheet
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
 from pipeline.reports import PAGE_NAME
+from pipeline.reports.changes import changes_of
 from schemas.folder import ATTENTION as ATTENTION_NAME
-from schemas.folder import REPORT_XLSX, files_with_returned_names
+from schemas.folder import CHANGES, REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
@@ -30,6 +31,8 @@ class Rows(NamedTuple):
     """`frames.OUTCOMES`: what became of each."""
     original: pl.DataFrame
     """The columns of the file, untouched."""
+    changes: pl.DataFrame | None = None
+    """`frames.CHANGES`; None where there are none, or none any more."""
 
 
 def reports(
@@ -58,12 +61,13 @@ def reports(
     """
     # Only here: a run that is refused, or was finished before, starts without what these need.
     from pipeline.reports.page import page
-    from pipeline.reports.workbook import write_workbook
+    from pipeline.reports.workbook import Payments, write_workbook
 
+    changes = changes_of(summary, rows.payments, rows.changes)
     shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
-        _page(folder / PAGE_NAME, page(summary, shown)),
-        write_workbook(summary, shown, folder, outcome_name=outcome_name, policy=policy),
+        _page(folder / PAGE_NAME, page(summary, shown, changes)),
+        write_workbook(summary, Payments(shown, changes, policy), folder, outcome_name=outcome_name),
         _attention(folder / ATTENTION_NAME, summary, rows),
     ]
 
@@ -71,7 +75,7 @@ def reports(
 def files_with_names(folder: Path) -> list[Path]:
     """The files that a run may have left in a folder and that hold names, also those that banks returned."""
     outcome_files = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
-    return [*outcome_files, folder / ATTENTION_NAME, *files_with_returned_names(folder)]
+    return [*outcome_files, folder / ATTENTION_NAME, folder / CHANGES, *files_with_returned_names(folder)]
 
 
 def _page(path: Path, text: str) -> Path:

@@ -92,6 +92,24 @@ def _warning(says: str, not_said: str, to_do: str) -> Case:
 
 
 _WARNINGS: Mapping[WarningCode, Case] = {
+    WarningCode.ACCOUNT_CHANGED: _warning(
+        "The payee was paid in the run that the file was compared with, and to none of the accounts that "
+        "it is to be paid to now. The payee is the same by the payer's own id for it, such as an employee's "
+        "number, where both files have one, and else by its name.",
+        "that the new account is wrong: payees do move. But it is how most payments are stolen, and the name "
+        "on the new account may well match.",
+        "Ask the payee, by a contact that you knew before the change, whether the account is theirs.",
+    ),
+    WarningCode.NAME_CHANGED: _warning(
+        "The account was paid in the run that the file was compared with, under other names than this one.",
+        "that it is somebody else's: people marry, and firms are renamed or spelt differently.",
+        "Make sure that the name is of whom you mean to pay.",
+    ),
+    WarningCode.PAYEE_NEW: _warning(
+        "Neither the payee nor the account was in the run that the file was compared with.",
+        "that the payee is not genuine.",
+        "Make sure that somebody ordered the payment.",
+    ),
     WarningCode.PAYMENT_REPEATED: _warning(
         "The payment says the same as an earlier one: payee, account, amount and reference.",
         "that one of them is a mistake.",

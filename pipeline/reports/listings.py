@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.reports.changes import print_changes
 from pipeline.reports.terminal import counted, rule_table, table_of, visible, which_rows
 from schemas.summary import ApiForecast, Forecast
 
@@ -23,6 +24,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         f"{forecast.accepted_count:,} to be checked, {forecast.rejected_count:,} rejected by the local rules"
     )
     console.print(Text(visible(title), style="bold"))
+    print_changes(forecast, forecast.changes, console)
     if forecast.apis:
         console.print(_apis(forecast))
     for line in _spared(forecast):

@@ -6,6 +6,7 @@ hash and nothing else (RELIABILITY, table E). Every text goes through the templa
 
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -15,11 +16,13 @@ import polars as pl
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.groups import pending, shown
 from pipeline.reports.oddities import oddities
 from pipeline.reports.overview import overview
 from pipeline.reports.repeats import pairs, repeated_count
 from pipeline.reports.terminal import SIMULATED, counted
+from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import WarningCode
 from schemas.summary import Summary
@@ -30,12 +33,15 @@ ROWS_SEARCHED_MAX = 5_000
 """Of a file, whose matches the page has too: they are shown where somebody searches for them."""
 MONEY_AT_ONCE = 3
 """Currencies beside a next step; all of them stand above the rows of that step."""
+CHANGES_AT_ONCE = 20
+"""Of what is not as it was in an earlier run; the others unfold."""
 ROWS_AT_ONCE = 500
 """Of these, payments in the document at one time."""
 ROWS_ON_PAPER = 2_000
 """Of these, payments that are printed: those that are chosen on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
+_TOLD_APART = (_REPEATED, *WORDS)
 
 ID_CHARS_MAX = 35
 """Of a word of an id that is shown in one piece: as many as a payment message has room for."""
@@ -52,12 +58,13 @@ ENVIRONMENTS = {
 }
 
 
-def page(summary: Summary, rows: pl.DataFrame) -> str:
+def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -> str:
     """Render the report of one run.
 
     Args:
         summary: what the run found.
         rows: one row per payment of the file, with `groups.COLUMNS`: `Payments` beside `Outcomes`.
+        changes: what is not as it was in an earlier run, as `changes.listed` gives it.
 
     Returns:
         A whole HTML document. It names payees and masks accounts; it lists at most `ROWS_MAX`
@@ -75,7 +82,14 @@ def page(summary: Summary, rows: pl.DataFrame) -> str:
         pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX),
         pairs=pairs(summary, rows),
         repeated_count=repeated_count(summary),
-        oddities=oddities(warning for warning in summary.warnings if warning.code != _REPEATED),
+        oddities=oddities(warning for warning in summary.warnings if warning.code not in _TOLD_APART),
+        compared=None if summary.compared is None else compared_with(summary.compared),
+        changes=list(lines(changes, rows)),
+        change_counts=[
+            (counted(count.row_count, "payment"), WORDS[count.code])
+            for count in summary.warning_codes
+            if count.code in WORDS
+        ],
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
     )
@@ -103,6 +117,8 @@ def _template() -> Template:
         "money_at_once": MONEY_AT_ONCE,
         "id_chars_max": ID_CHARS_MAX,
         "amount_chars_max": AMOUNT_CHARS_MAX,
+        "changes_at_once": CHANGES_AT_ONCE,
+        "changes_max": LISTED_MAX,
         "rows_at_once": ROWS_AT_ONCE,
         "rows_on_paper": ROWS_ON_PAPER,
     }

@@ -61,6 +61,22 @@ _ACCOUNT = (_NUMBER, _TYPE)
 _REVIEW = (*_WHO, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
 _WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
 
+CHANGED = Sheet(
+    "Changed",
+    "not as in the run that the file was compared with. Ask by a contact that you knew before.",
+    pl.lit(value=True),
+    (
+        *_WHO,
+        Column("What changed", "changed", 18, wraps=True),
+        Column("Then", "then", 24, wraps=True),
+        Column("Now", "now", 24, wraps=True),
+        *_MONEY,
+        Column("Outcome", "outcome", 13),
+        *_WHY,
+        *_DECIDED,
+    ),
+    "#B91C1C",
+)
 REVIEWS = (
     Sheet(
         "Fix",

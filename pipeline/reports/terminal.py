@@ -56,6 +56,9 @@ ADVICE_BY_CODE = {
 }
 """The same where a code asks for something else than its action does elsewhere."""
 WARNINGS = {
+    WarningCode.ACCOUNT_CHANGED: "Known payee, other account than last time",
+    WarningCode.NAME_CHANGED: "Known account, other name than last time",
+    WarningCode.PAYEE_NEW: "Warning: neither payee nor account was there last time",
     WarningCode.PAYMENT_REPEATED: "Paid twice? The same payment as an earlier one",
     WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
     WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",

@@ -15,6 +15,7 @@ from datetime import datetime
 from decimal import Decimal
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import polars as pl
@@ -26,10 +27,12 @@ from pipeline.apis.totals import control_totals, plain
 from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
+from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
 from pipeline.reports.decision_lists import write_lists
-from pipeline.reports.sheets import ALL, REVIEWS, Sheet, fitted, shown
+from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, Sheet, fitted, shown
 from pipeline.reports.terminal import SIMULATED, visible
+from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
 from schemas.review import Verdict
 from schemas.summary import Summary
@@ -57,35 +60,38 @@ _OPTIONS = {
 }
 
 
-def write_workbook(
-    summary: Summary,
-    rows: pl.DataFrame,
-    folder: Path,
-    *,
-    outcome_name: str,
-    policy: Mapping[str, Verdict] | None = None,
-) -> Path:
+class Payments(NamedTuple):
+    """What the workbook shows."""
+
+    rows: pl.DataFrame
+    """`Payments` joined with `Outcomes` on `row`, in row order."""
+    changes: Sequence[Change] = ()
+    """What is not as it was in an earlier run, as `changes.listed` gives it."""
+    policy: Mapping[str, Verdict] | None = None
+    """What the profile says may be paid, which decides over what is offered beside a row; None where it is
+    not known."""
+
+
+def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcome_name: str) -> Path:
     """Write `report.xlsx`, which appears whole or not at all.
 
     Args:
         summary: of the run.
-        rows: `Payments` joined with `Outcomes` on `row`, in row order.
+        payments: what it shows.
         folder: where to write; must exist.
         outcome_name: of the outcome file, which has the rows that are too many for a sheet.
-        policy: what the profile says may be paid, which decides over what is offered beside a row; None
-            where it is not known.
 
     Raises:
         OutputError, DiskError: as `write_whole`.
     """
-    assert rows.height == summary.input.row_count
+    assert payments.rows.height == summary.input.row_count
     path = folder / REPORT_XLSX
     empty = io.BytesIO()
     with xlsxwriter.Workbook(empty, _OPTIONS) as book:
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
-        writer = _Writer(book, summary, policy_of(summary, policy))
-        writer.write(shown(rows), outcome_name)
+        writer = _Writer(book, summary, policy_of(summary, payments.policy))
+        writer.write(shown(payments.rows), payments.changes, outcome_name)
     with write_whole(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
@@ -148,9 +154,12 @@ class _Writer:
             num_format="@", bg_color="#FFF8E1", text_wrap=True, border=1, border_color="#E5D9B6"
         )
 
-    def write(self, rows: pl.DataFrame, outcome_name: str) -> None:
+    def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
         """Write every sheet, one of which may say that its rows are in the outcome file."""
         self._write_summary()
+        if changes:
+            changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
+            self._write_rows(CHANGED, changed, f"{CHANGED.name} ({changed.height:,}): {CHANGED.title}")
         for sheet in REVIEWS:
             chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
             largest = chosen.head(REVIEW_ROWS_MAX)

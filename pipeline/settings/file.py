@@ -34,10 +34,10 @@ class Configuration(Section):
                 raise ValueError(
                     f"{name}: has neither a [cop] nor a [vop] section; add the API that you have"
                 )
-            if others := sorted(profile.model_fields_set - {"policy"}):
+            if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
                 raise ValueError(
                     f"{name}.{others[0]}: without servers of your own this profile is the embedded sandbox, "
-                    "and only [policy] can be said of it; remove it"
+                    "and only [policy] and compare_with can be said of it; remove it"
                 )
         return profiles
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator, model_va
 from pipeline.apis import MATCH_CODE
 from pipeline.settings.secrets import secret_if_named
 from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
-from pipeline.settings.values import FilePath, Section, VariableName
+from pipeline.settings.values import FilePath, NewestOf, Section, VariableName
 from schemas.cop import AccountType, ReasonCode
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
@@ -35,6 +35,8 @@ class Profile(Section):
     ask_by: Literal["name", "identification"] = "name"
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
+    compare_with: NewestOf | None = None
+    """The folders of runs, of which the newest is compared with."""
     policy: dict[Annotated[str, AfterValidator(_policy_key)], Verdict] = Field(default_factory=dict)
     """What `precheck split` does with a row, by its outcome, code or warnings."""
     cop: Cop | None = None
@@ -88,6 +90,6 @@ class Profile(Section):
         secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
-        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy"), True)
+        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy", "compare_with"), True)
         said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

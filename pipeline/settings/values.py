@@ -1,5 +1,6 @@
 """The kinds of values that the file has, and the shape that all its sections share."""
 
+import glob
 import re
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,16 @@ _NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
 def _below_folder(path: Path, info: ValidationInfo) -> Path:
     """A relative path in the file is relative to the file."""
     return Path((info.context or {}).get("folder", ".")) / path.expanduser()
+
+
+def _newest_below_folder(said: str, info: ValidationInfo) -> str:
+    """The pattern of folders, below that of the file."""
+    opening, _, pattern = said.strip().partition("newest of ")
+    if opening or not pattern.strip():
+        raise ValueError('write "newest of PATTERN", such as "newest of payroll-*.precheck"')
+    folder = (info.context or {}).get("folder", Path())
+    # What the folder of the file is called is no pattern.
+    return str(Path(glob.escape(str(folder))) / Path(pattern.strip()).expanduser())
 
 
 def _https(url: str) -> str:
@@ -30,6 +41,8 @@ def _https(url: str) -> str:
 
 
 FilePath = Annotated[Path, AfterValidator(_below_folder)]
+NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
+"""A pattern of folders, of which the newest run is meant."""
 HttpsUrl = Annotated[str, AfterValidator(_https)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """Of an environment variable; a secret that was put in its place by mistake seldom looks like one."""

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
-from pipeline.frames import ACCEPTED, OUTCOMES, PAYMENTS, WARNINGS
+from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS
+from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.summary import (
     ApiCalls,
@@ -47,6 +48,8 @@ class Header(NamedTuple):
     """How to go on, told where rows are left for a later run."""
     many_names_reason: str | None = None
     """Why one account was allowed to be asked about by many names."""
+    compared: Comparison | None = None
+    """With which earlier runs the file was compared."""
 
 
 def report(
@@ -104,6 +107,7 @@ def report(
         ],
         warning_count=warnings.height,
         warning_codes=_warning_counts(warnings),
+        compared=header.compared,
         complete=undecided_count == 0,
         next_step=header.next_step if undecided_count else None,
     )
@@ -182,6 +186,7 @@ def forecast(
         ],
         broken_rules=_broken_rules(rejects),
         warning_count=warnings.height,
+        warning_codes=_warning_counts(warnings),
         why_uncounted=spared.why_uncounted,
     )
 
@@ -244,7 +249,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             outcome=Outcome(outcome),
             code=code,
             action=Action(action),
-            reason=reason,
+            reason=reason.partition(f" {NOTE}")[0],  # which is about some of its rows
             row_count=row_count,
             rows=numbers,
         )

@@ -15,6 +15,7 @@ from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,
     BASES,
+    NOTE,
     OUTCOMES,
     REJECTS,
     WARNINGS,
@@ -138,7 +139,7 @@ def _with_notes(
     verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The same, where a row that is warned of has a verdict of its own, which says so."""
-    note = pl.format("Note: {}.", "message")
+    note = pl.format(f"{NOTE}{{}}.", "message")
     notes = warnings.group_by("row", maintain_order=True).agg(note=note.str.join(" "))
     noted = rows.with_row_index("position").join(notes, on="row", maintain_order="left")
     own = verdicts.select(pl.all().gather(noted["verdict"])).with_columns(

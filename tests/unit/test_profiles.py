@@ -76,6 +76,14 @@ def test_a_policy_can_be_given_to_the_embedded_sandbox_which_stays_embedded(tmp_
     assert chosen.policy == {"close_match": "review", "PAYMENT_REPEATED": "hold"}
 
 
+def test_an_earlier_run_to_compare_with_can_be_named_for_the_embedded_sandbox(tmp_path):
+    path = tmp_path / "precheck.toml"
+    path.write_text('[profiles.sandbox]\ncompare_with = "newest of pay-*.precheck"\n')
+    chosen = choose("sandbox", path)
+    assert chosen.newest_of == str(tmp_path / "pay-*.precheck")
+    assert (chosen.config, chosen.fingerprint) == (None, choose("sandbox", None).fingerprint)
+
+
 @pytest.mark.parametrize(
     ("name", "said", "sentence"),
     [
@@ -84,7 +92,7 @@ def test_a_policy_can_be_given_to_the_embedded_sandbox_which_stays_embedded(tmp_
         ("mine", "policy = {match = 'hold'}", r"profiles\.mine: has neither a \[cop\] nor a \[vop\]"),
     ],
 )
-def test_only_a_policy_can_be_said_of_a_profile_without_servers(tmp_path, name, said, sentence):
+def test_nothing_of_servers_can_be_said_of_a_profile_without_them(tmp_path, name, said, sentence):
     path = tmp_path / "precheck.toml"
     path.write_text(f"[profiles.{name}]\n{said}\n")
     with pytest.raises(ConfigurationError, match=sentence):

@@ -537,3 +537,26 @@ def test_two_mistakes_in_two_sections_are_both_told(tmp_path):
     with pytest.raises(ConfigurationError) as refused:
         load(path, "main")
     assert str(refused.value).count("unknown key") == 2
+
+
+def test_what_is_compared_with_is_no_part_of_what_makes_two_runs_the_same(file_of, tmp_path):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    compared = load(file_of({"compare_with": '"newest of runs/pay-*"'}, cop=COP), "main")
+    assert compared.compare_with == str(tmp_path / "runs" / "pay-*")
+    assert compared.fingerprint() == before
+
+
+def test_the_folder_of_the_file_is_no_pattern(tmp_path):
+    folder = tmp_path / "runs [2026]"
+    folder.mkdir()
+    path = folder / "precheck.toml"
+    path.write_text('[profiles.sandbox]\ncompare_with = "newest of *.precheck"\n')
+    pattern = Path(load(path, "sandbox").compare_with)
+    (folder / "march.precheck").mkdir()
+    assert [found.name for found in Path("/").glob(str(pattern.relative_to("/")))] == ["march.precheck"]
+
+
+@pytest.mark.parametrize("said", ["latest of *", "newest of ", "pay-*", ""])
+def test_a_comparison_that_is_no_newest_of_a_pattern_is_refused(refusal, said):
+    sentence = refusal({"compare_with": f'"{said}"'}, cop=COP)
+    assert 'compare_with: write "newest of PATTERN"' in sentence

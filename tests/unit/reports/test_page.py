@@ -13,6 +13,7 @@ import pytest
 from pipeline.reports import page as pages
 from pipeline.reports.page import page
 from pipeline.reports.repeats import PAIRS_MAX
+from schemas.changes import Change, Comparison, EarlierRun
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, WarningCount, WarningRow
 
@@ -22,6 +23,7 @@ MARKUP = "<b onclick=x>'\"</td></template></style></script><script>alert(1)</scr
 SIZE_MAX = 16_000_000
 """Bytes of the fullest page: it must go through a mail."""
 SCRIPT_LINES_MAX = 135
+JANUARY = EarlierRun(folder="january.precheck", input_name="january.csv", input_sha256="0", finished="2030")
 
 
 class Elements(HTMLParser):
@@ -44,7 +46,9 @@ class Elements(HTMLParser):
 def page_of(summary_of, payments_of, outcomes_of):
     """Payments, outcomes and what the summary says -> the text of a page."""
 
-    def build(payments=({"name": "Quillon"},), outcomes=(NO_MATCH,), file_name="payroll.csv", **said):
+    def build(
+        payments=({"name": "Quillon"},), outcomes=(NO_MATCH,), file_name="payroll.csv", changes=(), **said
+    ):
         counts = Counter(outcome.get("outcome", "match") for outcome in outcomes)
         totals = said.pop(
             "totals",
@@ -69,7 +73,7 @@ def page_of(summary_of, payments_of, outcomes_of):
                 **said,
             }
         )
-        return page(summary, rows)
+        return page(summary, rows, changes)
 
     return build
 
@@ -283,3 +287,17 @@ def test_rows_beyond_the_first_are_kept_out_of_the_document(page_of):
     before, _, after = text.partition("<template>")
     assert before.count('<tr class="no_match" data-rank') == pages.ROWS_AT_ONCE
     assert after.count('<tr class="no_match" data-rank') == 2
+
+
+def test_what_changed_stands_before_what_came_back_and_beyond_twenty_unfolds(page_of):
+    compared = Comparison(said="x", runs=[JANUARY], payee_count=30, new_count=0)
+    changes = [
+        Change(row=1, code="ACCOUNT_CHANGED", then="**1111", now=f"**{number:04}", earlier="january.precheck")
+        for number in range(25)
+    ]
+    text = page_of(compared=compared, changes=changes)
+    assert text.index("Changed since last time") < text.index("What came back")
+    seen, unfolds = text[: text.index("<details>")], text[text.index("<details>") :]
+    assert (seen.count("**1111"), unfolds.count("**1111")) == (20, 5)
+    assert "5 more, smaller or less grave" in unfolds
+    assert "Changed since last time" not in page_of()

@@ -114,6 +114,8 @@ def test_code_has_its_own_sentence_and_not_the_notes_of_one_row(summary_of):
     noted = {**NO_MATCH, "reason": f"{NO_MATCH['reason']} Note: the same payment as row 1."}
     summary = summary_of(({}, noted), ({}, NO_MATCH), ({}, noted))
     assert [code.reason for code in summary.codes] == [NO_MATCH["reason"]]
+    every_row_is_noted = summary_of(({}, noted), ({}, noted))
+    assert [code.reason for code in every_row_is_noted.codes] == [NO_MATCH["reason"]]
 
 
 def test_same_code_under_two_outcomes_is_counted_apart(summary_of):

@@ -1,0 +1,160 @@
+"""What is not as it was in an earlier run: looked at first, with old and new side by side, masked."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+from rich.console import Console
+from rich.text import Text
+
+from pipeline.apis.amounts import read_amounts, read_currencies
+from pipeline.apis.totals import plain
+from pipeline.frames import CHANGES, PAYMENTS
+from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, shown
+from pipeline.reports.terminal import counted, table_of, visible
+from schemas.changes import Change, Comparison
+from schemas.outcomes import WarningCode
+from schemas.summary import Forecast, Summary
+
+LISTED_MAX = 1000
+"""Of the documents and the page; the largest amounts of the gravest code first."""
+SHOWN_MAX = 10
+"""On a terminal."""
+WORDS: Mapping[WarningCode, str] = {
+    WarningCode.ACCOUNT_CHANGED: "other account",
+    WarningCode.NAME_CHANGED: "other name",
+    WarningCode.PAYEE_NEW: "new payee",
+}
+"""What is not as it was, the gravest first."""
+NO_LONGER_KEPT = "no longer kept"
+
+
+def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison) -> list[Change]:
+    """What a person looks at: accounts before names before new payees, and of each the largest amounts first.
+
+    Where every payee is new they are not listed: one sentence says more.
+
+    Args:
+        changes: `Changes`.
+        payments: `Payments`, for their amounts.
+        comparison: that found them.
+    """
+    assert changes.schema == CHANGES
+    assert payments.schema == PAYMENTS
+    if all_are_new(comparison):
+        changes = changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
+    places = changes["row"] - 1
+    ranks = {code.value: rank for rank, code in enumerate(WORDS)}
+    ordered = (
+        changes.with_columns(
+            read_amounts(payments["amount"].gather(places)).money.alias("amount"),
+            read_currencies(payments["currency"].gather(places)).alias("currency"),
+            rank=pl.col("code").replace_strict(ranks, return_dtype=pl.Int8),
+        )
+        .sort("rank", "amount", "row", descending=[False, True, False], nulls_last=True)
+        .head(LISTED_MAX)
+    )
+    return [
+        Change(**row, amount=None if amount is None else plain(amount))
+        for row, amount in zip(
+            ordered.drop("rank", "amount").iter_rows(named=True), ordered["amount"], strict=True
+        )
+    ]
+
+
+def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame | None) -> list[Change]:
+    """What of a run's changes a person looks at; nothing where they are gone, or there were none."""
+    if summary.compared is None or changes is None:
+        return []
+    return listed(changes, payments, summary.compared)
+
+
+def all_are_new(comparison: Comparison) -> bool:
+    """Whether the earlier runs know nothing of the file, or there are none."""
+    return comparison.new_count == comparison.payee_count
+
+
+def compared_with(comparison: Comparison) -> str:
+    """What the comparison was and came to, as a sentence."""
+    if not comparison.runs:
+        return (
+            f"Compared with nothing: no run of another file that had ended before is {comparison.said}. "
+            "What the next run needs to compare with this one is kept."
+        )
+    folders = " and ".join(run.folder for run in comparison.runs)
+    if comparison.payee_count and all_are_new(comparison):
+        return f"No payee and no account of this file was in {folders}: is it the run you mean?"
+    return f"Compared with {folders}."
+
+
+def sides(change: Change) -> tuple[str, str]:
+    """Old and new, as they are shown beside each other."""
+    then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or NO_LONGER_KEPT
+    return visible(then), visible(change.now)
+
+
+def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
+    """Show the gravest changes on a console, if the file was compared with an earlier run.
+
+    Args:
+        told: what a run found, or what a plan says.
+        changes: as `listed` gives them.
+        console: to print on.
+    """
+    if told.compared is None:
+        return
+    counts = [count for count in told.warning_codes if count.code in WORDS]
+    what = "; ".join(f"{counted(count.row_count, 'payment')}: {WORDS[count.code]}" for count in counts)
+    said = " ".join(filter(None, (compared_with(told.compared), f"{what}." if what else "Nothing changed.")))
+    console.print(Text(f"\n{visible(said)}", style="bold"))
+    if not changes:
+        return
+    table = table_of(">row", ">amount", "what", "then", "now")
+    for change in changes[:SHOWN_MAX]:
+        amount = "" if change.amount is None else f"{change.amount:,} {visible(change.currency or '')}"
+        table.add_row(str(change.row), Text(amount), WORDS[change.code], *map(Text, sides(change)))
+    console.print(table)
+
+
+class Line(NamedTuple):
+    """One change, as text for the page."""
+
+    number: int
+    payment_id: str
+    payee: str
+    what: str
+    then: str
+    now: str
+    amount: str
+    currency: str
+
+
+def lines(changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[Line]:
+    """The changes with who is paid.
+
+    Args:
+        changes: as `listed` gives them.
+        rows: one row per payment of the file, with its id and name.
+    """
+    who = rows.select("payment_id", "name")
+    for change in changes:
+        payment_id, name = who.row(change.row - 1)
+        then, now = sides(change)
+        yield Line(
+            change.row,
+            shown(payment_id, WORD_CHARS_MAX),
+            shown(name),
+            WORDS[change.code],
+            then,
+            now,
+            "" if change.amount is None else amount_text(change.amount),
+            "" if change.amount is None else currency_text(change.currency),
+        )
+
+
+def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:
+    """What changed about each payment, in one line: `row`, `changed`, `then` and `now`."""
+    told = [(change.row, WORDS[change.code], *sides(change)) for change in changes]
+    columns = {"row": pl.UInt32(), **dict.fromkeys(("changed", "then", "now"), pl.String())}
+    joined = [pl.col(column).str.join("; ") for column in ("changed", "then", "now")]
+    return pl.DataFrame(told, columns, orient="row").group_by("row", maintain_order=True).agg(joined)

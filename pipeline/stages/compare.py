@@ -1,0 +1,195 @@
+"""compare: Payees, and those of earlier runs -> Changes. Who is paid to another account than last time?
+
+Earlier runs are known by keyed hashes alone, each under the key of its own folder, so that what is compared
+is hashed anew for each. What the latest run that knows a payee says of that payee counts, and likewise of an
+account: an older one is not looked at.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.payees import KEYED, Hashed, keyed, masked_account, masked_name
+from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS
+from schemas.outcomes import WarningCode
+
+SHOWN_MAX = 3
+"""Accounts or names of one payee that are shown side by side."""
+
+
+class Earlier(NamedTuple):
+    """What is known of an earlier run."""
+
+    folder: str
+    keys: pl.DataFrame
+    """`PayeeKeys`."""
+    hashed: Hashed
+    """Of its folder."""
+    names: Callable[[], pl.Series | None]
+    """Reads the name of every payment in its file, in row order; None where they are no longer there."""
+
+
+def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) -> pl.DataFrame:
+    """Find what is not as it was.
+
+    A payee is the same by its id where both files have one, else by its name. Its account has changed where
+    it is none of those that the earlier run paid it to. The name of an account has changed where it is none
+    of those that the earlier run paid there. A payee is new where neither it nor its account was there.
+
+    Args:
+        payees: `Payees`.
+        names: the name in every row of the file, to be shown masked.
+        earlier: the runs to compare with, latest first.
+
+    Returns:
+        `Changes`, by row and code.
+    """
+    assert payees.schema == PAYEES
+    changes = [pl.DataFrame(schema=CHANGES)]
+    payees_left = accounts_left = payees["row"]
+    for run in earlier:
+        assert run.keys.schema == PAYEE_KEYS
+        # Most payments say what an earlier one said, and then there is nothing more to be found.
+        ours = keyed(payees, run.hashed).join(run.keys, on=KEYED, how="anti", nulls_equal=True)
+        known = _paid_elsewhere(ours.filter(_is_in(payees_left)), run)
+        held = _held_by_others(ours.filter(_is_in(accounts_left)), run, names)
+        changes += [known.changes, held.changes]
+        payees_left, accounts_left = known.left, held.left
+    if earlier:
+        new = payees.filter(_is_in(payees_left) & _is_in(accounts_left))
+        changes.append(_changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW))
+    return pl.concat(changes).sort("row", "code")
+
+
+class _Found(NamedTuple):
+    changes: pl.DataFrame
+    left: pl.Series
+    """The rows whose payee, or account, this run says nothing of."""
+
+
+def _paid_elsewhere(ours: pl.DataFrame, run: Earlier) -> _Found:
+    """The payees of a run who are to be paid to none of the accounts that it paid them to."""
+    keys = run.keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
+    known = _by_payee(keys)
+    is_known_by_id = _has_one_of(keys["payee_id"])
+    payee = (
+        pl.when(is_known_by_id)
+        .then(_BY_ID)
+        # Whose id is another one is another payee, of the same name.
+        .when(pl.col("payee_id").is_not_null())
+        .then(_BY_NAME_ALONE)
+        .otherwise(_BY_NAME)
+    )
+    ours = ours.with_columns(payee=payee)
+    changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
+    then = known.join(changed, on="payee", how="semi").group_by("payee").agg(then=_listed("account_shown"))
+    told = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
+    left = ours.join(known, on="payee", how="anti")["row"]
+    return _Found(_changes(told, WarningCode.ACCOUNT_CHANGED, run.folder), left)
+
+
+_BY_ID = pl.format("id {}", "payee_id")
+_BY_NAME = pl.format("name {}", "name")
+_BY_NAME_ALONE = pl.format("name alone {}", "name")
+
+
+def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
+    """Of each payee, by everything that it is known by, the accounts that it was paid to."""
+    accounts = ("account", "account_shown")
+    without_id = keys.filter(pl.col("payee_id").is_null())
+    return pl.concat(
+        [
+            keys.select(*accounts, payee=_BY_ID),
+            keys.select(*accounts, payee=_BY_NAME),
+            without_id.select(*accounts, payee=_BY_NAME_ALONE),
+        ]
+    ).drop_nulls("payee")
+
+
+def _held_by_others(ours: pl.DataFrame, run: Earlier, names: pl.Series) -> _Found:
+    """The payments to accounts of a run under none of the names that it paid them under."""
+    held = run.keys.drop_nulls("name")
+    named = ours.drop_nulls("name").join(held, on="account", how="semi")
+    changed = named.join(held, on=["account", "name"], how="anti")
+    before = held.join(changed, on="account", how="semi").select("account", "row")
+    then = (
+        before.with_columns(name=_masked(run.names, before["row"]))
+        .group_by("account")
+        .agg(then=_listed("name"))
+    )
+    told = changed.with_columns(now=_masked(lambda: names, changed["row"]))
+    # Where the letters that differ are masked, the two would look the same.
+    otherwise = pl.format("{} (spelt otherwise)", "then")
+    told = told.join(then, on="account", how="left").with_columns(
+        then=pl.when(pl.col("then") == pl.col("now")).then(otherwise).otherwise("then")
+    )
+    left = ours.join(run.keys, on="account", how="anti")["row"]
+    return _Found(_changes(told.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder), left)
+
+
+def _masked(names: Callable[[], pl.Series | None], rows: pl.Series) -> pl.Series:
+    """The names in some rows, masked; nulls where there are none any more. They are read only if needed."""
+    found = None if rows.is_empty() else names()
+    if found is None:
+        return pl.Series([None], dtype=pl.String).new_from_index(0, rows.len())
+    return found.gather(rows - 1).map_elements(masked_name, pl.String)
+
+
+def _listed(column: str) -> pl.Expr:
+    """What is in a group, each once; null where nothing is."""
+    each = pl.col(column).drop_nulls().unique().sort()
+    more_count = each.len().cast(pl.Int64) - SHOWN_MAX
+    more = pl.when(more_count > 0).then(pl.format(" and {} more", more_count)).otherwise(pl.lit(""))
+    return pl.when(each.len() > 0).then(pl.concat_str(each.head(SHOWN_MAX).str.join(", "), more))
+
+
+def _changes(told: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
+    """`Changes` of one code; what is not told is null."""
+    absent = [
+        pl.lit(None, pl.String).alias(column) for column in ("then", "now") if column not in told.columns
+    ]
+    said = told.with_columns(*absent, code=pl.lit(code.value), earlier=pl.lit(folder, pl.String))
+    return said.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())
+
+
+def _is_in(rows: pl.Series) -> pl.Expr:
+    return pl.col("row").is_in(rows.implode())
+
+
+def _has_one_of(keys: pl.Series) -> pl.Expr:
+    """Whether the column of that name has one of these; a null is none."""
+    return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
+
+
+def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFrame:
+    """`Warnings` of `Changes`, in their order.
+
+    Args:
+        changes: `Changes`.
+        with_names: show masked names too; otherwise the warnings show of accounts the last digits alone.
+    """
+    assert changes.schema == CHANGES
+    is_account, is_name = (
+        pl.col("code") == code for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED)
+    )
+    sides = pl.format(": {} then, {} now", pl.col("then").fill_null("no longer kept"), "now")
+    account = pl.format(
+        "the payee was paid to another account in {}{}; before you pay, ask the payee by a contact that you "
+        "knew before",
+        "earlier",
+        sides,
+    )
+    name = pl.format(
+        "the account was paid under another name in {}{}; make sure that it is the payee's",
+        "earlier",
+        sides if with_names else pl.lit(""),
+    )
+    new = pl.lit("neither the payee nor the account was paid last time; make sure that the payment is meant")
+    warnings = changes.select(
+        "row",
+        "code",
+        field=pl.when(is_account).then(pl.lit("account_number")).otherwise(pl.lit("name")),
+        message=pl.when(is_account).then(account).when(is_name).then(name).otherwise(new),
+    )
+    return warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items())

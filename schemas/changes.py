@@ -1,0 +1,50 @@
+"""What is not as it was in an earlier run, and which runs that were."""
+
+from decimal import Decimal
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.outcomes import WarningCode
+
+
+class Part(BaseModel):
+    """A part of these documents."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EarlierRun(Part):
+    """A finished run that a file was compared with."""
+
+    folder: str
+    """Its name, without where it is."""
+    input_name: str
+    input_sha256: str
+    finished: str
+
+
+class Comparison(Part):
+    """With what a file was compared, and what that came to. It holds no name and no account."""
+
+    said: str
+    """What the user said: the folders, or the pattern of which the newest was taken."""
+    runs: list[EarlierRun]
+    """Latest first; none where nothing fitted the pattern."""
+    payee_count: int
+    """Payments that could be compared."""
+    new_count: int
+    """Of these, payments whose payee and account are both new."""
+
+
+class Change(Part):
+    """What is not as it was about one payment. It holds no whole name and no whole account."""
+
+    row: int
+    code: WarningCode
+    then: str | None
+    """Masked; null where the payee is new, or where the earlier run no longer has it."""
+    now: str
+    earlier: str | None
+    """The folder of the earlier run; None where the payee is new."""
+    amount: Decimal | None = None
+    currency: str | None = None
