@@ -15,7 +15,7 @@ from pipeline.stages.plan import Plan
 from pipeline.stages.read import Source
 from pipeline.turns import Holder
 from schemas.outcomes import Outcome
-from schemas.summary import RouteCount, Summary
+from schemas.summary import ModulusUsed, RouteCount, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,8 @@ class Planned(NamedTuple):
     refusal: str | None
     """Why nothing may be asked about this file, unless somebody allows it."""
     plan: Plan
+    modulus: ModulusUsed | None = None
+    """By which tables UK accounts were checked."""
 
 
 class Watch(Protocol):

@@ -22,6 +22,7 @@ import polars as pl
 import structlog
 
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
+from pipeline.apis.modulus import used
 from pipeline.asking import ask_all, calls
 from pipeline.channels import api_of, quota_path, routes, scope_for
 from pipeline.earlier import refuse_own_folder, spared, use_again
@@ -31,7 +32,7 @@ from pipeline.frames import empty
 from pipeline.jobs import Job, Planned, Result, Watch
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
-from pipeline.profiles import Chosen, choose, ledger_key, opened
+from pipeline.profiles import Chosen, choose, ledger_key, modulus_of, opened
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports.documents import Rows, reports
 from pipeline.run_folder import finished_before, refuse_what_is_not_ours, remove_stale
@@ -77,7 +78,8 @@ def run(job: Job, watch: Watch) -> Result:
             Ledger.open(path, identity, now=timestamp(started), fresh=job.fresh, secret=ledger_key(chosen))
         )
         if planned is None:
-            if (summary := finished_before(job, source, ledger)) is not None:
+            tables = modulus_of(chosen, today=started.date())
+            if (summary := finished_before(job, source, ledger, tables)) is not None:
                 return Result(summary, already_finished=True)
             planned = _prepared(job, source, chosen, stack)
         return Result(_checked(job, planned, ledger, watch, started), already_finished=False)
@@ -186,7 +188,8 @@ def _identity(source: Source, chosen: Chosen) -> RunIdentity:
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
-    accepted, rejects, warnings = validate(source.payments, routes(profile))
+    modulus = modulus_of(chosen, today=_now().date())
+    accepted, rejects, warnings = validate(source.payments, routes(profile)._replace(modulus=modulus))
     return Planned(
         source,
         chosen,
@@ -196,6 +199,7 @@ def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Plan
         route_counts(accepted),
         why_refused(accepted, warnings, where=job.file.name),
         plan(accepted, job.order),
+        None if modulus is None else used(modulus, accepted),
     )
 
 
@@ -228,6 +232,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
         routes=planned.routes,
         next_step=next_step,
         many_names_reason=job.many_names_reason,
+        modulus=planned.modulus,
     )
 
 

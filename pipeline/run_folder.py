@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from pipeline.apis.modulus import Modulus, same_tables
 from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file
@@ -72,7 +73,7 @@ def _has_name_of(folder: Path, file: Path) -> bool:
     return folder.name in (stem, f"{stem}.precheck")
 
 
-def finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
+def finished_before(job: Job, source: Source, ledger: Ledger, modulus: Modulus | None) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there."""
     outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
     finish = ledger.last_finish
@@ -92,8 +93,10 @@ def finished_before(job: Job, source: Source, ledger: Ledger) -> Summary | None:
         return None
     file = summary.input
     read_before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
-    if read_before != (source.read_as, source.decision, source.encoding, source.delimiter, job.sheet):
-        return None  # --map, --encoding or --sheet was another one, and so were the questions
+    read_now = (source.read_as, source.decision, source.encoding, source.delimiter, job.sheet)
+    if read_before != read_now or not same_tables(summary.modulus, modulus):
+        # --map, --encoding, --sheet or a table was another one, and so were the questions.
+        return None
     nothing = {"request_count": 0, "repeat_count": 0}
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})

@@ -25,7 +25,7 @@ from pipeline.errors import CONCERN_ONE_FILE, UsageError, most_serious
 if TYPE_CHECKING:
     from schemas.summary import Summary
 
-WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS")
+WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS", "MODULUS_OLD_TABLES")
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = """\b

@@ -17,6 +17,7 @@ from schemas.summary import (
     CodeCount,
     Forecast,
     InputFile,
+    ModulusUsed,
     RejectedRow,
     RouteCount,
     Summary,
@@ -47,6 +48,8 @@ class Header(NamedTuple):
     """How to go on, told where rows are left for a later run."""
     many_names_reason: str | None = None
     """Why one account was allowed to be asked about by many names."""
+    modulus: ModulusUsed | None = None
+    """By which tables UK accounts were checked first."""
 
 
 def report(
@@ -104,6 +107,7 @@ def report(
         ],
         warning_count=warnings.height,
         warning_codes=_warning_counts(warnings),
+        modulus=header.modulus,
         complete=undecided_count == 0,
         next_step=header.next_step if undecided_count else None,
     )
