@@ -113,9 +113,7 @@ def _ranges(lines: Iterable[Line]) -> tuple[Range, ...]:
     found: dict[tuple[int, int], list[tuple[str, Check]]] = {}
     for where, fields in lines:
         if len(fields) not in {17, 18}:
-            raise _wrong(
-                where, f"{len(fields)} fields, and a line of weights has 17, or 18 with an exception"
-            )
+            raise _wrong(where, f"not 17 fields, or 18 with an exception, but {len(fields)}")
         start, end = _sort_code(where, fields[0]), _sort_code(where, fields[1])
         if end < start:
             raise _wrong(where, "the range ends before it starts")
@@ -160,7 +158,7 @@ def _substitutions(lines: Iterable[Line]) -> dict[int, int]:
     found: dict[int, int] = {}
     for where, fields in lines:
         if len(fields) != 2:
-            raise _wrong(where, f"{len(fields)} fields, and a line of substitutions has two sort codes")
+            raise _wrong(where, f"not two sort codes but {len(fields)} fields")
         original, substitute = (_sort_code(where, field) for field in fields)
         if found.setdefault(original, substitute) != substitute:
             raise _wrong(where, "a second substitute for one sort code")
