@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from pipeline import children, settings
 from pipeline.apis.modulus import Modulus
-from pipeline.apis.modulus_tables import VALID_MAX_DAYS
+from pipeline.apis.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.settings import BUILT_IN, Profile
 from schemas.outcomes import Environment
@@ -85,7 +85,11 @@ def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
         ConfigurationError: a table cannot be read.
     """
     tables = None if chosen.config is None else settings.load(chosen.config, chosen.name).modulus_tables()
-    return None if tables is None else Modulus(tables, is_old=tables.age_days(today) > VALID_MAX_DAYS)
+    return (
+        None
+        if tables is None
+        else Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
+    )
 
 
 @contextmanager

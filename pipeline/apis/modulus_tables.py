@@ -71,14 +71,10 @@ class ModulusTables(NamedTuple):
     weights_sha256: str
     substitutions_sha256: str
 
-    @property
-    def row_count(self) -> int:
-        """The lines of the weights."""
-        return sum(len(found.checks) for found in self.ranges)
 
-    def age_days(self, today: date) -> int:
-        """How old they are; negative before the day from which they hold."""
-        return (today - self.valid_from).days
+def age_days(valid_from: date, today: date) -> int:
+    """How old tables are; negative before the day from which they hold."""
+    return (today - valid_from).days
 
 
 _EXCEPTIONS: dict[tuple[int | None, ...], tuple[tuple[Method, ...], ...]] = {
@@ -99,14 +95,21 @@ def read_tables(weights: Path, substitutions: Path, valid_from: date) -> Modulus
     Raises:
         ConfigurationError: one cannot be read, or is not such a table; the message names file and line.
     """
-    weights_data, substitutions_data = _bytes_of(weights), _bytes_of(substitutions)
-    return ModulusTables(
-        ranges=_ranges(_lines(weights, weights_data)),
-        substitutions=_substitutions(_lines(substitutions, substitutions_data)),
-        valid_from=valid_from,
-        weights_sha256=sha256(weights_data).hexdigest(),
-        substitutions_sha256=sha256(substitutions_data).hexdigest(),
-    )
+    ranges, weights_sha256 = read_weights(weights)
+    pairs, substitutions_sha256 = read_substitutions(substitutions)
+    return ModulusTables(ranges, pairs, valid_from, weights_sha256, substitutions_sha256)
+
+
+def read_weights(path: Path) -> tuple[tuple[Range, ...], str]:
+    """The ranges and the SHA-256 of one table; raises as `read_tables`."""
+    data = _bytes_of(path)
+    return _ranges(_lines(path, data)), sha256(data).hexdigest()
+
+
+def read_substitutions(path: Path) -> tuple[dict[int, int], str]:
+    """The pairs and the SHA-256 of the other table; raises as `read_tables`."""
+    data = _bytes_of(path)
+    return _substitutions(_lines(path, data)), sha256(data).hexdigest()
 
 
 def _ranges(lines: Iterable[Line]) -> tuple[Range, ...]:

@@ -218,7 +218,7 @@ _ACCOUNT_RULES = [
     ),
 ]
 _FAILS_MODULUS = pl.col("modulus").eq_missing(ModulusState.FAILS)
-_MODULUS_RULES = [
+MODULUS_RULES = [
     Rule(
         "account_number",
         "MODULUS",
@@ -234,6 +234,7 @@ _MODULUS_RULES = [
         "the IBAN again",
     ),
 ]
+"""The rules that the user's own tables decide."""
 _PAYEE_RULES = [
     Rule(
         "name",
@@ -391,7 +392,7 @@ RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
     *_ERROR_RULES,
     *_ACCOUNT_RULES,
-    *_MODULUS_RULES,
+    *MODULUS_RULES,
     *_PAYEE_RULES,
     *_MONEY_RULES,
     *_ROUTE_RULES,

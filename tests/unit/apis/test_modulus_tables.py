@@ -46,7 +46,6 @@ def test_a_range_has_its_checks_in_order_and_ranges_are_sorted(tables_of):
         Range(200000, 200000, (Check(Method.DBLAL, (1,) * 14), Check(Method.MOD10, (-2,) * 14))),
     )
     assert tables.substitutions == {100000: 100001}
-    assert tables.row_count == 3
 
 
 def test_an_exception_is_the_eighteenth_field(tables_of):
@@ -134,7 +133,3 @@ def test_a_table_that_is_not_there_is_told(tmp_path):
         ConfigurationError, match=r"weights: cannot be read \(No such file or directory\); check"
     ):
         read_tables(tmp_path / "weights", tmp_path / "substitutions", TODAY)
-
-
-def test_age_is_counted_from_the_day_that_the_user_says(tables_of):
-    assert tables_of().age_days(date(2031, 1, 2)) == 366
