@@ -271,6 +271,8 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
         lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
+    if summary.modulus is not None and summary.modulus.is_old:
+        lines.append("The modulus tables are older than a year: they warned and rejected nothing.")
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
         verb = "is on a sort code" if count == 1 else "are on sort codes"
         lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
