@@ -118,7 +118,7 @@ def folder(tmp_path_factory):
 
 
 @settings(deadline=None)
-@given(said=tables(), accounts=st.lists(st.tuples(SORT_CODES, NUMBERS), min_size=1, max_size=80))
+@given(said=tables(), accounts=st.lists(st.tuples(SORT_CODES, NUMBERS), min_size=20, max_size=80))
 def test_a_column_of_accounts_is_judged_as_each_of_them_alone(folder, said, accounts):
     found = states(pl.Series([code + number for code, number in accounts]), written(folder, *said))
 
