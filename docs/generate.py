@@ -11,6 +11,7 @@ written by hand. What is generated comes from the code that does the work, so th
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
@@ -47,6 +48,10 @@ MEANINGS: Mapping[str, str] = {
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
     "compare_with": "Warn of payees who are new or have another account than in the run before: "
     "see [what changed](operations.md#what-changed-since-last-time).",
+    "modulus_weights": "The weights of the UK modulus check, `valacdos.txt`: see "
+    "[the UK modulus check](payment-files.md#the-uk-modulus-check).",
+    "modulus_substitutions": "Its sort code substitutions, `scsubtab.txt`.",
+    "modulus_weights_date": "The day from which both tables hold, such as `2026-01-31`; they do not say it.",
     "policy": "What `precheck split` does with a row: see [what may be paid](#what-may-be-paid).",
     "cop": "The section of the CoP Gateway.",
     "vop": "The section of the VoP Gateway or of VoP Standard.",
@@ -224,9 +229,15 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 (an annotation may be anythin
         return "table"
     if hasattr(annotation, "__members__"):
         return " or ".join(f"`{member.value}`" for member in annotation)
-    return {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}[
-        annotation
-    ]
+    kinds = {
+        bool: "true or false",
+        int: "whole number",
+        float: "number",
+        str: "text",
+        Path: "path",
+        date: "date",
+    }
+    return kinds[annotation]
 
 
 def _value(default: object) -> str:

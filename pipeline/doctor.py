@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import anyio
 
+from pipeline.apis.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.channels import AnyServer, Waiting, greet, open_channels, tokens_of
 from pipeline.errors import IncompleteError, PrecheckError, TlsError
 from pipeline.profiles import choose, opened
@@ -50,12 +51,37 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
                 findings.append(Finding("not tried", said, 0))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(_try("ledger key", partial(_ledger_key, profile)))
+            findings.extend(_try_modulus_tables(profile))
             for server in profile.servers:
                 is_shared = chosen.config is not None
                 findings.extend(_try_server(server, partial(_introduce, profile, is_shared=is_shared)))
     except PrecheckError as error:
         findings.append(Finding("configuration", str(error), error.exit_code))
     return findings
+
+
+def _try_modulus_tables(profile: Profile) -> list[Finding]:
+    weights, substitutions, day = (
+        profile.modulus_weights,
+        profile.modulus_substitutions,
+        profile.modulus_weights_date,
+    )
+    if weights is None or substitutions is None or day is None:
+        return []
+    days = age_days(day, _now().date())
+    age = f"of {day}, {days:,} days old" if days >= 0 else f"of {day}, which is still to come"
+    if days > VALID_MAX_DAYS:
+        age += "; older than a year, so that they warn and reject nothing: take the latest"
+
+    def weights_told() -> str:
+        ranges, _ = read_weights(weights)
+        return f"{sum(len(found.checks) for found in ranges):,} rows, {age}"
+
+    def substitutions_told() -> str:
+        pairs, _ = read_substitutions(substitutions)
+        return f"{len(pairs):,} rows, {age}"
+
+    return [_try("modulus weights", weights_told), _try("modulus substitutions", substitutions_told)]
 
 
 def _try_server(server: AnyServer, introduced: Callable[[AnyServer], Awaitable[str]]) -> list[Finding]:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
+from pipeline.apis.rules import MODULUS_RULES
 from pipeline.apis.totals import added
 from pipeline.approvals import NAME as APPROVALS_NAME
 from pipeline.approvals import approvals_of
 from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
-from pipeline.frames import CHANGES, OUTCOMES
+from pipeline.frames import CHANGES, OUTCOMES, REJECTS
 from pipeline.ledger.reading import recorded, require_idle
 from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest, unrecorded
 from pipeline.profiles import choose
@@ -31,7 +32,7 @@ from pipeline.stages.verify import DIFFERS, Finding, Kept, ledger_agrees, rows_a
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import made_anew
 from schemas.manifest import FileEvidence, Manifest, ProfileUsed
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, Outcome
 from schemas.review import Verdict
 from schemas.story import Story
 from schemas.strict import parse
@@ -86,7 +87,10 @@ def story(folder: Path, row: int) -> Story:
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
         changed = [] if rows.changes is None else [warnings_of(rows.changes, with_names=True)]
-        findings = (validated.rejects, pl.concat([*changed, validated.warnings]))
+        findings = (
+            pl.concat([validated.rejects, _by_tables(rows.outcomes)]),
+            pl.concat([*changed, validated.warnings]),
+        )
         told = Told(
             manifest.input.name,
             manifest.environment,
@@ -97,6 +101,18 @@ def story(folder: Path, row: int) -> Story:
             rows.outcomes,
         )
         return tell(row, told, record)
+
+
+def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """`Rejects` by the user's modulus tables, which do not lie in the folder: from what each row was told."""
+    rejected = outcomes.filter(pl.col("check_outcome") == Outcome.REJECTED)
+    found = [
+        rejected.filter(
+            pl.col("check_reason").str.contains(f"{rule.field}: {rule.sentence}", literal=True)
+        ).select("row", field=pl.lit(rule.field), code=pl.lit(rule.code), message=pl.lit(rule.sentence))
+        for rule in MODULUS_RULES
+    ]
+    return pl.concat([pl.DataFrame(schema=REJECTS), *found])
 
 
 def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:

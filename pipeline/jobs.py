@@ -17,7 +17,7 @@ from pipeline.stages.read import Source
 from pipeline.turns import Holder
 from schemas.changes import Change
 from schemas.outcomes import Outcome
-from schemas.summary import RouteCount, Summary
+from schemas.summary import ModulusUsed, RouteCount, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ class Planned(NamedTuple):
     plan: Plan
     compared: Compared | None
     """With earlier runs; None where nobody wanted that."""
+    modulus: ModulusUsed | None
+    """By which tables UK accounts were checked."""
 
 
 class Watch(Protocol):

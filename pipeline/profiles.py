@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,8 @@ from typing import NamedTuple
 from pydantic import SecretStr
 
 from pipeline import children, settings
+from pipeline.apis.modulus import Modulus
+from pipeline.apis.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.settings import BUILT_IN, Profile
 from schemas.outcomes import Environment
@@ -76,6 +79,20 @@ def ledger_key(chosen: Chosen) -> SecretStr | None:
         ConfigurationError: the profile names a key that cannot be read.
     """
     return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
+
+
+def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
+    """What UK accounts are checked by before anyone is asked; None where the profile names no tables.
+
+    Raises:
+        ConfigurationError: a table cannot be read.
+    """
+    tables = None if chosen.config is None else settings.load(chosen.config, chosen.name).modulus_tables()
+    return (
+        None
+        if tables is None
+        else Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
+    )
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import polars as pl
 import structlog
 
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
+from pipeline.apis.modulus import used
 from pipeline.apis.payees import KEYED
 from pipeline.asking import ask_all, calls
 from pipeline.channels import api_of, quota_path, routes, scope_for
@@ -34,11 +35,11 @@ from pipeline.frames import empty
 from pipeline.jobs import Job, Planned, Result, Watch
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
-from pipeline.profiles import Chosen, choose, ledger_key, opened
+from pipeline.profiles import Chosen, choose, ledger_key, modulus_of, opened
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports.changes import changes_of, listed
 from pipeline.reports.documents import Rows, reports
-from pipeline.run_folder import finished_before, refuse_what_is_not_ours, remove_stale
+from pipeline.run_folder import Judged, finished_before, refuse_what_is_not_ours, remove_stale
 from pipeline.settings import Profile
 from pipeline.stages.ask import Tally, World
 from pipeline.stages.compare import warnings_of
@@ -83,9 +84,11 @@ def run(job: Job, watch: Watch) -> Result:
             Ledger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))
         )
         if planned is None:
-            if (summary := finished_before(job, source, ledger, _wanted(job, chosen).said)) is not None:
-                changes = changes_of(summary, source.payments, kept_changes(job.out))
-                return Result(summary, already_finished=True, changes=changes)
+            tables = modulus_of(chosen, today=started.date())
+            asked_before = finished_before(job, source, ledger, Judged(_wanted(job, chosen).said, tables))
+            if asked_before is not None:
+                changes = changes_of(asked_before, source.payments, kept_changes(job.out))
+                return Result(asked_before, already_finished=True, changes=changes)
             planned = _prepared(job, source, chosen, stack, begun=ledger.created_at)
         return _checked(job, planned, ledger, watch, started)
 
@@ -205,7 +208,8 @@ def _wanted(job: Job, chosen: Chosen) -> Wanted:
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile, *, begun: str) -> Planned:
-    accepted, rejects, warnings = validate(source.payments, routes(profile))
+    modulus = modulus_of(chosen, today=_now().date())
+    accepted, rejects, warnings = validate(source.payments, routes(profile)._replace(modulus=modulus))
     subject = Subject(job.out, source.sha256, chosen.environment, begun)
     rows = (source.payments, source.original)
     found = compared(_wanted(job, chosen), subject, accepted, rows, now=timestamp(_now()))
@@ -221,6 +225,7 @@ def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile, *, begu
         why_refused(accepted, warnings, where=job.file.name),
         plan(accepted, job.order),
         found,
+        None if modulus is None else used(modulus, accepted),
     )
 
 
@@ -254,6 +259,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
         next_step=next_step,
         many_names_reason=job.many_names_reason,
         compared=None if planned.compared is None else planned.compared.comparison,
+        modulus=planned.modulus,
     )
 
 

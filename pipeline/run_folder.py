@@ -4,7 +4,9 @@ import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
+from pipeline.apis.modulus import Modulus, same_tables
 from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.formats import NAMES, format_named
 from pipeline.formats.whole import refuse_what_is_no_file
@@ -72,14 +74,23 @@ def _has_name_of(folder: Path, file: Path) -> bool:
     return folder.name in (stem, f"{stem}.precheck")
 
 
-def finished_before(job: Job, source: Source, ledger: Ledger, compared_with: str | None) -> Summary | None:
+class Judged(NamedTuple):
+    """By what else than its questions a file is judged."""
+
+    compared_with: str | None
+    """What it is compared with, in words."""
+    modulus: Modulus | None
+    """The tables of the UK modulus check."""
+
+
+def finished_before(job: Job, source: Source, ledger: Ledger, judged: Judged) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there.
 
     Args:
         job: what is to be done.
         source: the payment file.
         ledger: of the folder.
-        compared_with: what the file is to be compared with, in words.
+        judged: by what the file is judged now.
     """
     outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
     finish = ledger.last_finish
@@ -99,8 +110,15 @@ def finished_before(job: Job, source: Source, ledger: Ledger, compared_with: str
     file = summary.input
     said_before = None if summary.compared is None else summary.compared.said
     before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet, said_before)
-    now = (source.read_as, source.decision, source.encoding, source.delimiter, job.sheet, compared_with)
-    if before != now:
+    now = (
+        source.read_as,
+        source.decision,
+        source.encoding,
+        source.delimiter,
+        job.sheet,
+        judged.compared_with,
+    )
+    if before != now or not same_tables(summary.modulus, judged.modulus):
         return None  # --map or the like was another one, and so were the questions, or what is compared
     nothing = {"request_count": 0, "repeat_count": 0}
     calls = [

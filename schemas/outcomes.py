@@ -43,6 +43,7 @@ class WarningCode(StrEnum):
     MANY_NAMES = "MANY_NAMES"  # its account is asked about by too many names
     ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence
     MIXED_SCRIPTS = "MIXED_SCRIPTS"  # one word in two alphabets
+    MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails, by tables older than a year
 
 
 class ApiName(StrEnum):

@@ -138,6 +138,19 @@ class WarningCount(Part):
     """All of them, which a policy can hold; none in summaries of versions that did not list them."""
 
 
+class ModulusUsed(Part):
+    """The tables of the UK modulus check that the profile named."""
+
+    valid_from: str
+    """The day that the profile says they are of."""
+    weights_sha256: str
+    substitutions_sha256: str
+    is_old: bool
+    """Whether they were too old to reject a payment."""
+    uncovered_count: int
+    """UK accounts, each counted once, on sort codes that the tables do not cover: they were not checked."""
+
+
 class Summary(Part):
     """What a run found, in one document."""
 
@@ -168,6 +181,8 @@ class Summary(Part):
     """Every code that has a row; none in summaries of versions that did not count them."""
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
+    modulus: ModulusUsed | None = None
+    """None where the profile names no tables."""
     complete: bool
     """False where rows are left for a later run."""
     next_step: str | None

@@ -12,6 +12,7 @@ import polars as pl
 
 from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, CURRENCY, USUAL_CURRENCIES
 from pipeline.apis.identifiers import BIC, SCIENTIFIC
+from pipeline.apis.modulus import ModulusState
 from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.outcomes import ApiName
@@ -216,6 +217,24 @@ _ACCOUNT_RULES = [
         "the check digits do not fit; look for a mistyped or swapped character",
     ),
 ]
+_FAILS_MODULUS = pl.col("modulus").eq_missing(ModulusState.FAILS)
+MODULUS_RULES = [
+    Rule(
+        "account_number",
+        "MODULUS",
+        _FAILS_MODULUS & ~_has("iban"),
+        "no account of this sort code can have this number (UK modulus check); look for a mistyped or "
+        "swapped digit in both, or ask the payee",
+    ),
+    Rule(
+        "iban",
+        "MODULUS",
+        _FAILS_MODULUS & _has("iban"),
+        "no account of the sort code in it can have the number in it (UK modulus check); ask the payee for "
+        "the IBAN again",
+    ),
+]
+"""The rules that the user's own tables decide."""
 _PAYEE_RULES = [
     Rule(
         "name",
@@ -373,6 +392,7 @@ RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
     *_ERROR_RULES,
     *_ACCOUNT_RULES,
+    *MODULUS_RULES,
     *_PAYEE_RULES,
     *_MONEY_RULES,
     *_ROUTE_RULES,

@@ -34,6 +34,7 @@ WARNINGS = (
     "MANY_NAMES",
     "ENUMERATION",
     "MIXED_SCRIPTS",
+    "MODULUS_OLD_TABLES",
 )
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 

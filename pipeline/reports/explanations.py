@@ -132,6 +132,11 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "that the name is wrong.",
         "Make sure that no letter only looks like another; type the name again.",
     ),
+    WarningCode.MODULUS_OLD_TABLES: _warning(
+        "The digits of the account fail the UK modulus check, by tables that are older than a year.",
+        "that the account does not exist: its sort code may have come, or changed, since.",
+        "Take the latest tables from Pay.UK and name them in the profile; look for a mistyped digit.",
+    ),
 }
 
 

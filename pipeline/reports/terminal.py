@@ -63,6 +63,7 @@ WARNINGS = {
     WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
     WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",
     WarningCode.MIXED_SCRIPTS: "Warning: letters of two alphabets in one word of the name",
+    WarningCode.MODULUS_OLD_TABLES: "Warning: fails the UK modulus check, by tables older than a year",
 }
 """What was odd about some rows and stopped nothing; their number follows."""
 
@@ -273,6 +274,11 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
         lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
+    if summary.modulus is not None and summary.modulus.is_old:
+        lines.append("The modulus tables are older than a year: they warned and rejected nothing.")
+    if summary.modulus is not None and (count := summary.modulus.uncovered_count):
+        verb = "is on a sort code" if count == 1 else "are on sort codes"
+        lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
     lines += [warning_text(count) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)

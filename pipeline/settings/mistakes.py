@@ -22,6 +22,8 @@ _SAID = {
     "string_too_short": "is empty; fill it in",
     "string_pattern_mismatch": "does not look as it should; see docs/configuration.md",
     "float_type": "must be a number, without quotes",
+    "date_from_datetime_parsing": "must be a date such as 2026-01-31",
+    "date_type": "must be a date such as 2026-01-31",
     "int_type": "must be a whole number, without quotes",
     "dict_type": "must be a section of its own; see docs/configuration.md",
     "model_type": "must be a section of its own; see docs/configuration.md",

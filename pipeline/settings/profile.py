@@ -1,5 +1,6 @@
 """A profile: the APIs to ask, how payments are routed to them, and what a policy does with the answers."""
 
+import datetime as dt
 import difflib
 import hashlib
 import json
@@ -8,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from pipeline.apis import MATCH_CODE
+from pipeline.apis.modulus_tables import ModulusTables, read_tables
 from pipeline.settings.secrets import secret_if_named
 from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
 from pipeline.settings.values import FilePath, NewestOf, Section, VariableName
@@ -16,6 +18,7 @@ from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
 from schemas.vop import IdMatch, NameMatch
 
+_MODULUS = ("modulus_weights", "modulus_substitutions", "modulus_weights_date")
 _NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 _POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch}), *WarningCode)
 
@@ -37,6 +40,9 @@ class Profile(Section):
     ledger_key_file: FilePath | None = None
     compare_with: NewestOf | None = None
     """The folders of runs, of which the newest is compared with."""
+    modulus_weights: FilePath | None = None
+    modulus_substitutions: FilePath | None = None
+    modulus_weights_date: dt.date | None = None
     policy: dict[Annotated[str, AfterValidator(_policy_key)], Verdict] = Field(default_factory=dict)
     """What `precheck split` does with a row, by its outcome, code or warnings."""
     cop: Cop | None = None
@@ -66,6 +72,26 @@ class Profile(Section):
             raise ValueError("give one of ledger_key_env and ledger_key_file, not both")
         return self
 
+    @model_validator(mode="after")
+    def _names_both_modulus_tables(self) -> Self:
+        given = (self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
+        if any(given) and not all(given):
+            raise ValueError(
+                "modulus_weights, modulus_substitutions and modulus_weights_date go together: "
+                "without one of them good accounts would be rejected; give all three"
+            )
+        return self
+
+    def modulus_tables(self) -> ModulusTables | None:
+        """Read the tables of the UK modulus check, or None where none are named.
+
+        Raises:
+            ConfigurationError: one is not there, or is no such table.
+        """
+        if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
+            return None
+        return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
+
     def ledger_key(self) -> SecretStr | None:
         """Read what the names in ledgers are encrypted with, or None where they lie in clear.
 
@@ -85,11 +111,15 @@ class Profile(Section):
         return self.servers[0].server
 
     def fingerprint(self) -> str:
-        """SHA-256, in hex, of all that decides what is asked of whom; limits and secrets do not."""
+        """SHA-256, in hex, of all that decides what is asked of whom; limits and secrets do not.
+
+        Nor do the modulus tables: they decide which rows are asked about, and no answer is another one by
+        them. Newer tables must not cost the answers that are there.
+        """
         limits = set(Server.model_fields) - {"server", "base_url"}
         secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
-        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy", "compare_with"), True)
+        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy", "compare_with", *_MODULUS), True)
         said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -18,6 +18,7 @@ from schemas.summary import (
     CodeCount,
     Forecast,
     InputFile,
+    ModulusUsed,
     RejectedRow,
     RouteCount,
     Summary,
@@ -50,6 +51,8 @@ class Header(NamedTuple):
     """Why one account was allowed to be asked about by many names."""
     compared: Comparison | None = None
     """With which earlier runs the file was compared."""
+    modulus: ModulusUsed | None = None
+    """By which tables UK accounts were checked first."""
 
 
 def report(
@@ -108,6 +111,7 @@ def report(
         warning_count=warnings.height,
         warning_codes=_warning_counts(warnings),
         compared=header.compared,
+        modulus=header.modulus,
         complete=undecided_count == 0,
         next_step=header.next_step if undecided_count else None,
     )

@@ -14,7 +14,8 @@ from pipeline.apis.account_types import WORDS
 from pipeline.apis.amounts import read_amounts, sign_faults
 from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
 from pipeline.apis.mending import mended
-from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, RULES, RULES_BY_SUSPECTS, Rule
+from pipeline.apis.modulus import MODULUS, Modulus, old_failures, states
+from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
 from pipeline.apis.warnings import warnings_about
 from pipeline.frames import (
     ACCEPTED,
@@ -46,6 +47,8 @@ class Routes(NamedTuple):
     """Whether VoP Standard requests carry the payment reference."""
     bic_table: Mapping[str, str] = {}
     """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
+    modulus: Modulus | None = None
+    """What UK accounts are checked by before CoP is asked; None where the user gave no tables."""
 
 
 class Validated(NamedTuple):
@@ -76,7 +79,10 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
         unfit.append(rejects)
     accepted, rejects = slim(*fit), pl.concat(unfit)
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    return Validated(accepted, rejects, warnings_about(accepted, payments["reference"]))
+    warnings = warnings_about(accepted, payments["reference"])
+    if routes.modulus is not None and routes.modulus.is_old:
+        warnings = pl.concat([warnings, old_failures(accepted, routes.modulus.tables)])
+    return Validated(accepted, rejects, warnings)
 
 
 _ROWS_AT_ONCE = 262_144
@@ -86,6 +92,7 @@ _ROWS_AT_ONCE = 262_144
 def _sorted_out(payments: pl.DataFrame, routes: Routes) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`Accepted` and `Rejects` of some of the payments, each row judged by itself."""
     clean = _route(_clean(payments), routes)
+    clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
     fit = clean.lazy().filter(~pl.col("row").is_in(rejects["row"].unique().implode()))
     return _accepted(fit, routes), rejects
@@ -199,6 +206,17 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
             pl.when(bics.is_not_null()).then(pl.lit(source, _SOURCE)) for source, bics in sources.items()
         ),
     )
+
+
+def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
+    """What the user's tables say of each account that CoP is to be asked about, where they may reject it."""
+    if modulus is None or modulus.is_old:
+        return pl.Series("modulus", [None], MODULUS).new_from_index(0, routed.height)
+    is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
+    by_sort_code = pl.when(~_HAS_IBAN & is_whole).then(pl.concat_str("sort_code", "account_number"))
+    by_iban = pl.when(_HAS_IBAN & pl.col("iban_fault").is_null()).then(pl.col("iban").str.slice(8, 14))
+    account = pl.when(_TO_COP).then(pl.coalesce(by_sort_code, by_iban))
+    return states(routed.select(account=account).to_series(), modulus.tables)
 
 
 def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:

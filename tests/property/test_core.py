@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
+from datetime import date
 from decimal import Decimal
 
 import polars as pl
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.apis import ContractBreachError, basis_of, cop, vop
+from pipeline.apis import ContractBreachError, basis_of, cop, modulus_tables, vop
 from pipeline.apis.amounts import read_amounts, sign_faults
 from pipeline.apis.identifiers import iban_faults, lei_faults
+from pipeline.apis.modulus import Modulus
+from pipeline.apis.modulus_tables import Method, ModulusTables, Range
 from pipeline.apis.rules import RULES, RULES_BY_SUSPECTS
 from pipeline.frames import (
     ACCEPTED,
@@ -78,6 +81,8 @@ PAYMENTS_FRAMES = st.lists(st.one_of(ROWS, UK_ROWS, IBAN_ROWS), max_size=12).map
         [{**row, "row": number} for number, row in enumerate(rows, start=1)], schema=PAYMENTS
     )
 )
+_LAST_DIGIT = modulus_tables.Check(Method.MOD10, (0,) * 13 + (1,))
+_TABLES = ModulusTables((Range(0, 599999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
 ROUTES = st.builds(
     Routes,
     cop=st.booleans(),
@@ -87,6 +92,7 @@ ROUTES = st.builds(
     ask_by=st.sampled_from(["name", "identification"]),
     send_remittance=st.booleans(),
     bic_table=st.sampled_from([{}, {"DE37": "QUILDEFFXXX"}]),
+    modulus=st.sampled_from([None, Modulus(_TABLES, is_old=False), Modulus(_TABLES, is_old=True)]),
 )
 bounded = settings(deadline=None, max_examples=80)
 

@@ -1,7 +1,7 @@
 """What the doctor finds, against a real sandbox and in files with one mistake each."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -126,3 +126,41 @@ def test_a_server_is_not_asked_who_we_are_where_there_is_no_connection(changed):
 def test_a_ledger_key_that_is_missing_is_found(changed):
     config = changed(r"\[profiles\.sandbox\]", r'\g<0>\nledger_key_file = "gone"')
     assert told(diagnose("sandbox", config))["ledger key"] == 78
+
+
+def with_tables(changed, healthy, *, weights, day):
+    (healthy.parent / "weights").write_text(weights)
+    (healthy.parent / "substitutions").write_text("100000 100001\n100002 100003\n")
+    keys = (
+        f'modulus_weights = "weights"\nmodulus_substitutions = "substitutions"\nmodulus_weights_date = {day}'
+    )
+    return changed(r"\[profiles\.sandbox\]", rf"\g<0>\n{keys}")
+
+
+@pytest.mark.parametrize(
+    ("age", "said"),
+    [(0, "0 days old"), (365, "365 days old"), (366, "366 days old; older than a year"), (-9, "come")],
+)
+def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, said):
+    day = datetime.now(UTC).date() - timedelta(days=age)
+    config = with_tables(changed, healthy, weights=f"100000 100009 MOD11{' 1' * 14}\n" * 2, day=day)
+
+    weights, substitutions = diagnose("sandbox", config)[1:3]
+
+    assert (weights.what, weights.exit_code) == ("modulus weights", 0)
+    assert (substitutions.what, substitutions.exit_code) == ("modulus substitutions", 0)
+    for finding in (weights, substitutions):
+        assert finding.said.startswith(f"2 rows, of {day}, ")
+        assert said in finding.said
+        assert ("older than a year" in finding.said) == (age > 365)
+
+
+def test_a_damaged_modulus_table_does_not_hide_the_other(changed, healthy):
+    config = with_tables(changed, healthy, weights="100000 100009\n", day="2030-01-01")
+
+    findings = diagnose("sandbox", config)
+
+    assert told(findings)["modulus weights"] == 78
+    assert "weights line 1: not 17 fields" in findings[1].said
+    assert told(findings)["modulus substitutions"] == 0
+    assert told(findings)["cop TLS"] == 0

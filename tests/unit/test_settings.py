@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -356,6 +357,44 @@ def test_where_the_ledger_key_is_may_change_between_two_runs(file_of):
     before = load(file_of(cop=COP), "main").fingerprint()
     for place in ({"ledger_key_env": '"LEDGER_KEY"'}, {"ledger_key_file": '"ledger.key"'}):
         assert load(file_of(place, cop=COP), "main").fingerprint() == before
+
+
+# The modulus tables
+
+TABLES = {
+    "modulus_weights": '"valacdos.txt"',
+    "modulus_substitutions": '"scsubtab.txt"',
+    "modulus_weights_date": "2030-01-31",
+}
+
+
+def test_modulus_tables_lie_beside_the_file(file_of, tmp_path):
+    profile = load(file_of(TABLES, cop=COP), "main")
+    assert profile.modulus_weights == tmp_path / "valacdos.txt"
+    assert profile.modulus_substitutions == tmp_path / "scsubtab.txt"
+    assert profile.modulus_weights_date == date(2030, 1, 31)
+
+
+def test_without_modulus_tables_there_is_nothing_to_read(file_of):
+    assert load(file_of(cop=COP), "main").modulus_tables() is None
+
+
+@pytest.mark.parametrize("key", TABLES)
+def test_modulus_tables_and_their_date_go_together(refusal, key):
+    without = {name: value for name, value in TABLES.items() if name != key}
+    assert "good accounts would be rejected; give all three" in refusal(without, cop=COP)
+    assert "give all three" in refusal({key: TABLES[key]}, cop=COP)
+
+
+@pytest.mark.parametrize("day", ['"soon"', '"31.01.2030"', "true"])
+def test_the_date_of_the_modulus_tables_is_a_date(refusal, day):
+    said = refusal({**TABLES, "modulus_weights_date": day}, cop=COP)
+    assert said.endswith("profiles.main.modulus_weights_date: must be a date such as 2026-01-31")
+
+
+def test_other_modulus_tables_cost_no_answer(file_of):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    assert load(file_of(TABLES, cop=COP), "main").fingerprint() == before
 
 
 # The fingerprint

@@ -1,9 +1,12 @@
 """The rule table: every rule is broken by a row that breaks nothing else."""
 
 from collections import Counter
+from datetime import date
 
 import pytest
 
+from pipeline.apis.modulus import Modulus
+from pipeline.apis.modulus_tables import Check, Method, ModulusTables, Range
 from pipeline.apis.rules import DEFECTS, RULES
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
@@ -12,6 +15,9 @@ UK = {"name": "Ada Quillon", "sort_code": "112233", "account_number": "12345678"
 IBAN = {"name": "Quillon Mills BV", "iban": "DE89370400440532013000"}
 BOTH = Routes(cop=True, vop=ApiName.VOP_GATEWAY)
 STANDARD = Routes(cop=True, vop=ApiName.VOP_STANDARD, send_remittance=True)
+_LAST_DIGIT = Check(Method.MOD10, (0,) * 13 + (1,))  # what ends in 0 passes
+_TABLES = ModulusTables((Range(0, 999999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
+MODULUS = BOTH._replace(modulus=Modulus(_TABLES, is_old=False))
 
 BROKEN = [
     ("row", "ROW_BLANK", {"defect": "ROW_BLANK"}, BOTH),
@@ -101,6 +107,8 @@ BROKEN = [
     ("amount", "AMOUNT_NEGATIVE", {**UK, "amount": "-5.00"}, BOTH),
     ("currency", "CURRENCY_FORMAT", {**UK, "currency": "pounds"}, BOTH),
     ("amount", "AMOUNT_CURRENCY", {**UK, "amount": "€5.00", "currency": "GBP"}, BOTH),
+    ("account_number", "MODULUS", UK, MODULUS),
+    ("iban", "MODULUS", {"name": "Ada Quillon", "iban": "GB82WEST12345698765432"}, MODULUS),
     ("iban", "NO_API", IBAN, BOTH._replace(vop=None)),
     ("iban", "NO_API", {**IBAN, "iban": "GB82WEST12345698765432"}, BOTH._replace(cop=False)),
     ("sort_code", "NO_API", UK, BOTH._replace(cop=False)),

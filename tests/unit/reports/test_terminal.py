@@ -47,6 +47,30 @@ def test_every_warning_has_words():
     assert set(WARNINGS) == set(WarningCode)
 
 
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(1, "1 UK account is on a sort code"), (1200, "1,200 UK accounts are on sort codes")],
+)
+def test_accounts_that_the_modulus_tables_do_not_cover_are_counted(summary_of, shown, count, said):
+    used = {"valid_from": "2030-01-01", "weights_sha256": "0", "substitutions_sha256": "0", "is_old": False}
+    text = shown(render(summary_of(modulus={**used, "uncovered_count": count})))
+    assert f"{said} that the modulus tables do not cover." in " ".join(text.split())
+    assert "modulus" not in shown(render(summary_of(modulus={**used, "uncovered_count": 0})))
+    assert "modulus" not in shown(render(summary_of()))
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_old_modulus_tables_are_told_also_where_no_account_fails(summary_of, shown, is_old):
+    used = {
+        "valid_from": "2030-01-01",
+        "weights_sha256": "0",
+        "substitutions_sha256": "0",
+        "uncovered_count": 0,
+    }
+    text = shown(render(summary_of(modulus={**used, "is_old": is_old})))
+    assert ("The modulus tables are older than a year" in text) == is_old
+
+
 def test_outcome_without_rows_is_not_shown(summary_of, shown):
     assert "\nmatch" not in shown(render(summary_of()))
 

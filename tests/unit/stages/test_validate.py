@@ -1,10 +1,13 @@
 """What can be said without a call: cleaning, routing, and what becomes of a payment."""
 
+from datetime import date
 from decimal import Decimal
 
 import polars as pl
 import pytest
 
+from pipeline.apis.modulus import Modulus
+from pipeline.apis.modulus_tables import Check, Method, ModulusTables, Range
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
@@ -517,3 +520,52 @@ def test_rejected_row_is_not_counted_as_an_earlier_payment(payments_of):
     row = {**UK, "amount": "5.00"}
     validated = validate(payments_of({**row, "account_type": "?"}, row), BOTH)
     assert validated.warnings.height == 0
+
+
+# The UK modulus check, by a table by which what ends in 0 passes
+
+_LAST_DIGIT = Check(Method.MOD10, (0,) * 13 + (1,))
+_TABLES = ModulusTables((Range(1, 899999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
+WITH_TABLES = BOTH._replace(modulus=Modulus(_TABLES, is_old=False))
+WITH_OLD_TABLES = BOTH._replace(modulus=Modulus(_TABLES, is_old=True))
+PASSING = {**UK, "account_number": "1234 5670"}
+BRITISH_ROW = {"name": "Ada Quillon", "iban": BRITISH}
+
+
+@pytest.mark.parametrize("row", [PASSING, {**UK, "sort_code": "90-00-00"}])
+def test_account_that_passes_or_is_not_covered_is_asked_about(accept, row):
+    assert accept(row, WITH_TABLES)["api"] == "cop"
+
+
+@pytest.mark.parametrize("row", [{**UK, "sort_code": "11-22-33"}, BRITISH_ROW])
+def test_account_that_fails_is_rejected_and_without_tables_asked_about(codes, accept, row):
+    assert codes(row, WITH_TABLES) == ["MODULUS"]
+    assert accept(row)["api"] == "cop"
+
+
+def test_gb_iban_that_goes_to_vop_is_not_checked_by_its_digits(accept):
+    assert accept(BRITISH_ROW, WITH_TABLES._replace(gb_iban_to="vop"))["api"] == "vop_gateway"
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ({**UK, "account_number": "1234567"}, "ACCOUNT_NUMBER_DAMAGED"),
+        ({**UK, "sort_code": "11223", "account_number": "312345678"}, "SORT_CODE_DAMAGED"),
+        ({**BRITISH_ROW, "iban": BRITISH.replace("GB29", "GB30")}, "IBAN_CHECK_DIGITS"),
+    ],
+)
+def test_account_that_is_damaged_is_not_said_to_fail_as_well(codes, row, code):
+    found = codes(row, WITH_TABLES)
+    assert found[0] == code
+    assert "MODULUS" not in found
+
+
+def test_account_that_fails_by_old_tables_is_asked_about_with_a_warning(payments_of):
+    validated = validate(payments_of(PASSING, UK, BRITISH_ROW, IBAN), WITH_OLD_TABLES)
+
+    assert validated.rejects.height == 0
+    assert list(validated.warnings.select("row", "field", "code").iter_rows()) == [
+        (2, "account_number", "MODULUS_OLD_TABLES"),
+        (3, "iban", "MODULUS_OLD_TABLES"),
+    ]

@@ -1,0 +1,209 @@
+"""The tables of the UK modulus check, as Pay.UK publishes them and the user keeps them beside the profile.
+
+`valacdos.txt` has a line for each check of a range of sort codes: start, end, method, fourteen weights and,
+where the arithmetic differs, the number of an exception. A range has one or two checks, in order.
+`scsubtab.txt` has pairs: a sort code, and the one that stands in for it in exception 5. What this program
+does not know is refused: a check that was misread would reject payments that are right.
+
+Source: Vocalink, "Validating account numbers: UK modulus checking", the sections on the two data files.
+"""
+
+from collections.abc import Iterable
+from datetime import date
+from enum import StrEnum
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import ConfigurationError
+
+BYTES_MAX = 4_000_000
+"""Forty times what the larger table takes: another file was named by mistake."""
+WEIGHT_MAX = 999
+"""The columns of the file have no room for more."""
+VALID_MAX_DAYS = 365
+"""Sort codes come and go: by an older table nobody is rejected."""
+_LATEST = "take the latest table from its publisher, or name the right file"
+
+
+class Line(NamedTuple):
+    """A line of a table that is not blank."""
+
+    where: str
+    fields: list[str]
+
+
+class Method(StrEnum):
+    """What is done with the weighted digits."""
+
+    MOD10 = "MOD10"  # their sum must be a multiple of 10
+    MOD11 = "MOD11"  # their sum must be a multiple of 11
+    DBLAL = "DBLAL"  # the sum of the digits of each product must be a multiple of 10
+
+
+class Check(NamedTuple):
+    """One line of the weights: the sum over fourteen digits that a good account makes come out."""
+
+    method: Method
+    weights: tuple[int, ...]
+    """Of the six digits of the sort code and the eight of the account number."""
+    exception: int | None = None
+
+
+class Range(NamedTuple):
+    """The sort codes from start to end, both included, and their one or two checks in order."""
+
+    start: int
+    end: int
+    checks: tuple[Check, ...]
+
+
+class ModulusTables(NamedTuple):
+    """Both tables."""
+
+    ranges: tuple[Range, ...]
+    """By their starts; none overlaps another."""
+    substitutions: dict[int, int]
+    """Sort code -> the one to check with in exception 5."""
+    valid_from: date
+    """The day that the user says the tables are of."""
+    weights_sha256: str
+    substitutions_sha256: str
+
+
+def age_days(valid_from: date, today: date) -> int:
+    """How old tables are; negative before the day from which they hold."""
+    return (today - valid_from).days
+
+
+_EXCEPTIONS: dict[tuple[int | None, ...], tuple[tuple[Method, ...], ...]] = {
+    **dict.fromkeys(((None,), (7,), (8,)), (tuple(Method),)),
+    (1,): ((Method.DBLAL,),),
+    **dict.fromkeys(((4,), (14,)), ((Method.MOD11,),)),
+    **dict.fromkeys(((None, None), (6, 6), (12, 13)), (tuple(Method), tuple(Method))),
+    (None, 3): (tuple(Method), (Method.DBLAL,)),
+    **dict.fromkeys(((2, 9), (10, 11)), ((Method.MOD11,), (Method.MOD11,))),
+    (5, 5): ((Method.MOD11,), (Method.DBLAL,)),
+}
+"""The exceptions of a range's checks that the specification knows together, and the methods of each check."""
+
+
+def read_tables(weights: Path, substitutions: Path, valid_from: date) -> ModulusTables:
+    """Read both tables.
+
+    Raises:
+        ConfigurationError: one cannot be read, or is not such a table; the message names file and line.
+    """
+    ranges, weights_sha256 = read_weights(weights)
+    pairs, substitutions_sha256 = read_substitutions(substitutions)
+    return ModulusTables(ranges, pairs, valid_from, weights_sha256, substitutions_sha256)
+
+
+def read_weights(path: Path) -> tuple[tuple[Range, ...], str]:
+    """The ranges and the SHA-256 of one table; raises as `read_tables`."""
+    data = _bytes_of(path)
+    return _ranges(_lines(path, data)), sha256(data).hexdigest()
+
+
+def read_substitutions(path: Path) -> tuple[dict[int, int], str]:
+    """The pairs and the SHA-256 of the other table; raises as `read_tables`."""
+    data = _bytes_of(path)
+    return _substitutions(_lines(path, data)), sha256(data).hexdigest()
+
+
+def _ranges(lines: Iterable[Line]) -> tuple[Range, ...]:
+    found: dict[tuple[int, int], list[tuple[str, Check]]] = {}
+    for where, fields in lines:
+        if len(fields) not in {17, 18}:
+            raise _wrong(where, f"not 17 fields, or 18 with an exception, but {len(fields)}")
+        start, end = _sort_code(where, fields[0]), _sort_code(where, fields[1])
+        if end < start:
+            raise _wrong(where, "the range ends before it starts")
+        found.setdefault((start, end), []).append((where, _check(where, fields[2:])))
+    ranges = sorted(Range(*span, _known_together(checks)) for span, checks in found.items())
+    for one, next_one in pairwise(ranges):
+        if next_one.start <= one.end:
+            where = found[next_one.start, next_one.end][0][0]
+            raise _wrong(where, "its sort codes are in another range as well")
+    return tuple(ranges)
+
+
+def _check(where: str, fields: list[str]) -> Check:
+    method, *numbers = fields
+    if method not in set(Method):
+        raise _wrong(where, f"the method is none of {', '.join(Method)}")
+    weights = tuple(_whole(where, number) for number in numbers[:14])
+    if any(abs(weight) > WEIGHT_MAX for weight in weights):
+        raise _wrong(where, f"a weight beyond {WEIGHT_MAX}")
+    if method == Method.DBLAL and min(weights) < 0:
+        raise _wrong(where, "a negative weight, which DBLAL cannot have")
+    return Check(Method(method), weights, _whole(where, numbers[14]) if len(numbers) > 14 else None)
+
+
+def _known_together(lines: list[tuple[str, Check]]) -> tuple[Check, ...]:
+    """The checks of one range, where the specification says what to do with them."""
+    where, checks = lines[-1][0], tuple(check for _, check in lines)
+    if len(checks) > 2:
+        raise _wrong(where, "a third check of one range, and a range has one or two")
+    methods = _EXCEPTIONS.get(tuple(check.exception for check in checks))
+    if methods is None:
+        told = " and ".join(str(check.exception or "none") for check in checks)
+        raise ConfigurationError(
+            f"{where}: exceptions that this program does not know (here {told}); update it"
+        )
+    if not all(check.method in known for check, known in zip(checks, methods, strict=True)):
+        raise _wrong(where, "a method that does not go with the exception of its line")
+    return checks
+
+
+def _substitutions(lines: Iterable[Line]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for where, fields in lines:
+        if len(fields) != 2:
+            raise _wrong(where, f"not two sort codes but {len(fields)} fields")
+        original, substitute = (_sort_code(where, field) for field in fields)
+        if found.setdefault(original, substitute) != substitute:
+            raise _wrong(where, "a second substitute for one sort code")
+    return found
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: cannot be read ({error.strerror}); check the name and the rights"
+        ) from None
+    if len(data) > BYTES_MAX:
+        raise _wrong(str(path), f"larger than {BYTES_MAX:,} bytes")
+    return data
+
+
+def _lines(path: Path, data: bytes) -> list[Line]:
+    if not data.isascii() or b"\0" in data:
+        raise _wrong(str(path), "not plain text")
+    lines = (
+        Line(f"{path} line {number}", line.split())
+        for number, line in enumerate(data.decode().splitlines(), 1)
+    )
+    if not (filled := [line for line in lines if line.fields]):
+        raise _wrong(str(path), "no line in it")
+    return filled
+
+
+def _sort_code(where: str, field: str) -> int:
+    if len(field) != 6 or not field.isdigit():
+        raise _wrong(where, "a sort code that is not 6 digits")
+    return int(field)
+
+
+def _whole(where: str, field: str) -> int:
+    if not field.removeprefix("-").isdigit() or len(field) > 6:
+        raise _wrong(where, "a weight or exception that is not a whole number")
+    return int(field)
+
+
+def _wrong(where: str, said: str) -> ConfigurationError:
+    return ConfigurationError(f"{where}: {said}; {_LATEST}")

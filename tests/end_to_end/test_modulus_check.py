@@ -1,0 +1,115 @@
+"""The UK modulus check, from the user's tables to what a run rejects, warns of and counts."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+TODAY = datetime.now(UTC).date()
+LAST_DIGIT = "010203 010203 MOD10 0 0 0 0 0 0 0 0 0 0 0 0 0 1\n"
+"""Of the sort code of the network's payments, what ends in 0 passes."""
+ANYTHING = "010203 010203 MOD10 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+
+
+@pytest.fixture
+def checking(desk, sandbox):
+    """`checking(weights)`: the words for a profile with these tables."""
+
+    def using(weights, day=TODAY):
+        desk.file("weights.txt", weights)
+        desk.file("substitutions.txt", "938600 938611\n")
+        config = desk.configuration(mine={"cop": sandbox.section("production", "cop")})
+        keys = (
+            "[profiles.mine]",
+            'modulus_weights = "weights.txt"',
+            'modulus_substitutions = "substitutions.txt"',
+            f"modulus_weights_date = {day}",
+        )
+        config.write_text("\n".join(keys) + "\n" + config.read_text())
+        return "--config", config, "--profile", "mine"
+
+    return using
+
+
+@pytest.fixture
+def file(desk, network_payments):
+    """Accounts that end in 1 to 9 and 0, and one on another sort code."""
+    rows = network_payments(11)
+    return desk.payments([*rows[:10], {**rows[10], "sort_code": "010204"}])
+
+
+def test_accounts_that_fail_cost_no_call_and_those_not_covered_are_told(desk, sandbox, file, checking):
+    before = sandbox.call_count
+
+    run = desk("run", file, *checking(LAST_DIGIT), "--json")
+
+    outcomes = desk.outcomes()
+    assert run.status == 0
+    assert [row["check_code"] for row in outcomes[:9]] == ["MODULUS"] * 9
+    assert {row["check_outcome"] for row in outcomes[:9]} == {"rejected"}
+    assert "rejected" not in {row["check_outcome"] for row in outcomes[9:]}
+    assert len(sandbox.questions(before)) == 2
+    assert "1 UK account is on a sort code that the modulus tables do not cover." in run.err
+    told = json.loads(run.out)["modulus"]
+    assert (told["uncovered_count"], told["is_old"], told["valid_from"]) == (1, False, TODAY.isoformat())
+
+
+def test_plan_counts_the_accounts_that_fail(desk, file, checking):
+    planned = desk("plan", file, *checking(LAST_DIGIT))
+    assert "11 payments, 2 to be checked, 9 rejected" in planned.err
+    assert "MODULUS" in planned.err
+
+
+def test_tables_older_than_a_year_warn_and_reject_nothing(desk, sandbox, file, checking):
+    before = sandbox.call_count
+    words = checking(LAST_DIGIT, TODAY - timedelta(days=400))
+
+    run = desk("run", file, *words, "--fail-on", "MODULUS_OLD_TABLES")
+
+    assert run.status == 1
+    assert "rejected" not in {row["check_outcome"] for row in desk.outcomes()}
+    assert len(sandbox.questions(before)) == 11
+    assert "Warning: fails the UK modulus check, by tables older than a year: 9 rows" in run.err
+    assert "Note: the account fails the UK modulus check" in desk.outcomes()[0]["check_reason"]
+
+
+def test_other_tables_judge_the_rows_anew_and_forget_no_answer(desk, sandbox, file, checking):
+    desk("run", file, *checking(LAST_DIGIT))
+    before = sandbox.call_count
+
+    again = desk("run", file, *checking(LAST_DIGIT))
+    assert "Finished already" in again.err
+    assert sandbox.call_count == before
+
+    wider = desk("run", file, *checking(ANYTHING))
+    assert wider.status == 0
+    assert len(sandbox.questions(before)) == 9
+    assert "rejected" not in {row["check_outcome"] for row in desk.outcomes()}
+
+    asked = sandbox.call_count
+    narrower = desk("run", file, *checking(LAST_DIGIT))
+    assert narrower.status == 0
+    assert sandbox.call_count == asked
+    assert [row["check_code"] for row in desk.outcomes()[:9]] == ["MODULUS"] * 9
+
+
+def test_a_damaged_table_ends_the_run_before_anything_is_sent_or_made(desk, sandbox, file, checking):
+    before = sandbox.call_count
+
+    run = desk("run", file, *checking("010203 010203\n"))
+
+    assert run.status == 78
+    assert "weights.txt line 1: not 17 fields, or 18 with an exception, but 2" in run.sentences[0]
+    assert sandbox.call_count == before
+    assert not (desk.folder / "payments.precheck").exists()
+
+
+def test_show_tells_of_a_row_that_the_tables_rejected(desk, file, checking):
+    desk("run", file, *checking(LAST_DIGIT))
+
+    shown = desk("show", "payments.precheck", "--row", "1", "--json")
+
+    story = json.loads(shown.out)
+    assert [finding["code"] for finding in story["findings"]] == ["MODULUS"]
+    assert story["question"] is None
+    assert json.loads(desk("show", "payments.precheck", "--row", "10", "--json").out)["findings"] == []
