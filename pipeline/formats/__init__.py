@@ -30,8 +30,12 @@ class Format(Protocol):
         mapping: Mapping[str, str],
         encoding: str | None,
         sheet: str | None = None,
+        ours: bool = False,
     ) -> Table:
-        """Read a file; raises InputError where it cannot be read in one way only."""
+        """Read a file; raises InputError where it cannot be read in one way only.
+
+        One of `ours`, which this program wrote, has nothing above its header line and is read as it stands.
+        """
 
 
 class OutcomeFormat(Format, Protocol):
