@@ -183,7 +183,7 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
     path = folder / manifest.outcome_file.name
     if (forgotten := _forgotten(folder, manifest)) is not None:
         raise InputError(f"{path}: {forgotten}; run the same command again, which asks nothing twice")
-    source = read(path, mapping=manifest.mapping)
+    source = read(path, mapping=manifest.mapping, decided=manifest.input.decision)
     if not changed and source.sha256 != manifest.outcome_file.sha256:
         raise InputError(_changed(path))
     try:

@@ -35,7 +35,9 @@ def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
     """
     if places is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
-    stretches = pl.DataFrame(places.stretches, schema=dict.fromkeys(("row", "first", "step"), pl.Int64), orient="row")
+    stretches = pl.DataFrame(
+        places.stretches, schema=dict.fromkeys(("row", "first", "step"), pl.Int64), orient="row"
+    )
     found = stretches[stretches["row"].search_sorted(rows.cast(pl.Int64), side="right") - 1]
     place = found["first"] + (rows.cast(pl.Int64) - found["row"]) * found["step"]
     return pl.select(pl.format(f"{places.unit} {{}}", place)).to_series().alias("place")

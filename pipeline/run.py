@@ -224,6 +224,8 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             line_end=source.line_end,
             byte_order_mark=source.byte_order_mark,
             extra_column_count=source.extra_column_count,
+            places=source.places,
+            not_payments=source.not_payments,
         ),
         routes=planned.routes,
         next_step=next_step,

@@ -162,9 +162,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str, ours: bo
         refuse_accounts_above(
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
-    headers = header_line(
-        heading.cells, sufficient=best.sufficient, where=where, at=f"{where} line {header}"
-    )
+    headers = header_line(heading.cells, sufficient=best.sufficient, where=where, at=f"{where} line {header}")
     last = lines[heading.end - 1]
     repeated = tuple(lines[at].number for at in heading.repeated)
     line_end = _line_end(text[: lines[heading.at].end])

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from pipeline.errors import InputError
+from pipeline.headers.accounts import holds_account
 from pipeline.headers.columns import is_sufficient, recognised
 
 LINES_BEFORE_HEADER_MAX = 20
@@ -21,11 +22,6 @@ _LABELS_MIN = 2
 """A row of labels has so many at least: a single cell is a title."""
 _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 """A number, a date, or a text with more digits than `ADDRESS_2` has."""
-_SORT_CODE = re.compile(r"(?<!\d)(?:\d{2}-\d{2}-\d{2}|\d{2} \d{2} \d{2}|\d{6})(?!\d)")
-_ACCOUNT_NUMBER = re.compile(r"(?<!\d)\d{8}(?!\d)")
-_COMBINED = re.compile(r"(?<!\d)\d{14}(?!\d)")
-_DATE = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
-_IBAN = re.compile(r"(?<![A-Z0-9])[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}", re.IGNORECASE)
 
 
 class Heading(NamedTuple):
@@ -59,7 +55,11 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
         return _over_two_rows(lines, mapping) or _heading(lines, next(several, 0), mapping)
     known_count = len(recognised(lines[at], mapping))
     above, below = (lines[row] if 0 <= row < len(lines) else () for row in (at - 1, at + 1))
-    if not _has_data(below) and is_sufficient(known := recognised(below, mapping)) and len(known) > known_count:
+    if (
+        not _has_data(below)
+        and is_sufficient(known := recognised(below, mapping))
+        and len(known) > known_count
+    ):
         # A line of groups, such as Payee and Account, may stand above the headers that it groups.
         return _heading(lines, at + 1, mapping)
     if _say_more_together(above, lines[at], mapping):
@@ -138,33 +138,3 @@ def refuse_accounts_above(
                 f"{where} {unit} {number}: an account above the header line, which is {unit} {header}; "
                 f"if {unit} {number} is a title, remove it; if it is a payment, put the header line above it"
             )
-
-
-def holds_account(text: str) -> bool:
-    """Whether a text holds a valid IBAN, or a sort code and eight digits.
-
-    >>> holds_account("Debit account 12-34-56 12345678"), holds_account("Run 202611 of 20261122")
-    (True, False)
-    """
-    if _COMBINED.search(text) or any(_is_iban(found[0]) for found in _IBAN.finditer(text)):
-        return True
-    sort_codes, numbers = _SORT_CODE.findall(text), _ACCOUNT_NUMBER.findall(text)
-    if all(code.isdigit() for code in sort_codes):
-        # Beside plain digits, eight that are a day are one: a batch and its date are no account.
-        numbers = [number for number in numbers if not _DATE.fullmatch(number)]
-    return bool(sort_codes and numbers)
-
-
-def _is_iban(text: str) -> bool:
-    """Whether a text starts with a valid IBAN: as long as its country has it, with check digits that fit."""
-    from schwifty import registry  # rarely needed, and slow to load
-    from schwifty.exceptions import SchwiftyException
-
-    compact = re.sub("[ -]", "", text).upper()
-    try:
-        length = registry.get_iban_spec(compact[:2]).iban_length
-    except (KeyError, SchwiftyException):
-        return False
-    iban = compact[:length]
-    digits = "".join(str(int(character, 36)) for character in iban[4:] + iban[:4])
-    return len(iban) == length and int(digits) % 97 == 1

@@ -84,7 +84,11 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     """The rows below the header row, under its names."""
-    cells, defects, numbers = grid.drop(DEFECT, SHEET_ROW), grid[DEFECT], grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list()
+    cells, defects, numbers = (
+        grid.drop(DEFECT, SHEET_ROW),
+        grid[DEFECT],
+        grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list(),
+    )
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
     heading = heading_of(first_rows, mapping)
     sufficient = is_sufficient(recognised(heading.cells, mapping))

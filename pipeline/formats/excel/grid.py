@@ -63,9 +63,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     values = _overlaid(values, cells)
     values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
     sheet_rows = pl.int_range(cells.row_first, cells.row_last + 1, dtype=pl.UInt32, eager=True)
-    values = values.with_columns(
-        _merged(cells, values.height).alias(DEFECT), sheet_rows.alias(SHEET_ROW)
-    )
+    values = values.with_columns(_merged(cells, values.height).alias(DEFECT), sheet_rows.alias(SHEET_ROW))
     yield _without_blank_end(values)
 
 
