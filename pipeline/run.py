@@ -53,6 +53,8 @@ FAILED_ON = 1
 """The exit status where a row has an outcome or a warning that the caller wanted to hear of."""
 ANY_WARNING = "warning"
 """Stands in `--fail-on` for every code of a warning."""
+TOTALS_DIFFER = "TOTALS_DIFFER"
+"""What `--fail-on` calls a total or a count in the file that is not that of its payments."""
 
 
 def run(job: Job, watch: Watch) -> Result:
@@ -174,7 +176,13 @@ def forecast_file(job: Job) -> Forecast:
     }
     findings = (planned.rejects, planned.warnings)
     told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
-    return told.model_copy(update={"refusal": planned.refusal})
+    return told.model_copy(
+        update={
+            "refusal": planned.refusal,
+            "places": source.places,
+            "not_payments": source.not_payments,
+        }
+    )
 
 
 def _read(job: Job) -> Source:
@@ -186,7 +194,7 @@ def _identity(source: Source, chosen: Chosen) -> RunIdentity:
 
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Planned:
-    accepted, rejects, warnings = validate(source.payments, routes(profile))
+    accepted, rejects, warnings = validate(source.payments, routes(profile), source.places)
     return Planned(
         source,
         chosen,
@@ -194,7 +202,7 @@ def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile) -> Plan
         rejects,
         warnings,
         route_counts(accepted),
-        why_refused(accepted, warnings, where=job.file.name),
+        why_refused(accepted, warnings, where=job.file.name, places=source.places),
         plan(accepted, job.order),
     )
 
@@ -256,7 +264,8 @@ def exit_code(summary: Summary, fail_on: Collection[str]) -> int:
     """
     there = {total.outcome.value for total in summary.outcomes if total.row_count}
     there |= {count.code.value for count in summary.warning_codes}
-    there |= {ANY_WARNING} if summary.warning_codes else set()
+    there |= {TOTALS_DIFFER} if summary.input.differences else set()
+    there |= {ANY_WARNING} if summary.warning_codes or summary.input.differences else set()
     found = there.intersection(fail_on)
     if found & set(UNDECIDED):
         return FAILED_ON

@@ -282,3 +282,7 @@ class Forecast(Part):
     """Why a run of this file would send nothing; None where it would be asked about."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
+    places: Places | None = None
+    """Where the rows stand in the file; None where the format has no lines."""
+    not_payments: list[NotPayment] = []
+    """The rows of the table that are no payments."""

@@ -68,10 +68,12 @@ class _Sums(NamedTuple):
     """amount as `frames.MONEY`, and currency: one row per payment."""
 
     @property
-    def count(self) -> int:
+    def row_count(self) -> int:
+        """How many payments there are."""
         return self.money.height
 
     def by_currency(self) -> dict[str | None, Decimal]:
+        """Currency, or None -> the sum of its payments."""
         sums = (
             self.money.drop_nulls("amount").group_by("currency").agg(pl.col("amount").sum()).sort("currency")
         )
@@ -102,7 +104,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: Places | 
     """The rows at the end of a table that are no payments.
 
     A row without account and payee whose amount is the sum of at least two rows above it, or in which a
-    whole cell is a label; and below such a row, a row of a single text. Blank rows between them belong to them.
+    whole cell is a label; and below such a row, a row of a single text.
 
     Args:
         payments: `frames.PAYMENTS`, of every row of the table.
@@ -197,8 +199,8 @@ def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
     quoted = "" if label is None else f' ("{label}")'
     if kind is Kind.COUNT and (count := _count(row)) is not None:
         amount, _ = _figure(row)
-        agrees = count == sums.count or (amount is not None and sums.are(amount, None))
-        end = "" if agrees else f", and there are {sums.count:,}; make sure that none is missing"
+        agrees = count == sums.row_count or (amount is not None and sums.are(amount, None))
+        end = "" if agrees else f", and there are {sums.row_count:,}; make sure that none is missing"
         said = f"{where} is no payment{quoted}: it counts {count:,} payments{end}."
         return told.model_copy(update={"payment_count": count, "agrees": agrees, "said": said})
     amount, currency = _figure(row)

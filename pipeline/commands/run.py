@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from schemas.summary import Summary
 
 WARNINGS = ("PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS")
+FILE_WARNINGS = ("TOTALS_DIFFER",)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = """\b
@@ -69,7 +70,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--fail-on",
     multiple=True,
-    type=click.Choice((*OUTCOMES, "warning", *WARNINGS)),
+    type=click.Choice((*OUTCOMES, "warning", *WARNINGS, *FILE_WARNINGS)),
     metavar="OUTCOME",
     help="Exit with 1 if a row has this outcome, this warning such as PAYMENT_REPEATED, or any: warning. "
     "May be repeated.",

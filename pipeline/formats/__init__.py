@@ -27,14 +27,13 @@ class Format(Protocol):
         data: bytes,
         *,
         where: str,
-        mapping: Mapping[str, str],
+        mapping: Mapping[str, str] | None,
         encoding: str | None,
         sheet: str | None = None,
-        ours: bool = False,
     ) -> Table:
         """Read a file; raises InputError where it cannot be read in one way only.
 
-        One of `ours`, which this program wrote, has nothing above its header line and is read as it stands.
+        Without a mapping, not even an empty one, the header line is the first: this program wrote the file.
         """
 
 

@@ -38,20 +38,19 @@ def read(
     data: bytes,
     *,
     where: str,
-    mapping: Mapping[str, str],
+    mapping: Mapping[str, str] | None,
     encoding: str | None,
     sheet: str | None = None,  # noqa: ARG001 - only a workbook has sheets
-    ours: bool = False,
 ) -> Table:
     """Read a delimited text.
 
     Args:
         data: The bytes of the file.
         where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`: these headers help to find the header line.
+        mapping: From `--map FIELD=HEADER`: these headers help to find the header line. None: this program
+            wrote the text, and its first line is the header line.
         encoding: The name of the encoding; None means UTF-8, with or without a byte order mark.
         sheet: Not needed.
-        ours: Whether this program wrote the text: then its first line is the header line.
 
     Raises:
         UsageError: the encoding is not supported.
@@ -62,7 +61,7 @@ def read(
     text, encoding = to_utf_8(data, encoding=encoding, where=where)
     # UTF-8 may take more bytes, and what ends a line in UTF-16 is no single byte.
     refuse_long_lines(text, where=where, line_first=1)
-    layout = find_layout(text, mapping, where=where, ours=ours)
+    layout = find_layout(text, mapping, where=where)
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:
         raise InputError(f"{where}: no payment rows after the header line; give a file with payments")
@@ -81,7 +80,7 @@ def read(
                 f"{where}: two ways to count the rows do not agree; "
                 "open the file in the program that wrote it and export it again"
             )
-    places = Places(unit="line", stretches=[(1, layout.line_first, 1)])
+    places: Places | None = Places(unit="line", stretches=[(1, layout.line_first, 1)])
     if b'"' in text:
         if _line_end_count(body) + 1 > rows.cells.height:
             places = lines_of(_heights(rows.cells), first=layout.line_first)

@@ -131,7 +131,7 @@ def _require_utf_8(text: bytes, where: str) -> None:
             ) from None
 
 
-def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str, ours: bool = False) -> Layout:
+def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
     """Find the delimiter and the header line.
 
     Blank lines and titles may stand before it; the delimiter is the one under which most of its headers are
@@ -139,19 +139,20 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str, ours: bo
 
     Args:
         text: UTF-8 without a byte order mark.
-        mapping: From `--map FIELD=HEADER`: these headers count as known.
+        mapping: From `--map FIELD=HEADER`: these headers count as known. None: the header line is
+            the first.
         where: The file, for messages.
-        ours: Whether this program wrote the text: then its first line is the header line.
 
     Raises:
-        InputError: the file is empty, has no header line, a header stands twice in it, or an account above it.
+        InputError: the file is empty, has no header line or an account above it, or a header stands twice
+            in it.
     """
     if not text or text.isspace():
         raise InputError(f"{where}: the file is empty; give a file with a header line and payments")
     # Cutting inside a character harms nothing: the lines read here are far shorter, or refused.
     head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
     best = max(
-        (_candidate(head, delimiter, mapping, ours=ours) for delimiter in DELIMITERS),
+        (_candidate(head, delimiter, mapping) for delimiter in DELIMITERS),
         key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.heading.cells)),
     )
     heading, lines = best.heading, best.lines
@@ -192,14 +193,14 @@ class _Candidate(NamedTuple):
     sufficient: bool
 
 
-def _candidate(head: str, delimiter: str, mapping: Mapping[str, str], *, ours: bool) -> _Candidate:
+def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> _Candidate:
     """The line that is the header line if this is the delimiter."""
     lines = list(_first_lines(head, delimiter))
     if not lines:
         return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)
     cells = [line.cells for line in lines]
-    heading = Heading(0, cells[0], 1, ()) if ours else heading_of(cells, mapping)
-    known = recognised(heading.cells, mapping)
+    heading = Heading(0, cells[0], 1, ()) if mapping is None else heading_of(cells, mapping)
+    known = recognised(heading.cells, mapping or {})
     return _Candidate(delimiter, lines, heading, len(known), is_sufficient(known))
 
 

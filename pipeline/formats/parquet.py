@@ -41,10 +41,9 @@ def read(
     data: bytes,
     *,
     where: str,
-    mapping: Mapping[str, str],  # noqa: ARG001 - a Parquet file says itself which its columns are
+    mapping: Mapping[str, str] | None,  # noqa: ARG001 - a Parquet file says itself which its columns are
     encoding: str | None,  # noqa: ARG001 - and is UTF-8
     sheet: str | None = None,  # noqa: ARG001 - and has no sheets
-    ours: bool = False,  # noqa: ARG001 - and no lines above its columns
 ) -> Table:
     """Read a Parquet file; its columns keep their types.
 
@@ -54,7 +53,6 @@ def read(
         mapping: Not needed: the columns have names.
         encoding: Not needed: text in Parquet is UTF-8.
         sheet: Not needed.
-        ours: Not needed.
 
     Raises:
         InputError: the file is not Parquet, is damaged or encrypted, or has no rows.

@@ -72,10 +72,12 @@ def page(summary: Summary, rows: pl.DataFrame) -> str:
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
-        pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX),
+        pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX, places=summary.input.places),
         pairs=pairs(summary, rows),
         repeated_count=repeated_count(summary),
-        oddities=oddities(warning for warning in summary.warnings if warning.code != _REPEATED),
+        oddities=oddities(
+            (warning for warning in summary.warnings if warning.code != _REPEATED), summary.input.places
+        ),
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
     )

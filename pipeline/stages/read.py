@@ -20,7 +20,7 @@ from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
 from pipeline.headers.account import by_cell
 from pipeline.headers.columns import ColumnReading, Columns, read_columns
-from schemas.outcomes import COLUMNS
+from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
 from schemas.places import Places
 from schemas.summary import NotPayment
@@ -137,7 +137,7 @@ def read_written(data: bytes, format_name: str, said: Said, *, where: str) -> So
 def _source(table: Table, identity: "_Identity", file_format: Format, where: str, said: Said) -> Source:
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
-    original = cells.drop(COLUMNS, strict=False)
+    original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
     is_ours = said.decided is not None
     # Totals among the payments would be an answer to which column is the payee.

@@ -34,20 +34,18 @@ def read(
     data: bytes,
     *,
     where: str,
-    mapping: Mapping[str, str],
+    mapping: Mapping[str, str] | None,
     encoding: str | None,  # noqa: ARG001 - a workbook is Unicode
     sheet: str | None = None,
-    ours: bool = False,  # noqa: ARG001 - a workbook never is
 ) -> Table:
     """Read one sheet of a workbook; all cells are text.
 
     Args:
         data: The bytes of the file.
         where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`: these headers help to find the header row.
+        mapping: From `--map FIELD=HEADER`: these headers help to find the header row. None as without.
         encoding: Not needed.
         sheet: The name of the sheet; None: the only visible one that has data.
-        ours: Not needed.
 
     Raises:
         InputError: it is not a workbook, is protected or damaged, unpacks to too much, or has no such sheet
@@ -63,7 +61,7 @@ def read(
         what="the workbook",
         options={"sheet": sheet, "bytes_max": table_bytes_max(len(data))},
     )
-    return _table(grid, mapping, where)
+    return _table(grid, mapping or {}, where)
 
 
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
