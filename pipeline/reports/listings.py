@@ -15,7 +15,7 @@ from pipeline.reports.terminal import (
     visible,
     which_rows,
 )
-from schemas.places import in_brackets
+from schemas.places import place_text
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
@@ -60,8 +60,8 @@ def _apis(forecast: Forecast) -> Table:
 
 
 def _numbered(row: int, forecast: Forecast) -> str:
-    """The number of a row, and its place in the file."""
-    return f"{row}{in_brackets([row], forecast.places)}"
+    """The number of a row, and its place in the file below it."""
+    return f"{row}\n{place_text(row, forecast.places)}".strip()
 
 
 def _spared(forecast: Forecast) -> Iterator[str]:

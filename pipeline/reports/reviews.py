@@ -25,11 +25,11 @@ def print_fix(done: Fix, console: Console) -> None:
         console.print(Text(visible(said)), soft_wrap=True)
     if done.corrected is not None:
         which = which_rows(done.corrected_rows, places=done.places)
-        what = f"{counted(len(done.corrected_rows), 'row')} corrected ({which})"
+        what = f"{counted(len(done.corrected_rows), 'row')} corrected, {which}"
         console.print(Text(f"{what}: {visible(done.corrected.path)}", style="bold"), soft_wrap=True)
     if done.refused_rows:
         which = which_rows(done.refused_rows, places=done.places)
-        said = f"Not corrected ({which}): {visible(done.corrections)} says why."
+        said = f"Not corrected: {which}; {visible(done.corrections)} says why."
         console.print(Text(said, style="bold red"), soft_wrap=True)
     if done.corrected is not None or done.correctable_count:
         console.print(Text(visible(done.before_next)), soft_wrap=True)

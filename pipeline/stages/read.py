@@ -142,9 +142,7 @@ def _source(table: Table, identity: "_Identity", file_format: Format, where: str
     is_ours = said.decided is not None
     # Totals among the payments would be an answer to which column is the payee.
     likely = original.height if is_ours else likely_payment_count(original)
-    columns = read_columns(
-        original.select(own).head(likely), said.mapping, where=where, decided=said.decided
-    )
+    columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
     payments = _payments(original, table, columns, where)
     ended = Footers(payments.height, []) if is_ours else footers_of(payments, original, table.places)
     if ended.payment_count == 0:
