@@ -261,7 +261,10 @@ def _text_bytes(cells: pl.DataFrame) -> int:
 
 def _line_end_count(body: Body) -> int:
     """How many lines end in the rows, those within quoted cells too."""
-    ends, crs, pairs = (body.text.count(end, body.start, body.stop) for end in (b"\n", b"\r", b"\r\n"))
+    ends = body.text.count(b"\n", body.start, body.stop)
+    if body.text.find(b"\r", body.start, body.stop) < 0:
+        return ends
+    crs, pairs = (body.text.count(end, body.start, body.stop) for end in (b"\r", b"\r\n"))
     return ends + crs - pairs
 
 
