@@ -73,7 +73,7 @@ def test_a_whole_cell_is_a_label(cell, kind):
     "cell",
     [
         "Total Energies", "Totals Ltd", "Total Ltd", "TotalEnergies", "Sum Up Ltd", "Count Dracula",
-        "Summer Ada",         "Firma Quillon", "Endsleigh", "Signed Copies Ltd", "Prepared", "Grand Total Wine",
+        "Summer Ada", "Firma Quillon", "Endsleigh", "Signed Copies Ltd", "Prepared", "Grand Total Wine",
         "Razem Foundation", "", "Number of payments three",
     ],
 )  # fmt: skip
