@@ -26,6 +26,13 @@ _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _COUNT = re.compile(r"[0-9]{1,5}")
 """Too short for an account number, even one that has lost its zeros to a spreadsheet."""
 _MONEY = re.compile(r"[^0-9]{0,4}-?[0-9][0-9.,' ]*[.,][0-9]{2}[^0-9]{0,4}")
+_WHO_OR_WHEN = re.compile(
+    r"[^0-9]*"
+    r"|(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})(?:[T ][0-9:]+)?"
+)
+"""A name, or a day with all digits of its year, which no sort code has."""
+_BESIDE = {Kind.COUNT: _COUNT, Kind.NOTE: _WHO_OR_WHEN}
+"""What may stand beside a label, in whichever column."""
 
 
 class _Row(NamedTuple):
@@ -57,7 +64,7 @@ class _Row(NamedTuple):
         """Whether a value is the row's label, or what stands beside one."""
         if self.label is None:
             return False
-        figure = _COUNT if self.label.kind is Kind.COUNT else _MONEY
+        figure = _BESIDE.get(self.label.kind, _MONEY)
         return figure.fullmatch(value) is not None or label_of(value) is not None
 
 

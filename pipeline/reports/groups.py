@@ -146,7 +146,7 @@ def pending(
     )
 
 
-def numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> list[Row]:
+def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
     found = rows.select(COLUMNS)[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
@@ -155,7 +155,7 @@ def numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> list[Row]:
         read_currencies(found["currency"]),
         amount_rank=pl.lit(0),
     )
-    return [_row(row) for row in _dicts(texts)]
+    return [_row(row, places) for row in _dicts(texts)]
 
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:

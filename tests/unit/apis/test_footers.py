@@ -130,6 +130,7 @@ def test_a_subtotal_is_the_sum_of_the_last_payments():
         ("Total", None, None, "12345678", "150.00", None),
         ("Total", None, None, "1234567", "150.00", None),  # a spreadsheet took a zero
         ("Prepared by", None, "12-34-56", None, None, None),
+        ("Prepared on", None, "20260628", None, None, None),
         ("Total", "DE89370400440532013000", None, None, "150.00", None),  # in the wrong column
     ],
 )
@@ -165,6 +166,11 @@ def test_only_the_last_rows_are_looked_at():
 def test_who_prepared_the_file_is_not_quoted():
     [note] = ended(ADA, BO, ("Prepared by", "Zoe Quillon", *BLANK[2:])).rows
     assert note.said == 'Line 4 is no payment ("prepared by").'
+
+
+def test_who_prepared_the_file_and_when_may_stand_in_any_column():
+    assert ended(ADA, BO, ("Prepared by", None, None, "Zoe Quillon", None, None)).payment_count == 2
+    assert ended(ADA, BO, ("Prepared on", None, "28.06.2026 10:30", None, None, None)).payment_count == 2
 
 
 def test_a_row_of_a_format_without_lines_is_told_by_its_number():
