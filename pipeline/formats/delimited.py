@@ -21,7 +21,7 @@ from pipeline.formats.layout import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
 from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, long_row, refuse_long_lines, tally
 from pipeline.places import lines_of
-from schemas.places import Places, in_brackets
+from schemas.places import Places
 
 NAME = "csv"
 SUFFIX = ".csv"

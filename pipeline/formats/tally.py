@@ -224,4 +224,7 @@ def long_line(line: int, where: str) -> InputError:
 
 def long_row(row: int, where: str, places: Places | None = None) -> InputError:
     """What to say of a row of many lines that no payment has."""
-    return InputError(f"{where} row {row}{in_brackets([row], places)}: longer than {RECORD_BYTES_MAX} bytes; correct the row")
+    return InputError(
+        f"{where} row {row}{in_brackets([row], places)}: longer than {RECORD_BYTES_MAX} bytes; "
+        "correct the row"
+    )

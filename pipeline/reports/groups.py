@@ -88,9 +88,7 @@ class Pending(NamedTuple):
     """The payments that are a match, which are found by a search; None where the file has too many rows."""
 
 
-def pending(
-    rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Places | None = None
-) -> Pending:
+def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Places | None = None) -> Pending:
     """Group the payments that are not a match, and gather those that are for a search.
 
     Args:
