@@ -79,10 +79,11 @@ def story(folder: Path, row: int) -> Story:
     require_idle(folder)
     manifest = read_manifest(folder)
     if not 1 <= row <= manifest.input.row_count:
-        raise UsageError(f"--row {row}: {manifest.input.name} has rows 1 to {manifest.input.row_count}")
+        raise UsageError(f"--row {row}: {_extent(manifest)}")
     with recorded(_ledger(folder), now=_now()) as record:
         rows = rows_of(folder, manifest)
-        validated = validate(rows.payments, routes_of(manifest.profile))
+        places = manifest.input.places
+        validated = validate(rows.payments, routes_of(manifest.profile), places)
         # A row that was damaged as a whole was rejected for that; written back, it looks whole.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
@@ -99,6 +100,7 @@ def story(folder: Path, row: int) -> Story:
             accepted,
             plan(accepted),
             rows.outcomes,
+            places,
         )
         return tell(row, told, record)
 
@@ -113,6 +115,13 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
         for rule in MODULUS_RULES
     ]
     return pl.concat([pl.DataFrame(schema=REJECTS), *found])
+
+
+def _extent(manifest: Manifest) -> str:
+    """Which rows a file has, and where the first and the last of them stand."""
+    name, last, places = manifest.input.name, manifest.input.row_count, manifest.input.places
+    where = "" if places is None else f" ({places.unit}s {places.of(1)} to {places.of(last)})"
+    return f"{name} has rows 1 to {last}{where}"
 
 
 def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
@@ -202,7 +211,7 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
     path = folder / manifest.outcome_file.name
     if (forgotten := _forgotten(folder, manifest)) is not None:
         raise InputError(f"{path}: {forgotten}; run the same command again, which asks nothing twice")
-    source = read(path, mapping=manifest.mapping)
+    source = read(path, mapping=manifest.mapping, decided=manifest.input.decision)
     if not changed and source.sha256 != manifest.outcome_file.sha256:
         raise InputError(_changed(path))
     try:

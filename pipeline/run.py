@@ -59,6 +59,8 @@ FAILED_ON = 1
 """The exit status where a row has an outcome or a warning that the caller wanted to hear of."""
 ANY_WARNING = "warning"
 """Stands in `--fail-on` for every code of a warning."""
+TOTALS_DIFFER = "TOTALS_DIFFER"
+"""What `--fail-on` calls a total or a count in the file that is not that of its payments."""
 
 
 def run(job: Job, watch: Watch) -> Result:
@@ -188,7 +190,11 @@ def forecast_file(job: Job) -> Forecast:
     }
     findings = (planned.rejects, planned.warnings)
     told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
-    update: dict[str, object] = {"refusal": planned.refusal}
+    update: dict[str, object] = {
+        "refusal": planned.refusal,
+        "places": source.places,
+        "not_payments": source.not_payments,
+    }
     if planned.compared is not None:
         comparison, changes = planned.compared.comparison, planned.compared.changes
         update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
@@ -209,7 +215,8 @@ def _wanted(job: Job, chosen: Chosen) -> Wanted:
 
 def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile, *, begun: str) -> Planned:
     modulus = modulus_of(chosen, today=_now().date())
-    accepted, rejects, warnings = validate(source.payments, routes(profile)._replace(modulus=modulus))
+    routed = routes(profile)._replace(modulus=modulus)
+    accepted, rejects, warnings = validate(source.payments, routed, source.places)
     subject = Subject(job.out, source.sha256, chosen.environment, begun)
     rows = (source.payments, source.original)
     found = compared(_wanted(job, chosen), subject, accepted, rows, now=timestamp(_now()))
@@ -222,7 +229,7 @@ def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile, *, begu
         rejects,
         warnings,
         route_counts(accepted),
-        why_refused(accepted, warnings, where=job.file.name),
+        why_refused(accepted, warnings, where=job.file.name, places=source.places),
         plan(accepted, job.order),
         found,
         None if modulus is None else used(modulus, accepted),
@@ -254,6 +261,8 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             line_end=source.line_end,
             byte_order_mark=source.byte_order_mark,
             extra_column_count=source.extra_column_count,
+            places=source.places,
+            not_payments=source.not_payments,
         ),
         routes=planned.routes,
         next_step=next_step,
@@ -293,7 +302,8 @@ def exit_code(summary: Summary, fail_on: Collection[str]) -> int:
     """
     there = {total.outcome.value for total in summary.outcomes if total.row_count}
     there |= {count.code.value for count in summary.warning_codes}
-    there |= {ANY_WARNING} if summary.warning_codes else set()
+    there |= {TOTALS_DIFFER} if summary.input.differences else set()
+    there |= {ANY_WARNING} if summary.warning_codes or summary.input.differences else set()
     found = there.intersection(fail_on)
     if found & set(UNDECIDED):
         return FAILED_ON

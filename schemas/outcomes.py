@@ -80,3 +80,5 @@ class OutcomeColumns(BaseModel):
 
 
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)
+PLACE_COLUMNS = ("check_row", "check_place")
+"""Before them in attention.csv, which has some of the rows: their numbers, and where they stand."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from schemas.places import Places
 from schemas.summary import Money, WarningCount
 
 
@@ -67,6 +68,8 @@ class Fix(Part):
     corrected: PaymentFile | None
     """None where no correction was accepted."""
     corrected_rows: list[int]
+    places: Places | None = None
+    """Where the rows stand in the file; None where it has no lines."""
     refused_rows: list[int]
     """Rows that were to be corrected and cannot be, for a reason that corrections.csv gives."""
     before_next: str
@@ -93,6 +96,10 @@ class Split(Part):
     """None where no row may be paid."""
     hold: PaymentFile | None
     """None where no row is held."""
+    places: Places | None = None
+    """Where the rows stand in the file; None where it has no lines."""
+    differences: list[str] = []
+    """What the file says of its payments and they do not: a sentence each."""
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""
     how_to_hold: str | None

@@ -35,6 +35,8 @@ class QuestionTold(Part):
     """Without those that are empty; the account is masked."""
     rows: list[int]
     """All rows that share it, this one included; the first hundred."""
+    places: list[str] = []
+    """Where these rows stand in the file; none where the format has no places."""
     row_count: int
 
 
@@ -55,6 +57,8 @@ class Story(Part):
 
     file: str
     row: int
+    place: str | None = None
+    """Where it stands in the file, such as line 18; None where the format has no places."""
     environment: Environment
     simulated: bool
     payment: dict[str, str]

@@ -6,18 +6,38 @@ payer's own payment id.
 
 from decimal import Decimal
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.changes import Change, Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
+from schemas.places import Places
 
 
 class Part(BaseModel):
     """A part of the summary."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NotPayment(Part):
+    """A row of the table that is no payment: it is in no outcome file, no count and no sum."""
+
+    place: int | None
+    """The line, or the row of the sheet; None where the format has neither."""
+    row: int | None
+    """The number that it would have as a payment; None of a second line of headers."""
+    kind: Literal["headers", "total", "subtotal", "count", "note"]
+    label: str | None
+    """The label that was found in it; None of a sum without one, and of text below a label."""
+    amount: Decimal | None = None
+    currency: str | None = None
+    payment_count: int | None = None
+    agrees: bool | None = None
+    """Whether its figure is that of the payments; None where it has none."""
+    said: str
+    """All of this, as a sentence for people."""
 
 
 class InputFile(Part):
@@ -48,6 +68,15 @@ class InputFile(Part):
     byte_order_mark: bool = False
     extra_column_count: int = 0
     """How many columns of the outcome file, the last before its own, hold what rows had too many."""
+    places: Places | None = None
+    """Where the rows stand in the file; None where the format has no lines, as Parquet."""
+    not_payments: list[NotPayment] = []
+    """The rows of the table that are no payments, in the order of the file."""
+
+    @property
+    def differences(self) -> list[str]:
+        """What the file says of its payments and they do not: a sentence each, to be looked at first."""
+        return [row.said for row in self.not_payments if row.agrees is False]
 
 
 class Money(Part):
@@ -277,3 +306,7 @@ class Forecast(Part):
     """What is not as it was in these; the first thousand of each code, largest amounts first."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
+    places: Places | None = None
+    """Where the rows stand in the file; None where the format has no lines."""
+    not_payments: list[NotPayment] = []
+    """The rows of the table that are no payments."""

@@ -9,6 +9,7 @@ import polars as pl
 from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName, WarningCode
+from schemas.places import Places, in_brackets
 
 PAYEES_MAX = 3
 """Different names or identifications for one account in a run: a person is not spelled in more ways."""
@@ -51,19 +52,23 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def why_refused(accepted: pl.DataFrame, warnings: pl.DataFrame, *, where: str) -> str | None:
+def why_refused(
+    accepted: pl.DataFrame, warnings: pl.DataFrame, *, where: str, places: Places | None = None
+) -> str | None:
     """What is said of a file that tries names on accounts, or None for any other.
 
     Args:
         accepted: `Accepted`.
         warnings: `Warnings`, those of `many_payees` among them.
         where: the file, for the message, which names rows and no payee.
+        places: of its rows; None where they have none.
     """
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
         return None
     account_count = accepted.filter(pl.col("row").is_in(rows.implode())).select(_ACCOUNT).n_unique()
-    named = ", ".join(map(str, rows.head(ROWS_NAMED_MAX)))
+    first = rows.head(ROWS_NAMED_MAX).to_list()
+    named = ", ".join(map(str, first)) + in_brackets(first, places)
     more = f" and {rows.len() - ROWS_NAMED_MAX:,} more" if rows.len() > ROWS_NAMED_MAX else ""
     return (
         f"{where} rows {named}{more}: accounts with more than "

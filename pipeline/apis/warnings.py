@@ -7,22 +7,31 @@ import polars as pl
 from pipeline.apis.enumeration import many_payees, same_name
 from pipeline.apis.mending import beyond_ascii
 from pipeline.frames import ACCEPTED, WARNINGS, recurring
+from pipeline.places import place_texts
 from schemas.outcomes import WarningCode
+from schemas.places import Places
 
 
-def warnings_about(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:
+def warnings_about(
+    accepted: pl.DataFrame, references: pl.Series, places: Places | None = None
+) -> pl.DataFrame:
     """`Warnings` that can be given before anything is asked.
 
     Args:
         accepted: `Accepted`.
         references: the payment reference of every row of the file, by which payments of the same amount to
             the same payee are told apart.
+        places: of the rows in their file; None where they have none.
     """
     assert accepted.schema == ACCEPTED
     # Most accounts are paid once; no other text of their payments need be compared.
     paid_again = accepted.filter(recurring(accepted["account"].hash()))
     return pl.concat(
-        [_many_payees(paid_again), _mixed_scripts(accepted), _repeated_payments(paid_again, references)]
+        [
+            _many_payees(paid_again),
+            _mixed_scripts(accepted),
+            _repeated_payments(paid_again, references, places),
+        ]
     )
 
 
@@ -85,7 +94,7 @@ def earlier_row(message: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _repeated_payments(accepted: pl.DataFrame, references: pl.Series) -> pl.DataFrame:
+def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Places | None) -> pl.DataFrame:
     """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
@@ -96,9 +105,10 @@ def _repeated_payments(accepted: pl.DataFrame, references: pl.Series) -> pl.Data
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         pl.col("row") != pl.col("first")
     )
+    place = pl.format(" ({})", place_texts(repeats["first"], places)).fill_null("")
     return repeats.select(
         "row",
         field=pl.lit("row"),
         code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
-        message=pl.format("the same payment as row {}; make sure that both are meant", "first"),
+        message=pl.format("the same payment as row {}{}; make sure that both are meant", "first", place),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping

@@ -36,6 +36,7 @@ WARNINGS = (
     "MIXED_SCRIPTS",
     "MODULUS_OLD_TABLES",
 )
+FILE_WARNINGS = ("TOTALS_DIFFER",)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = """\b
@@ -79,7 +80,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--fail-on",
     multiple=True,
-    type=click.Choice((*OUTCOMES, "warning", *WARNINGS)),
+    type=click.Choice((*OUTCOMES, "warning", *WARNINGS, *FILE_WARNINGS)),
     metavar="OUTCOME",
     help="Exit with 1 if a row has this outcome, this warning such as PAYMENT_REPEATED, or any: warning. "
     "May be repeated.",

@@ -27,11 +27,14 @@ class Format(Protocol):
         data: bytes,
         *,
         where: str,
-        mapping: Mapping[str, str],
+        mapping: Mapping[str, str] | None,
         encoding: str | None,
         sheet: str | None = None,
     ) -> Table:
-        """Read a file; raises InputError where it cannot be read in one way only."""
+        """Read a file; raises InputError where it cannot be read in one way only.
+
+        Without a mapping, not even an empty one, the header line is the first: this program wrote the file.
+        """
 
 
 class OutcomeFormat(Format, Protocol):

@@ -17,6 +17,7 @@ from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.grid import refuse_huge_sheets
 from pipeline.formats.unfolding import table_bytes_max
 from pipeline.frames import DECISIONS
+from schemas.places import Places, in_brackets
 from schemas.review import Decision
 
 RUN_ID = "Run id"
@@ -30,13 +31,14 @@ _CELLS = ("row", "decision", "reason")
 _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
-def read(path: Path, *, run_id: str, row_count: int) -> pl.DataFrame:
+def read(path: Path, *, run_id: str, row_count: int, places: Places | None = None) -> pl.DataFrame:
     """Read the decisions of a workbook.
 
     Args:
         path: the workbook.
         run_id: of the run that is decided about.
         row_count: of its payment file.
+        places: of its rows, for messages; None where they have none.
 
     Returns:
         `Decisions` by row.
@@ -56,13 +58,16 @@ def read(path: Path, *, run_id: str, row_count: int) -> pl.DataFrame:
         )
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *said in decided.select("sheet", *_CELLS).iter_rows():
-        _require_sense(f"{where}, sheet {sheet}", said, row_count)
+        _require_sense(f"{where}, sheet {sheet}", said, row_count, places)
     decisions = decided.select(
         pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase(), "reason"
     ).unique(maintain_order=True)
     if not decisions["row"].is_unique().all():
         row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
-        raise InputError(f"{where}: row {row} is decided differently on two sheets; make them agree")
+        raise InputError(
+            f"{where}: row {row}{in_brackets([row], places)} is decided differently on two sheets; "
+            "make them agree"
+        )
     return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in DECISIONS.items())
 
 
@@ -127,13 +132,13 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _require_sense(where: str, said: Sequence[str | None], row_count: int) -> None:
+def _require_sense(where: str, said: Sequence[str | None], row_count: int, places: Places | None) -> None:
     row, decision, reason = said
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
         raise InputError(
             f"{where}: a decision beside no row number of the file; undo changes to the column Row"
         )
-    words = ", ".join(Decision)
+    words, row = ", ".join(Decision), f"{row}{in_brackets([int(row)], places)}"
     if decision is None:
         raise InputError(f"{where}, row {row}: a reason without a decision; choose one of {words}")
     if decision.lower() not in set(Decision):

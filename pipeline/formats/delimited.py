@@ -20,6 +20,8 @@ from pipeline.errors import InputError
 from pipeline.formats.layout import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_layout, to_utf_8
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
 from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, long_row, refuse_long_lines, tally
+from pipeline.places import lines_of
+from schemas.places import Places
 
 NAME = "csv"
 SUFFIX = ".csv"
@@ -36,7 +38,7 @@ def read(
     data: bytes,
     *,
     where: str,
-    mapping: Mapping[str, str],
+    mapping: Mapping[str, str] | None,
     encoding: str | None,
     sheet: str | None = None,  # noqa: ARG001 - only a workbook has sheets
 ) -> Table:
@@ -45,7 +47,8 @@ def read(
     Args:
         data: The bytes of the file.
         where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`: these headers help to find the header line.
+        mapping: From `--map FIELD=HEADER`: these headers help to find the header line. None: this program
+            wrote the text, and its first line is the header line.
         encoding: The name of the encoding; None means UTF-8, with or without a byte order mark.
         sheet: Not needed.
 
@@ -77,8 +80,11 @@ def read(
                 f"{where}: two ways to count the rows do not agree; "
                 "open the file in the program that wrote it and export it again"
             )
+    places: Places | None = Places(unit="line", stretches=[(1, layout.line_first, 1)])
     if b'"' in text:
-        _refuse_long_rows(rows.cells, where)
+        if _line_end_count(body) + 1 > rows.cells.height:
+            places = lines_of(_heights(rows.cells), first=layout.line_first)
+        _refuse_long_rows(rows.cells, places, where)
     return Table(
         rows.cells,
         rows.defects,
@@ -87,6 +93,8 @@ def read(
         line_end=layout.line_end,
         byte_order_mark=data.startswith(BYTE_ORDER_MARKS),
         extra_column_count=rows.cells.width - len(layout.headers),
+        places=places,
+        repeated_headers=layout.repeated_headers,
     )
 
 
@@ -251,9 +259,24 @@ def _text_bytes(cells: pl.DataFrame) -> int:
     return sum(cells.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).row(0))
 
 
-def _refuse_long_rows(cells: pl.DataFrame, where: str) -> None:
+def _line_end_count(body: Body) -> int:
+    """How many lines end in the rows, those within quoted cells too."""
+    ends = body.text.count(b"\n", body.start, body.stop)
+    if body.text.find(b"\r", body.start, body.stop) < 0:
+        return ends
+    crs, pairs = (body.text.count(end, body.start, body.stop) for end in (b"\r", b"\r\n"))
+    return ends + crs - pairs
+
+
+def _heights(cells: pl.DataFrame) -> pl.Series:
+    """How many lines each row takes."""
+    ends = pl.all().str.count_matches(r"\r\n|\r|\n").fill_null(0)
+    return cells.select(1 + pl.sum_horizontal(ends)).to_series()
+
+
+def _refuse_long_rows(cells: pl.DataFrame, places: Places | None, where: str) -> None:
     """Refuse a row of many lines that is too long; single lines were measured before."""
     is_long = cells.select(pl.sum_horizontal(pl.all().str.len_bytes()) > RECORD_BYTES_MAX).to_series()
     if is_long.any():
         row = int(is_long.arg_max() or 0) + 1
-        raise long_row(row, where)
+        raise long_row(row, where, places)

@@ -5,16 +5,21 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import islice
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
+from pipeline.formats.preamble import (
+    LINES_LOOKED_AT,
+    Heading,
+    heading_of,
+    refuse_accounts_above,
+)
 from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
 from pipeline.headers.columns import is_sufficient, recognised, refuse_repeats
 
 DELIMITERS = (",", ";", "|", "\t")
 COLUMNS_MAX = 1_000
-LINES_BEFORE_HEADER_MAX = 5
 
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 _CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
@@ -42,6 +47,8 @@ class Layout(NamedTuple):
     """The number of the line at that byte."""
     line_end: str
     """At the end of the header line."""
+    repeated_headers: tuple[int, ...]
+    """The numbers of lines between the two that were headers again."""
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
@@ -124,20 +131,21 @@ def _require_utf_8(text: bytes, where: str) -> None:
             ) from None
 
 
-def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layout:
+def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
     """Find the delimiter and the header line.
 
-    The header line is the first in which an account and a payee are known, else the first of more than one
-    cell, so that blank lines and titles may stand before it; the delimiter is the one under which most of its
-    headers are known.
+    Blank lines and titles may stand before it; the delimiter is the one under which most of its headers are
+    known.
 
     Args:
         text: UTF-8 without a byte order mark.
-        mapping: From `--map FIELD=HEADER`: these headers count as known.
+        mapping: From `--map FIELD=HEADER`: these headers count as known. None: the header line is
+            the first.
         where: The file, for messages.
 
     Raises:
-        InputError: the file is empty, has no header line, or a header stands twice in it.
+        InputError: the file is empty, has no header line or an account above it, or a header stands twice
+            in it.
     """
     if not text or text.isspace():
         raise InputError(f"{where}: the file is empty; give a file with a header line and payments")
@@ -145,60 +153,66 @@ def find_layout(text: bytes, mapping: Mapping[str, str], *, where: str) -> Layou
     head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
     best = max(
         (_candidate(head, delimiter, mapping) for delimiter in DELIMITERS),
-        key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.cells)),
+        key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.heading.cells)),
     )
-    _require_text(best.cells, where)
-    headers = header_line(
-        best.cells, sufficient=best.sufficient, where=where, at=f"{where} line {best.line_first - 1}"
-    )
-    return Layout(best.delimiter, headers, best.body_at, best.line_first, _line_end(text[: best.body_at]))
+    heading, lines = best.heading, best.lines
+    _require_text(heading.cells, where)
+    header = lines[heading.at].number if lines else 1
+    if best.sufficient:
+        above = lines[: heading.at]
+        refuse_accounts_above(
+            [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
+        )
+    headers = header_line(heading.cells, sufficient=best.sufficient, where=where, at=f"{where} line {header}")
+    last = lines[heading.end - 1]
+    repeated = tuple(lines[at].number for at in heading.repeated)
+    line_end = _line_end(text[: lines[heading.at].end])
+    return Layout(best.delimiter, headers, last.end, last.next_number, line_end, repeated)
 
 
 def _line_end(header: bytes) -> str:
     return next((end for end in ("\r\n", "\r") if header.endswith(end.encode())), "\n")
 
 
+class _Line(NamedTuple):
+    """One of the first lines, or several where a quoted cell goes on."""
+
+    cells: tuple[str, ...]
+    number: int
+    """Of its first line."""
+    end: int
+    """The byte after it."""
+    next_number: int
+
+
 class _Candidate(NamedTuple):
     delimiter: str
-    cells: tuple[str, ...]
+    lines: list[_Line]
+    heading: Heading
     known_count: int
     sufficient: bool
-    body_at: int
-    line_first: int
 
 
-def _candidate(head: str, delimiter: str, mapping: Mapping[str, str]) -> _Candidate:
+def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> _Candidate:
     """The line that is the header line if this is the delimiter."""
-    records = list(_records(head, delimiter))
-    if not records:
-        return _Candidate(delimiter, (), 0, sufficient=False, body_at=0, line_first=1)
-    cells, body_at, line_first = records[header_at([cells for cells, _, _ in records], mapping)]
-    known = recognised(cells, mapping)
-    return _Candidate(delimiter, cells, len(known), is_sufficient(known), body_at, line_first)
+    lines = list(_first_lines(head, delimiter))
+    if not lines:
+        return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)
+    cells = [line.cells for line in lines]
+    heading = Heading(0, cells[0], 1, ()) if mapping is None else heading_of(cells, mapping)
+    known = recognised(heading.cells, mapping or {})
+    return _Candidate(delimiter, lines, heading, len(known), is_sufficient(known))
 
 
-def header_at(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> int:
-    """Which of the first lines is the header line, as titles and blank lines may stand before it.
-
-    Args:
-        lines: Their cells; at most `LINES_BEFORE_HEADER_MAX` and one more.
-        mapping: From `--map FIELD=HEADER`: these headers count as known.
-    """
-    sufficient = (at for at, cells in enumerate(lines) if is_sufficient(recognised(cells, mapping)))
-    several = (at for at, cells in enumerate(lines) if sum(1 for cell in cells if cell.strip()) > 1)
-    return next(chain(sufficient, several), 0)
-
-
-def _records(head: str, delimiter: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """The first lines: their cells, the byte after them, and the number of the line after them."""
-    lines = list(io.StringIO(head, newline=""))
-    reader = csv.reader(lines, delimiter=delimiter)
+def _first_lines(head: str, delimiter: str) -> Iterator[_Line]:
+    texts = list(io.StringIO(head, newline=""))
+    reader = csv.reader(texts, delimiter=delimiter)
+    end = read_count = 0
     try:
-        for number, cells in enumerate(reader):
-            if number > LINES_BEFORE_HEADER_MAX:
-                return
-            consumed = "".join(lines[: reader.line_num]).encode()
-            yield tuple(cells), len(consumed), reader.line_num + 1
+        for cells in islice(reader, LINES_LOOKED_AT):
+            end += sum(len(text.encode()) for text in texts[read_count : reader.line_num])
+            yield _Line(tuple(cells), read_count + 1, end, reader.line_num + 1)
+            read_count = reader.line_num
     except csv.Error:
         return
 

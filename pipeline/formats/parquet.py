@@ -41,7 +41,7 @@ def read(
     data: bytes,
     *,
     where: str,
-    mapping: Mapping[str, str],  # noqa: ARG001 - a Parquet file says itself which its columns are
+    mapping: Mapping[str, str] | None,  # noqa: ARG001 - a Parquet file says itself which its columns are
     encoding: str | None,  # noqa: ARG001 - and is UTF-8
     sheet: str | None = None,  # noqa: ARG001 - and has no sheets
 ) -> Table:

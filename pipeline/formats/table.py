@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from schemas.places import Places
+
 ROW_TOO_LONG = "ROW_TOO_LONG"
 ROW_TOO_SHORT = "ROW_TOO_SHORT"
 ROW_BLANK = "ROW_BLANK"
@@ -30,6 +32,10 @@ class Table(NamedTuple):
     """Whether the file names its columns; where it does not, they are named by their places."""
     extra_column_count: int = 0
     """How many of the columns, the last ones, hold cells of rows that were too long."""
+    places: Places | None = None
+    """Where the rows stand in the file; None where the format knows no lines."""
+    repeated_headers: tuple[int, ...] = ()
+    """The places of lines below the header line that were headers again, and are not in the cells."""
 
 
 def no_defects(row_count: int) -> pl.Series:

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from pipeline.errors import InputError
+from schemas.places import Places, in_brackets
 
 RECORD_BYTES_MAX = 65_536
 _BLOCK_BYTES = 262_144
@@ -221,6 +222,9 @@ def long_line(line: int, where: str) -> InputError:
     return InputError(f"{where} line {line}: longer than {RECORD_BYTES_MAX} bytes; correct the line")
 
 
-def long_row(row: int, where: str) -> InputError:
+def long_row(row: int, where: str, places: Places | None = None) -> InputError:
     """What to say of a row of many lines that no payment has."""
-    return InputError(f"{where} row {row}: longer than {RECORD_BYTES_MAX} bytes; correct the row")
+    return InputError(
+        f"{where} row {row}{in_brackets([row], places)}: longer than {RECORD_BYTES_MAX} bytes; "
+        "correct the row"
+    )

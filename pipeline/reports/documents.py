@@ -9,11 +9,12 @@ import polars as pl
 from pipeline.formats import NAMES, format_named, spreadsheet
 from pipeline.formats.delimited import DELIMITER
 from pipeline.formats.whole import write_whole
+from pipeline.places import place_texts
 from pipeline.reports import PAGE_NAME
 from pipeline.reports.changes import changes_of
 from schemas.folder import ATTENTION as ATTENTION_NAME
 from schemas.folder import CHANGES, REPORT_XLSX, files_with_returned_names
-from schemas.outcomes import COLUMNS, Outcome
+from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
 
@@ -87,7 +88,10 @@ def _page(path: Path, text: str) -> Path:
 
 def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
     """Write the payments that a person must look at; cells that a spreadsheet would run are escaped."""
-    table = rows.original.hstack(rows.outcomes.select(COLUMNS).get_columns())
+    numbers = rows.outcomes["row"]
+    located = [numbers, place_texts(numbers, summary.input.places)]
+    which = [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]
+    table = rows.original.hstack([*which, *rows.outcomes.select(COLUMNS).get_columns()])
     with write_whole(path) as file:
         spreadsheet.write(
             table.filter(pl.col("check_outcome").is_in(_NEEDS_A_PERSON)),

@@ -16,6 +16,7 @@ from pipeline.apis.identifiers import masked
 from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.terminal import ADVICE_BY_CODE, advice, visible
 from schemas.outcomes import Action, Outcome
+from schemas.places import Places, place_text
 
 COLUMNS = (
     "row", "payment_id", "name", "lei", "organisation_bic", "organisation_id", "account_number", "iban",
@@ -45,6 +46,8 @@ class Row(NamedTuple):
     """One payment, as text to be shown."""
 
     number: int
+    place: str
+    """Where it stands in the file; empty where the format has no places."""
     payment_id: str
     names: Difference
     account: str
@@ -85,7 +88,7 @@ class Pending(NamedTuple):
     """The payments that are a match, which are found by a search; None where the file has too many rows."""
 
 
-def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int) -> Pending:
+def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Places | None = None) -> Pending:
     """Group the payments that are not a match, and gather those that are for a search.
 
     Args:
@@ -95,6 +98,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int) -> Pending:
             and large amounts before small ones; amounts of different currencies are compared by
             their number.
         searched_max: how many rows a file may have whose matches are gathered.
+        places: of the rows in their file; None where they have none.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
     deciding = ("at", "check_outcome", "check_action", "group", "amount", "currency")
@@ -127,7 +131,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int) -> Pending:
                 advice(Action(action), key.partition("-")[2]),
                 row_count,
                 *_money_texts(some.filter(pl.col("group") == key)),
-                tuple(_row(row) for row in _dicts(by_group.get((key,)))),
+                tuple(_row(row, places) for row in _dicts(by_group.get((key,)))),
             )
             for key, action, row_count in _in_order(some).iter_rows()
         )
@@ -140,7 +144,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int) -> Pending:
     )
 
 
-def numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> list[Row]:
+def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
     found = rows.select(COLUMNS)[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
@@ -149,7 +153,7 @@ def numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> list[Row]:
         read_currencies(found["currency"]),
         amount_rank=pl.lit(0),
     )
-    return [_row(row) for row in _dicts(texts)]
+    return [_row(row, places) for row in _dicts(texts)]
 
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
@@ -195,10 +199,11 @@ def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
     return iter(()) if rows is None else rows.iter_rows(named=True)
 
 
-def _row(row: dict[str, Any]) -> Row:
+def _row(row: dict[str, Any], places: Places | None) -> Row:
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
+        place=place_text(row["row"], places),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row),
         account=masked(row["iban"] or row["account_number"]),

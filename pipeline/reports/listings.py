@@ -8,7 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.changes import print_changes
-from pipeline.reports.terminal import counted, rule_table, table_of, visible, which_rows
+from pipeline.reports.terminal import (
+    counted,
+    not_payments_told,
+    rule_table,
+    table_of,
+    visible,
+    which_rows,
+)
+from schemas.places import place_text
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
@@ -31,6 +39,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         console.print(Text(visible(line)))
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
+    for line in not_payments_told(forecast.not_payments):
+        console.print(Text(visible(line)))
     if forecast.refusal:
         said = f"Warning: this run would be refused: {forecast.refusal}."
         console.print(Text(visible(said), style="bold yellow"))
@@ -51,6 +61,11 @@ def _apis(forecast: Forecast) -> Table:
     return apis
 
 
+def _numbered(row: int, forecast: Forecast) -> str:
+    """The number of a row, and its place in the file below it."""
+    return f"{row}\n{place_text(row, forecast.places)}".strip()
+
+
 def _spared(forecast: Forecast) -> Iterator[str]:
     """What need not be asked any more, and why that may be more than could be told."""
     if before := sum(api.answered_before_count for api in forecast.apis):
@@ -64,14 +79,17 @@ def _spared(forecast: Forecast) -> Iterator[str]:
 def _rejects(forecast: Forecast, width: int) -> Table:
     """Each broken rule of each row where they are few, by kind where they are many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
-        each = [(str(reject.row), reject.field, reject.code, reject.message) for reject in forecast.rejects]
+        each = [
+            (_numbered(reject.row, forecast), reject.field, reject.code, reject.message)
+            for reject in forecast.rejects
+        ]
         return rule_table(">row", each, width=width)
     kinds = [
         (
             f"{kind.row_count:,}",
             kind.field,
             kind.code,
-            f"{kind.message}: {which_rows(kind.rows, kind.row_count)}",
+            f"{kind.message}: {which_rows(kind.rows, kind.row_count, places=forecast.places)}",
         )
         for kind in forecast.broken_rules
     ]

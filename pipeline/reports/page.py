@@ -79,10 +79,13 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
-        pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX),
+        pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX, places=summary.input.places),
         pairs=pairs(summary, rows),
         repeated_count=repeated_count(summary),
-        oddities=oddities(warning for warning in summary.warnings if warning.code not in _TOLD_APART),
+        oddities=oddities(
+            (warning for warning in summary.warnings if warning.code not in _TOLD_APART),
+            summary.input.places,
+        ),
         compared=None if summary.compared is None else compared_with(summary.compared),
         changes=list(lines(changes, rows)),
         change_counts=[

@@ -32,7 +32,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
         if warning.code == WarningCode.PAYMENT_REPEATED
         and (earlier := earlier_row(warning.message)) is not None
     ][:PAIRS_MAX]
-    shown = numbered(rows, [number for pair in found for number in pair])
+    shown = numbered(rows, [number for pair in found for number in pair], summary.input.places)
     return [Pair(*pair) for pair in zip(shown[::2], shown[1::2], strict=True)]
 
 

@@ -24,10 +24,12 @@ def print_fix(done: Fix, console: Console) -> None:
     for said in _to_correct(done):
         console.print(Text(visible(said)), soft_wrap=True)
     if done.corrected is not None:
-        what = f"{counted(len(done.corrected_rows), 'row')} corrected ({which_rows(done.corrected_rows)})"
+        which = which_rows(done.corrected_rows, places=done.places)
+        what = f"{counted(len(done.corrected_rows), 'row')} corrected, {which}"
         console.print(Text(f"{what}: {visible(done.corrected.path)}", style="bold"), soft_wrap=True)
     if done.refused_rows:
-        said = f"Not corrected ({which_rows(done.refused_rows)}): {visible(done.corrections)} says why."
+        which = which_rows(done.refused_rows, places=done.places)
+        said = f"Not corrected: {which}; {visible(done.corrections)} says why."
         console.print(Text(said, style="bold red"), soft_wrap=True)
     if done.corrected is not None or done.correctable_count:
         console.print(Text(visible(done.before_next)), soft_wrap=True)
@@ -55,8 +57,9 @@ def print_split(done: Split, console: Console) -> None:
     for name, part in (("input", done.input), ("release", done.release), ("hold", done.hold)):
         totals.add_row(name, *_total(part))
     console.print(totals, "")
-    for warned in done.released_warnings:
-        console.print(Text(f"Released: {warning_text(warned)}", style="bold yellow"), soft_wrap=True)
+    warned = [f"Released: {warning_text(count, done.places)}" for count in done.released_warnings]
+    for said in (*(f"Warning: {visible(difference)}" for difference in done.differences), *warned):
+        console.print(Text(said, style="bold yellow"), soft_wrap=True)
     if done.how_to_hold is not None:
         console.print(Text(visible(done.how_to_hold)), "", soft_wrap=True)
     if done.held:
@@ -65,7 +68,8 @@ def print_split(done: Split, console: Console) -> None:
             reasons.add_row(f"{held.row_count:,}", Text(visible(held.why)))
         console.print(reasons, "")
     if done.unheeded_rows:
-        said = f"Decided to release, and held by the policy all the same: {which_rows(done.unheeded_rows)}."
+        which = which_rows(done.unheeded_rows, places=done.places)
+        said = f"Decided to release, and held by the policy all the same: {which}."
         console.print(Text(said, style="bold red"))
     files = [file.path for file in (done.release, done.hold) if file is not None]
     if done.release is None:

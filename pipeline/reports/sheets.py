@@ -43,6 +43,7 @@ _CORRECTED = (
 )
 _WHO = (
     Column(ROW, "row", 7),
+    Column("Place", "place", 13),
     Column("Payment id", "payment_id", 20, wraps=True),
     Column("Payee", "name", 24, wraps=True),
 )

@@ -1,6 +1,7 @@
 """One row's story on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -15,7 +16,9 @@ ROWS_SHOWN_MAX = 20
 
 def print_story(story: Story, console: Console) -> None:
     """Show a story. Text from the file or the server is shown as text."""
-    console.print(Text(visible(f"{story.file}, row {story.row}: {story.environment.value}"), style="bold"))
+    place = "" if story.place is None else f" ({story.place})"
+    title = f"{story.file}, row {story.row}{place}: {story.environment.value}"
+    console.print(Text(visible(title), style="bold"))
     if story.simulated:
         console.print(Text(SIMULATED, style="bold yellow"))
     for title, part in _parts(story, console.width):
@@ -46,9 +49,10 @@ def _question(story: Story) -> RenderableType:
         lines["BIC from"] = story.route.bic_source
     if story.question is not None:
         lines |= {field.replace("_", " "): value for field, value in story.question.fields.items()}
-        others = [row for row in story.question.rows if row != story.row]
+        numbered = zip_longest(story.question.rows, story.question.places)
+        others = [f"{row} ({place})" if place else f"{row}" for row, place in numbered if row != story.row]
         more = story.question.row_count - 1 - len(others[:ROWS_SHOWN_MAX])
-        shared = ", ".join(map(str, others[:ROWS_SHOWN_MAX])) + (f" and {more:,} more" if more else "")
+        shared = ", ".join(others[:ROWS_SHOWN_MAX]) + (f" and {more:,} more" if more else "")
         rows = "row" if story.question.row_count == 2 else "rows"
         lines["also for"] = f"{rows} {shared}" if others else "no other row"
         lines.pop("api", None)

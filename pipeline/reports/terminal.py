@@ -13,7 +13,8 @@ from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.reports import PAGE_NAME
 from schemas.outcomes import Action, Outcome, WarningCode
-from schemas.summary import Money, OutcomeTotal, Summary, WarningCount
+from schemas.places import Places, in_brackets
+from schemas.summary import Money, NotPayment, OutcomeTotal, Summary, WarningCount
 
 ROWS_SHOWN_MAX = 10
 ROWS_NAMED_MAX = 10
@@ -114,7 +115,7 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
-def which_rows(rows: Sequence[int], row_count: int | None = None) -> str:
+def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Places | None = None) -> str:
     """Rows by their numbers, the first of them where they are many.
 
     A row's number is a name, and has no thousands separators: in a list they would look like commas.
@@ -122,6 +123,7 @@ def which_rows(rows: Sequence[int], row_count: int | None = None) -> str:
     Args:
         rows: All of them, or as many as are named.
         row_count: How many there are; None means the rows given.
+        places: Of the rows in their file; None where they have none.
 
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
     ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
@@ -129,7 +131,7 @@ def which_rows(rows: Sequence[int], row_count: int | None = None) -> str:
     numbers = ", ".join(map(str, rows[:ROWS_NAMED_MAX]))
     count = len(rows) if row_count is None else row_count
     more = f" and {count - ROWS_NAMED_MAX:,} more" if count > ROWS_NAMED_MAX else ""
-    return f"row{'' if count == 1 else 's'} {numbers}{more}"
+    return f"row{'' if count == 1 else 's'} {numbers}{in_brackets(rows[:ROWS_NAMED_MAX], places)}{more}"
 
 
 def visible(text: str) -> str:
@@ -194,7 +196,8 @@ def _what_to_do(summary: Summary) -> Table:
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
         if count.outcome is not Outcome.MATCH:
             end = ", ..." if count.row_count > len(count.rows) else "."
-            which = f"Row{'s' if count.row_count > 1 else ''} {', '.join(map(str, count.rows))}{end}"
+            numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.places)
+            which = f"Row{'s' if count.row_count > 1 else ''} {numbers}{end}"
             # A rejected row's reason says itself what to do.
             to_do = "" if count.action is Action.CORRECT_ROW else advice(count.action, count.code)
             meaning = " ".join(filter(None, (count.reason, to_do, which)))
@@ -211,11 +214,15 @@ def _attention(summary: Summary) -> RenderableType:
     title = Text(said, style="bold")
     if not summary.attention:
         return title
-    table = table_of(">row", ">amount", "code", "payment id")
+    places = summary.input.places
+    table = table_of(
+        ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "code", "payment id"
+    )
     for row in summary.attention[:ROWS_SHOWN_MAX]:
         amount = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
         payment_id = Text(visible(row.payment_id or ""))
-        table.add_row(str(row.row), Text(amount), _code(row.code, row.outcome), payment_id)
+        numbers = [str(row.row), *([] if places is None else [str(places.of(row.row))])]
+        table.add_row(*numbers, Text(amount), _code(row.code, row.outcome), payment_id)
     which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
     worst = f"No match or not possible: {counted(summary.attention_count, 'row')} (attention.csv{which}):"
     return Group(title, Text(worst), table)
@@ -248,11 +255,17 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
     return table
 
 
-def warning_text(count: WarningCount) -> str:
-    """A warning, and the rows that it speaks of."""
+def warning_text(count: WarningCount, places: Places | None = None) -> str:
+    """A warning, and the rows that it speaks of, with their places in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
-    return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more})."
+    where = f"; {in_brackets(count.rows, places)[2:-1]}{more}" if places is not None else ""
+    return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more}{where})."
+
+
+def not_payments_told(rows: Iterable[NotPayment]) -> list[str]:
+    """A line for each row that is no payment; a figure that is not that of the payments is a warning."""
+    return [f"Warning: {row.said}" if row.agrees is False else row.said for row in rows]
 
 
 def _code(code: str, outcome: Outcome) -> Text:
@@ -274,12 +287,13 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
         lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
+    lines += not_payments_told(summary.input.not_payments)
     if summary.modulus is not None and summary.modulus.is_old:
         lines.append("The modulus tables are older than a year: they warned and rejected nothing.")
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
         verb = "is on a sort code" if count == 1 else "are on sort codes"
         lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
-    lines += [warning_text(count) for count in summary.warning_codes]
+    lines += [warning_text(count, summary.input.places) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)
     return [Text(visible(line)) for line in lines]

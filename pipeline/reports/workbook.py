@@ -26,6 +26,7 @@ from xlsxwriter.worksheet import Worksheet
 from pipeline.apis.totals import control_totals, plain
 from pipeline.formats.decisions import DECISION, ROW, RUN_ID
 from pipeline.formats.whole import write_whole
+from pipeline.places import place_texts
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
@@ -46,7 +47,7 @@ _POLICY_UNKNOWN = (
     "What the policy says was not known here: a decision to release counts where the policy says review."
 )
 _HEADER_LINE = 2
-_FROZEN_COLUMNS = 3
+_FROZEN_COLUMNS = 4
 _NUMBERS = (ROW, "Amount", "Rows")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
 """How large the library takes a sheet to be; programs find it out without."""
@@ -91,7 +92,8 @@ def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcom
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary, policy_of(summary, payments.policy))
-        writer.write(shown(payments.rows), payments.changes, outcome_name)
+        places = place_texts(payments.rows["row"], summary.input.places)
+        writer.write(shown(payments.rows.with_columns(places)), payments.changes, outcome_name)
     with write_whole(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
@@ -255,6 +257,10 @@ class _Writer:
             ("SHA-256 of the file", summary.input.sha256),
             (RUN_ID, summary.run_id),
             ("Written by", f"payee-precheck {summary.tool_version}"),
+        ]
+        facts += [
+            ("Differs" if row.agrees is False else "No payment", _told(row.said))
+            for row in summary.input.not_payments
         ]
         if summary.next_step:
             facts.append(("Not complete", _told(summary.next_step)))

@@ -31,7 +31,12 @@ def decisions_of(path: Path | None, run: FinishedRun) -> pl.DataFrame:
     """
     if path is None:
         return workbook.no_decisions()
-    return workbook.read(path, run_id=run.summary.run_id, row_count=run.outcomes.height)
+    return workbook.read(
+        path,
+        run_id=run.summary.run_id,
+        row_count=run.outcomes.height,
+        places=run.summary.input.places,
+    )
 
 
 def approvals_for(by: str, time: str, decisions: pl.DataFrame, what: str) -> list[Approval]:

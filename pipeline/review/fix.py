@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline.approvals import decider, record_approval
 from pipeline.finished import FinishedRun, finished
+from pipeline.places import place_texts
 from pipeline.review.decided import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
 from pipeline.settings import BUILT_IN
@@ -66,6 +67,7 @@ def fix_folder(job: FixJob) -> Fix:
         row_count=corrections["row"].n_unique(),
         correctable_count=possible["row"].n_unique(),
         corrected=corrected,
+        places=run.summary.input.places,
         corrected_rows=rows.to_list(),
         refused_rows=wanted.filter(~pl.col("row").is_in(rows.implode()))["row"].to_list(),
         before_next=_before_next(job, run, corrected),
@@ -83,7 +85,12 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: pl.DataFrame) -> pl.Data
 
 def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitStack) -> None:
     listed = corrections.select(
-        "row", "field", "from", "to", pl.concat_str("why", "obstacle", separator=" ", ignore_nulls=True)
+        "row",
+        place_texts(corrections["row"], run.summary.input.places),
+        "field",
+        "from",
+        "to",
+        pl.concat_str("why", "obstacle", separator=" ", ignore_nulls=True),
     )
     write_for_people(listed, run, CORRECTIONS, files)
 

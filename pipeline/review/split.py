@@ -16,6 +16,7 @@ from pipeline.errors import IncompleteError, InputError
 from pipeline.finished import FinishedRun, finished
 from pipeline.frames import WARNED
 from pipeline.manifest import evidence
+from pipeline.places import place_texts
 from pipeline.profiles import choose
 from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decided import approvals_for, decisions_of, refuse_simulated
@@ -92,6 +93,8 @@ def split_folder(job: SplitJob) -> Split:
         input=control,
         release=release,
         hold=hold,
+        places=run.summary.input.places,
+        differences=run.summary.input.differences,
         released_warnings=released_warnings,
         how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
@@ -214,6 +217,7 @@ def _write_reasons(
     by_action = pl.col("check_action").replace_strict({action.value: advice[action] for action in Action})
     reasons = rows.select(
         "row",
+        place_texts(rows["row"], run.summary.input.places),
         payee="name",
         account=pl.Series([masked(account) for account in accounts], dtype=pl.String),
         amount="amount",

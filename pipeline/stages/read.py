@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.footers import Footers, footers_of, likely_payment_count
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import Format, delimited, excel, format_named, format_of, outcome_format, parquet
 from pipeline.formats.lines import refuse_long_lines_of
@@ -19,8 +20,10 @@ from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
 from pipeline.headers.account import by_cell
 from pipeline.headers.columns import ColumnReading, Columns, read_columns
-from schemas.outcomes import COLUMNS
+from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
+from schemas.places import Places
+from schemas.summary import NotPayment
 
 FILE_BYTES_MAX = 8 * 1024**3
 MEMORY_PER_BYTE = {delimited.NAME: 20, parquet.NAME: 32, excel.NAME: 32}
@@ -42,14 +45,15 @@ class Said(NamedTuple):
     sheet: str | None = None
     """Of a workbook; None means the only one that has data."""
     decided: Mapping[str, str] | None = None
-    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
+    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew. Such a file
+    is one of this program: its first line is the header line, and every row below is a payment."""
 
 
 class Source(NamedTuple):
     """A payment file, read."""
 
     payments: pl.DataFrame
-    """`frames.PAYMENTS`: one row per data row of the file, in order, numbered from 1."""
+    """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
     original: pl.DataFrame
     """The columns of the file, untouched and in order, without the outcome columns of an earlier
     run; the same height."""
@@ -78,6 +82,10 @@ class Source(NamedTuple):
     """How many columns of the original, the last ones, hold cells of rows that were too long."""
     earlier: pl.DataFrame
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
+    places: Places | None
+    """Where the payments stand in the file; None where the format has no lines."""
+    not_payments: list[NotPayment]
+    """Rows of the table that are no payments: headers again, totals, who prepared it."""
 
     @property
     def read_as(self) -> dict[str, str]:
@@ -95,7 +103,8 @@ def read(
 ) -> Source:
     """Read a payment file.
 
-    A row that is too long, too short or blank is data: it is in the payments, with its defect.
+    A row that is too long, too short or blank is data: it is in the payments, with its defect. Headers again
+    below the header line, and totals and the like below the payments, are not.
 
     Args:
         path: The file; the suffix of its name says the format.
@@ -128,11 +137,21 @@ def read_written(data: bytes, format_name: str, said: Said, *, where: str) -> So
 def _source(table: Table, identity: "_Identity", file_format: Format, where: str, said: Said) -> Source:
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
-    original = cells.drop(COLUMNS, strict=False)
+    original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
-    columns = read_columns(original.select(own), said.mapping, where=where, decided=said.decided)
+    is_ours = said.decided is not None
+    # Totals among the payments would be an answer to which column is the payee.
+    likely = original.height if is_ours else likely_payment_count(original)
+    columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
+    payments = _payments(original, table, columns, where)
+    ended = Footers(payments.height, []) if is_ours else footers_of(payments, original, table.places)
+    if ended.payment_count == 0:
+        raise InputError(f"{where}: no payment rows above the totals; give a file with payments")
+    if ended.rows:
+        payments, cells = payments.head(ended.payment_count), cells.head(ended.payment_count)
+        original = _without_empty_extras(original.head(ended.payment_count), len(own))
     return Source(
-        payments=_payments(original, table, columns, where),
+        payments=payments,
         original=original,
         columns=columns.readings,
         decision=columns.decision,
@@ -146,7 +165,9 @@ def _source(table: Table, identity: "_Identity", file_format: Format, where: str
         line_end=table.line_end,
         byte_order_mark=table.byte_order_mark,
         header_line=table.header_line,
-        extra_column_count=table.extra_column_count,
+        extra_column_count=original.width - len(own),
+        places=table.places,
+        not_payments=[*_headers_again(table), *ended.rows],
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
 
@@ -159,10 +180,29 @@ class _Identity(NamedTuple):
 def _parsed(data: bytes, file_format: Format, where: str, said: Said) -> tuple[Table, _Identity]:
     """The one place where bytes of strangers are parsed."""
     identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    return (
-        file_format.read(data, where=where, mapping=said.mapping, encoding=said.encoding, sheet=said.sheet),
-        identity,
-    )
+    mapping = said.mapping if said.decided is None else None
+    table = file_format.read(data, where=where, mapping=mapping, encoding=said.encoding, sheet=said.sheet)
+    return table, identity
+
+
+def _headers_again(table: Table) -> list[NotPayment]:
+    unit = None if table.places is None else table.places.unit
+    return [
+        NotPayment(
+            place=place,
+            row=None,
+            kind="headers",
+            label=None,
+            said=f"{str(unit).capitalize()} {place} is no payment: headers again, below the header line.",
+        )
+        for place in table.repeated_headers
+    ]
+
+
+def _without_empty_extras(original: pl.DataFrame, header_count: int) -> pl.DataFrame:
+    """Without the columns that held only what rows below the payments had too many."""
+    extra = original.columns[header_count:]
+    return original.drop(name for name in extra if original[name].null_count() == original.height)
 
 
 def _refuse_patterns(headers: Sequence[str], where: str) -> None:

@@ -10,6 +10,7 @@ from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, Q
 from pipeline.ledger.reading import Attempt
 from schemas.outcomes import COLUMNS, ApiName, Environment, OutcomeColumns
 from schemas.payments import FIELDS
+from schemas.places import Places, place_text
 from schemas.story import AttemptTold, FindingTold, QuestionTold, RouteTold, Story
 
 ROWS_LISTED_MAX = 100
@@ -31,6 +32,8 @@ class Told(NamedTuple):
     """`Checks` and `Assignments`."""
     outcomes: pl.DataFrame
     """`Outcomes`."""
+    places: Places | None = None
+    """Of the rows in their file; None where they have none."""
 
 
 class Requests(Protocol):
@@ -52,12 +55,13 @@ def tell(row: int, told: Told, requests: Requests) -> Story:
     return Story(
         file=told.file,
         row=row,
+        place=place_text(row, told.places) or None,
         environment=told.environment,
         simulated=told.environment is Environment.SANDBOX,
         payment=_said(payment),
         findings=_findings(row, told.findings),
         route=_route(told.accepted.filter(pl.col("row") == row)),
-        question=None if check is None else _question(check, told.planned[1]),
+        question=None if check is None else _question(check, told.planned[1], told.places),
         attempts=[
             AttemptTold(
                 number=attempt.number,
@@ -112,7 +116,13 @@ def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | N
     return Check(number, ApiName(api), *rest)
 
 
-def _question(check: Check, assignments: pl.DataFrame) -> QuestionTold:
+def _question(check: Check, assignments: pl.DataFrame, places: Places | None) -> QuestionTold:
     rows = assignments.filter(pl.col("check") == check.check)["row"].sort()
     fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
-    return QuestionTold(fields=_said(fields), rows=rows.head(ROWS_LISTED_MAX).to_list(), row_count=rows.len())
+    listed = rows.head(ROWS_LISTED_MAX).to_list()
+    return QuestionTold(
+        fields=_said(fields),
+        rows=listed,
+        places=[place_text(row, places) for row in listed if places is not None],
+        row_count=rows.len(),
+    )

@@ -29,6 +29,7 @@ from pipeline.frames import (
 )
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
+from schemas.places import Places
 
 
 class Routes(NamedTuple):
@@ -59,12 +60,13 @@ class Validated(NamedTuple):
     warnings: pl.DataFrame
 
 
-def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
+def validate(payments: pl.DataFrame, routes: Routes, places: Places | None = None) -> Validated:
     """Sort the payments into those fit to be checked and those that are not.
 
     Args:
         payments: a `Payments` frame, as read.
         routes: the APIs that the profile has.
+        places: of the rows in their file, for messages; None where they have none.
 
     Returns:
         `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`,
@@ -79,7 +81,7 @@ def validate(payments: pl.DataFrame, routes: Routes) -> Validated:
         unfit.append(rejects)
     accepted, rejects = slim(*fit), pl.concat(unfit)
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    warnings = warnings_about(accepted, payments["reference"])
+    warnings = warnings_about(accepted, payments["reference"], places)
     if routes.modulus is not None and routes.modulus.is_old:
         warnings = pl.concat([warnings, old_failures(accepted, routes.modulus.tables)])
     return Validated(accepted, rejects, warnings)

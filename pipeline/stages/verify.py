@@ -12,6 +12,7 @@ from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
 from schemas.folder import RUN_AGAIN
 from schemas.manifest import Manifest
 from schemas.outcomes import Outcome
+from schemas.places import Places, in_brackets
 from schemas.summary import Summary
 
 DIFFERS = InputError.exit_code
@@ -128,11 +129,13 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None)
             f"{said.attempt_count:,} and {said.answer_count:,}, or it is about another outcome file: a later "
             "run did not end; run its command again",
         ),
-        *([] if outcomes is None else [_answers_are_on_record(answers, outcomes)]),
+        *([] if outcomes is None else [_answers_are_on_record(answers, outcomes, manifest.input.places)]),
     ]
 
 
-def _answers_are_on_record(answers: Iterable[FinalAnswer], outcomes: pl.DataFrame) -> Finding:
+def _answers_are_on_record(
+    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, places: Places | None
+) -> Finding:
     """Whether every answer in the outcome file is one that the ledger has, word for word."""
     key = ("check_id", "check_code", "check_time")
     on_record = pl.DataFrame(
@@ -143,12 +146,13 @@ def _answers_are_on_record(answers: Iterable[FinalAnswer], outcomes: pl.DataFram
     needs_one = pl.col("check_outcome").is_in(list(_ANSWERED)) | pl.col("check_id").is_not_null()
     answered = outcomes.filter(needs_one)
     strange = answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
+    more = f" and {len(strange) - 5:,} more" if len(strange) > 5 else ""
     return _finding(
         "answers",
         not strange,
         f"{answered.height:,} answered rows, each with an answer on record",
         f"an answer that is not on record stands in row{'' if len(strange) == 1 else 's'} "
-        f"{', '.join(map(str, strange[:5]))}{f' and {len(strange) - 5:,} more' if len(strange) > 5 else ''}; "
+        f"{', '.join(map(str, strange[:5]))}{in_brackets(strange[:5], places)}{more}; "
         f"the outcome file: {RUN_AGAIN}",
     )
 

@@ -143,7 +143,7 @@ def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fi
 
     assert "4 match" in found["rows"]
     assert "add up to something else" in found["totals"]
-    assert "row 3;" in found["answers"]
+    assert "row 3 (line 4);" in found["answers"]
     assert "another outcome file" in found["ledger"]
     assert "outcomes.csv" not in found
 

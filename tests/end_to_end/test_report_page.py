@@ -192,8 +192,8 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
         reader.press("Enter")
         reader.page.locator("#status", has_text="Row 16 is copied.").wait_for()
         fields = reader.page.evaluate("navigator.clipboard.readText()").split("\t")
-        assert fields[:4] == ["16", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
-        assert fields[5:8] == ["FR**0733", "1,980.00", "EUR"]
+        assert fields[:5] == ["16", "line 17", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
+        assert fields[6:9] == ["FR**0733", "1,980.00", "EUR"]
         assert fields[-2:] == ["Correct the name to the one on the account.", "SIMULATED"]
 
 

@@ -15,11 +15,13 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.formats.confined import parse_confined
 from pipeline.formats.excel.archive import refuse_bombs
-from pipeline.formats.excel.grid import DEFECT
-from pipeline.formats.layout import LINES_BEFORE_HEADER_MAX, header_at, header_line
+from pipeline.formats.excel.grid import DEFECT, SHEET_ROW
+from pipeline.formats.layout import header_line
+from pipeline.formats.preamble import LINES_LOOKED_AT, heading_of, refuse_accounts_above
 from pipeline.formats.table import Table
 from pipeline.formats.unfolding import table_bytes_max
 from pipeline.headers.columns import is_sufficient, recognised
+from schemas.places import Places
 
 NAME = "excel"
 
@@ -32,7 +34,7 @@ def read(
     data: bytes,
     *,
     where: str,
-    mapping: Mapping[str, str],
+    mapping: Mapping[str, str] | None,
     encoding: str | None,  # noqa: ARG001 - a workbook is Unicode
     sheet: str | None = None,
 ) -> Table:
@@ -41,7 +43,7 @@ def read(
     Args:
         data: The bytes of the file.
         where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`: these headers help to find the header row.
+        mapping: From `--map FIELD=HEADER`: these headers help to find the header row. None as without.
         encoding: Not needed.
         sheet: The name of the sheet; None: the only visible one that has data.
 
@@ -59,7 +61,7 @@ def read(
         what="the workbook",
         options={"sheet": sheet, "bytes_max": table_bytes_max(len(data))},
     )
-    return _table(grid, mapping, where)
+    return _table(grid, mapping or {}, where)
 
 
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
@@ -80,18 +82,28 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     """The rows below the header row, under its names."""
-    cells, defects = grid.drop(DEFECT), grid[DEFECT]
-    first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_BEFORE_HEADER_MAX + 1).iter_rows()]
-    at = header_at(first_rows, mapping)
-    header_cells = first_rows[at]
-    headers = header_line(
-        header_cells,
-        sufficient=is_sufficient(recognised(header_cells, mapping)),
-        where=where,
-        at=f"{where}, header row",
+    cells, defects, numbers = (
+        grid.drop(DEFECT, SHEET_ROW),
+        grid[DEFECT],
+        grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list(),
     )
-    body = cells.slice(at + 1)
+    first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
+    heading = heading_of(first_rows, mapping)
+    sufficient = is_sufficient(recognised(heading.cells, mapping))
+    header = numbers[heading.at]
+    if sufficient:
+        above = slice(heading.at)
+        refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
+    headers = header_line(heading.cells, sufficient=sufficient, where=where, at=f"{where}, header row")
+    body = cells.slice(heading.end)
     if body.height == 0:
         raise InputError(f"{where}: no payment rows after the header row; give a sheet with payments")
     body.columns = list(headers)
-    return Table(body, defects.slice(at + 1), delimiter=None, encoding="utf-8")
+    return Table(
+        body,
+        defects.slice(heading.end),
+        delimiter=None,
+        encoding="utf-8",
+        places=Places(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
+        repeated_headers=tuple(numbers[at] for at in heading.repeated),
+    )

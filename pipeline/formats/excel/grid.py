@@ -21,8 +21,9 @@ from pipeline.formats.layout import COLUMNS_MAX
 from pipeline.formats.table import ROW_MERGED, no_defects
 from pipeline.formats.unfolding import refuse_long_row
 
-DEFECT = "defect"
-"""The column with the defects of whole rows; the others are named by their position, from 1."""
+DEFECT, SHEET_ROW = "defect", "sheet_row"
+"""The columns with the defects of whole rows and with their numbers in the sheet; the others are named by
+their position, from 1."""
 
 _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
@@ -44,7 +45,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
 
     Returns:
         One part: the used range of the sheet as text, from its first row that has anything to its last;
-        empty cells are null. Beside it, `DEFECT`.
+        empty cells are null. Beside it, `DEFECT` and `SHEET_ROW`.
 
     Raises:
         InputError: a sentence for the user, without the name of the file.
@@ -61,7 +62,8 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     _refuse_long_rows(values, cells.row_first)
     values = _overlaid(values, cells)
     values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
-    values = values.with_columns(_merged(cells, values.height).alias(DEFECT))
+    sheet_rows = pl.int_range(cells.row_first, cells.row_last + 1, dtype=pl.UInt32, eager=True)
+    values = values.with_columns(_merged(cells, values.height).alias(DEFECT), sheet_rows.alias(SHEET_ROW))
     yield _without_blank_end(values)
 
 
@@ -203,6 +205,6 @@ def _merged(cells: Cells, height: int) -> pl.Series:
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:
     """Without the rows at the end in which formulas or blanks show nothing."""
-    has_text = pl.any_horizontal(pl.exclude(DEFECT).str.strip_chars() != "").fill_null(value=False)
+    has_text = pl.any_horizontal(pl.exclude(DEFECT, SHEET_ROW).str.strip_chars() != "").fill_null(value=False)
     filled = values.select(has_text).to_series().arg_true()
     return values.head(0 if filled.is_empty() else int(filled[-1]) + 1)

@@ -238,7 +238,7 @@ def test_an_encoding_that_is_not_supported_is_a_usage_error(encoding):
         (f"{HEADER}\n" + "," * 1000 + "\n", "line 2: more than 1000 cells"),
         (f'{HEADER}\na,1,1\n"Marrow,2,2\n', "line 3: a quoted cell is not closed"),
         (f"{HEADER}\na,1,1\n{'x' * 70_000},2,2\n", "line 3: longer than 65536 bytes"),
-        (HEADER + '\na,1,1\n"' + "x\n" * 35_000 + '",2,2\n', "row 2: longer than 65536 bytes"),
+        (HEADER + '\na,1,1\n"' + "x\n" * 35_000 + '",2,2\n', r"row 2 \(line 3\): longer than 65536 bytes"),
         (HEADER + '\n"' + "x\n" * 70_000 + '",2\n', "longer than|not well formed"),
     ],
 )  # fmt: skip

@@ -44,8 +44,11 @@ def test_attention_has_the_rows_for_a_person_and_none_of_them_runs(tmp_path, sum
     rows = rows_of("match", "no_match", "not_possible")
     reports(tmp_path, summary_for(rows), rows, outcome_name="outcomes.csv")
     header, *found = cells_of(tmp_path / "attention.csv")
-    assert header[:3] == ["Payee", "IBAN", "check_outcome"]
-    assert [row[:3] for row in found] == [["'=Marrow", "GB2", "no_match"], ["", "GB3", "not_possible"]]
+    assert header[:5] == ["Payee", "IBAN", "check_row", "check_place", "check_outcome"]
+    assert [row[:5] for row in found] == [
+        ["'=Marrow", "GB2", "2", "", "no_match"],
+        ["", "GB3", "3", "", "not_possible"],
+    ]
 
 
 @pytest.mark.parametrize("word", ["match", "close_match", "rejected", "deferred", "unanswered"])

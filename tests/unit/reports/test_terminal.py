@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reports.terminal import ROWS_SHOWN_MAX, WARNINGS, print_summary, render, visible, which_rows
+from pipeline.reports.terminal import (
+    ROWS_SHOWN_MAX,
+    WARNINGS,
+    print_summary,
+    render,
+    visible,
+    warning_text,
+    which_rows,
+)
 from schemas.outcomes import Environment, WarningCode
+from schemas.places import Places
 from schemas.summary import WarningCount
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
@@ -178,3 +187,11 @@ def test_what_a_terminal_would_act_on_is_made_visible(text, seen):
 )
 def test_one_row_is_a_row_and_more_are_rows(rows, said):
     assert which_rows(rows) == said
+
+
+def test_rows_are_named_with_their_places():
+    places = Places(unit="sheet row", stretches=[(1, 5, 1)])
+    assert which_rows([2], places=places) == "row 2 (sheet row 6)"
+    assert which_rows([2, 4], 5, places=places) == "rows 2, 4 (sheet rows 6, 8)"
+    count = WarningCount(code="MIXED_SCRIPTS", row_count=12, rows=[1, 2], every_row=[1, 2])
+    assert warning_text(count, places).endswith("12 rows (1, 2, ...; sheet rows 5, 6, ...).")

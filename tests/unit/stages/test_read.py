@@ -295,3 +295,52 @@ def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(tmp_path):
         InputError, match=r"the header of column 3 stands between \^ and \$; rename the column"
     ):
         source_of(tmp_path, "name,iban,^n.*$\na,1,2\n")
+
+
+def test_totals_below_the_payments_are_in_no_frame(tmp_path):
+    payments = "Ada,GB1,100.00\nBo,GB2,50.00\n"
+    alone = source_of(tmp_path, f"name,iban,amount\n{payments}")
+    source = source_of(tmp_path, f"name,iban,amount\n{payments}\nTotal,,150.00,too,many\nPrepared by,Zoe\n")
+    assert source.payments.equals(alone.payments)
+    assert source.original.equals(alone.original)
+    assert source.extra_column_count == 0
+    assert [(row.place, row.kind, row.agrees) for row in source.not_payments] == [
+        (5, "total", True),
+        (6, "note", None),
+    ]
+
+
+def test_totals_of_a_parquet_file_are_told_by_their_row(tmp_path):
+    amounts = pl.Series([Decimal("100.00"), Decimal("50.00"), Decimal("151.00")], dtype=pl.Decimal(12, 2))
+    source = parquet_of(
+        tmp_path, {"name": ["Ada", "Bo", "Total"], "iban": ["GB1", "GB2", None], "amount": amounts}
+    )
+    assert (source.payments.height, source.places) == (2, None)
+    [total] = source.not_payments
+    assert (total.place, total.row, total.agrees) == (None, 3, False)
+    assert total.said.startswith("Row 3 is no payment")
+
+
+def test_a_file_of_totals_alone_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no payment rows above the totals"):
+        source_of(tmp_path, "name,iban,amount\nTotal,,0.00\n")
+
+
+def test_every_row_of_a_file_of_this_program_is_a_payment(tmp_path):
+    path = tmp_path / "outcomes.csv"
+    path.write_text("name,iban,amount\nAda,GB1,100.00\nBo,GB2,50.00\nTotal,,150.00\n")
+    told = read(path, mapping={})
+    again = read(path, mapping={}, decided=told.decision)
+    assert (told.payments.height, again.payments.height) == (2, 3)
+
+
+def test_who_is_asked_is_not_decided_by_a_total(tmp_path):
+    """The same name in every payment is the payer's; the label of the total is no other name."""
+    rows = "Quillon Mills,Ada,GB1\nQuillon Mills,Bo,GB2\n"
+    source = source_of(tmp_path, f"Company,Employee,IBAN\n{rows}Total,,\n")
+    assert values(source, "name") == [("Ada",), ("Bo",)]
+
+
+def test_the_place_columns_of_attention_are_left_out(tmp_path):
+    source = source_of(tmp_path, "name,iban,check_row,check_place,check_outcome\na,b,7,line 8,no_match\n")
+    assert source.original.columns == ["name", "iban"]

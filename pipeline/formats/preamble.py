@@ -1,0 +1,140 @@
+"""The header line of a table that people made: titles above it, headers in two rows, headers again below.
+
+It is the line in which an account and a payee are known. What stands above it is no payment, unless it holds
+an account: then the header line is not where it was thought.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.headers.accounts import holds_account
+from pipeline.headers.columns import is_sufficient, recognised
+
+LINES_BEFORE_HEADER_MAX = 20
+HEADER_LINES_MAX = 3
+"""The header line, and how many more of headers may stand below it."""
+LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
+
+_LABELS_MIN = 2
+"""A row of labels has so many at least: a single cell is a title."""
+_DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
+"""A number, a date, or a text with more digits than `ADDRESS_2` has."""
+
+
+class Heading(NamedTuple):
+    """Where the headers of a table stand."""
+
+    at: int
+    """The first line of them, counted from 0."""
+    cells: tuple[str, ...]
+    """The headers; of labels over two rows, what both say."""
+    end: int
+    """The first line below all headers."""
+    repeated: tuple[int, ...]
+    """The lines below the header line that name columns again and are no payments."""
+
+
+def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
+    """Which of the first lines is the header line.
+
+    The first in which an account and a payee are known, or the next, if more is known there; else the first
+    of more than one cell.
+
+    Args:
+        lines: their cells; at most `LINES_LOOKED_AT`, and at least one.
+        mapping: from `--map FIELD=HEADER`: these headers count as known.
+    """
+    able = lines[: LINES_BEFORE_HEADER_MAX + 1]
+    sufficient = (at for at, cells in enumerate(able) if is_sufficient(recognised(cells, mapping)))
+    several = (at for at, cells in enumerate(able) if sum(1 for cell in cells if cell.strip()) > 1)
+    at = next(sufficient, None)
+    if at is None:
+        return _over_two_rows(lines, mapping) or _heading(lines, next(several, 0), mapping)
+    known_count = len(recognised(lines[at], mapping))
+    above, below = (lines[row] if 0 <= row < len(lines) else () for row in (at - 1, at + 1))
+    if (
+        not _has_data(below)
+        and is_sufficient(known := recognised(below, mapping))
+        and len(known) > known_count
+    ):
+        # A line of groups, such as Payee and Account, may stand above the headers that it groups.
+        return _heading(lines, at + 1, mapping)
+    if _say_more_together(above, lines[at], mapping):
+        return _joined(lines, at - 1, mapping)
+    if _say_more_together(lines[at], below, mapping):
+        return _joined(lines, at, mapping)
+    return _heading(lines, at, mapping)
+
+
+def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:
+    """Headers that only two rows together say."""
+    for at in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):
+        if _say_more_together(lines[at], lines[at + 1], mapping):
+            return _joined(lines, at, mapping)
+    return None
+
+
+def _say_more_together(upper: Sequence[str], lower: Sequence[str], mapping: Mapping[str, str]) -> bool:
+    """Whether two rows of labels name the columns better than each by itself."""
+    if any(_has_data(cells) or len(_filled(cells)) < _LABELS_MIN for cells in (upper, lower)):
+        return False
+    known = recognised(_pairs(upper, lower), mapping)
+    alone = max(len(recognised(cells, mapping)) for cells in (upper, lower))
+    return is_sufficient(known) and len(known) > alone
+
+
+def _pairs(upper: Sequence[str], lower: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{over} {under}".strip() for over, under in zip_longest(upper, lower, fillvalue=""))
+
+
+def _filled(cells: Sequence[str]) -> list[str]:
+    return [cell for cell in cells if cell.strip()]
+
+
+def _joined(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]) -> Heading:
+    below = _heading(lines, at + 1, mapping)
+    return below._replace(at=at, cells=_pairs(lines[at], lines[at + 1]))
+
+
+def _heading(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]) -> Heading:
+    end = at + 1
+    while end < min(len(lines), at + HEADER_LINES_MAX) and _names_columns(lines[end], mapping):
+        end += 1
+    return Heading(at, tuple(lines[at]), end, tuple(range(at + 1, end)))
+
+
+def _names_columns(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:
+    """Whether a line below the headers is nothing but headers again, such as technical names."""
+    filled = _filled(cells)
+    known_count = sum(1 for cell in filled if recognised([cell], mapping))
+    return known_count >= max(_LABELS_MIN, len(filled) / 2) and not _has_data(filled)
+
+
+def _has_data(cells: Sequence[str]) -> bool:
+    return any(_DATA.search(cell) for cell in cells)
+
+
+def refuse_accounts_above(
+    lines: Sequence[Sequence[str]], numbers: Sequence[int], header: int, *, where: str, unit: str
+) -> None:
+    """Refuse a file in which what is above the header line may be a payment.
+
+    Args:
+        lines: the cells of the lines above it.
+        numbers: of these lines, as people count them.
+        header: the number of the header line.
+        where: the file, for messages.
+        unit: what people call these lines.
+
+    Raises:
+        InputError: a line holds an account.
+    """
+    for cells, number in zip(lines, numbers, strict=True):
+        if holds_account(" ".join(cells)):
+            raise InputError(
+                f"{where} {unit} {number}: an account above the header line, which is {unit} {header}; "
+                f"if {unit} {number} is a title, remove it; if it is a payment, put the header line above it"
+            )

@@ -1,0 +1,50 @@
+"""Where the rows of a payment file stand in it, as the people who open the file see them."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Unit = Literal["line", "sheet row"]
+
+
+class Places(BaseModel):
+    """The place of every row: its line in a text, where a row may take several, or its row in a sheet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    unit: Unit
+    stretches: list[tuple[int, int, int]]
+    """Row, its place, and how far it is from there to the next row, and so on up to the next stretch.
+    One stretch, where every row takes one line."""
+
+    def of(self, row: int) -> int:
+        """The place of a row; rows are counted from 1.
+
+        >>> Places(unit="line", stretches=[(1, 2, 1), (3, 4, 2)]).of(4)
+        6
+        """
+        at = bisect_right(self.stretches, row, key=lambda stretch: stretch[0]) - 1
+        first, place, step = self.stretches[at]
+        return place + (row - first) * step
+
+
+def place_text(row: int, places: Places | None) -> str:
+    """The place of a row in words; empty where the format has none.
+
+    >>> place_text(1, Places(unit="sheet row", stretches=[(1, 5, 1)])), place_text(1, None)
+    ('sheet row 5', '')
+    """
+    return "" if places is None else f"{places.unit} {places.of(row)}"
+
+
+def in_brackets(rows: Sequence[int], places: Places | None) -> str:
+    """The places of rows that a sentence has just named, to be added to it.
+
+    >>> in_brackets([1, 3], Places(unit="line", stretches=[(1, 2, 1)])), in_brackets([1], None)
+    (' (lines 2, 4)', '')
+    """
+    if places is None or not rows:
+        return ""
+    return f" ({places.unit}{'' if len(rows) == 1 else 's'} {', '.join(str(places.of(row)) for row in rows)})"

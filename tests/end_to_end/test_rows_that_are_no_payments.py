@@ -1,0 +1,154 @@
+"""Files as people make them: a title above the payments, totals below. From the run to the released file."""
+
+import csv
+import json
+
+import openpyxl
+import pytest
+import xlsxwriter
+
+HEADERS = ("payment_id", "name", "account_type", "sort_code", "account_number", "amount", "currency")
+PAYMENTS = [
+    ("P1", "Avery Thornwood", "Personal", "001122", "00012345", "100.00", "GBP"),
+    ("P2", "Averi Thornwood", "Personal", "001122", "00012345", "50.00", "GBP"),
+    ("P3", "Avery Thornwood", "Personal", "001122", "99999999", "25.50", "GBP"),
+]
+TITLE = [("Quillon Mills payroll",), ("June 2026", "", "prepared 2026-06-28"), ()]
+FOOTER = [(), ("", "Total", "", "", "", "175.50"), ("Number of payments: 3",), ("Prepared by", "Zoe Marrow")]
+ROWS = [*TITLE, HEADERS, *PAYMENTS, *FOOTER]
+UNIT = {"csv": "line", "xlsx": "sheet row"}
+
+
+@pytest.fixture(params=["csv", "xlsx"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def file(desk, kind):
+    """Write these rows as a file of that kind."""
+
+    def write(rows):
+        path = desk.folder / f"payments.{kind}"
+        if kind == "csv":
+            with path.open("w", newline="", encoding="utf-8") as opened:
+                csv.writer(opened, lineterminator="\n").writerows(rows)
+        else:
+            with xlsxwriter.Workbook(path) as book:
+                sheet = book.add_worksheet("Payroll")
+                for number, row in enumerate(rows):
+                    sheet.write_row(number, 0, row)
+        return path.name
+
+    return write
+
+
+def table(path):
+    with path.open(encoding="utf-8-sig", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, sandbox, file, kind):
+    done = desk("run", file(ROWS), *sandbox.using("sandbox"))
+    folder = desk.folder / "payments.precheck"
+    assert done.status == 0
+    assert [row["payment_id"] for row in desk.outcomes()] == ["P1", "P2", "P3"]
+    said = json.loads((folder / "summary.json").read_text())["input"]
+    assert said["row_count"] == 3
+    assert said["places"] == {"unit": UNIT[kind], "stretches": [[1, 5, 1]]}
+    assert [(row["place"], row["kind"], row["agrees"]) for row in said["not_payments"]] == [
+        (9, "total", True),
+        (10, "count", True),
+        (11, "note", None),
+    ]
+    unit = UNIT[kind].capitalize()
+    for document in (done.err, (folder / "report.html").read_text()):
+        assert f"{unit} 9 is no payment" in document
+        assert "Zoe Marrow" not in document
+    assert f"Row 2 ({UNIT[kind]} 6)" in done.err
+
+
+def test_every_list_says_where_a_row_stands(desk, sandbox, file, kind):
+    place = UNIT[kind]
+    desk("run", file(ROWS), *sandbox.using("sandbox"))
+    folder = desk.folder / "payments.precheck"
+    desk("fix", "payments.precheck")
+    desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
+    [attention] = table(folder / "attention.csv")
+    assert (attention["check_row"], attention["check_place"]) == ("3", f"{place} 7")
+    [correction] = table(folder / "corrections.csv")
+    assert list(correction)[:2] == ["row", "place"]
+    assert (correction["row"], correction["place"]) == ("2", f"{place} 6")
+    reasons = table(folder / "hold_reasons.csv")
+    assert [(row["row"], row["place"]) for row in reasons] == [("2", f"{place} 6"), ("3", f"{place} 7")]
+    sheet = openpyxl.load_workbook(folder / "report.xlsx")["All"]
+    assert [cell.value for cell in sheet[3]][:2] == ["Row", "Place"]
+    assert [cell.value for cell in sheet["B"]][3:] == [f"{place} {number}" for number in (5, 6, 7)]
+    told = desk("show", "payments.precheck", "--row", 3)
+    assert f"row 3 ({place} 7)" in told.err
+    assert json.loads(desk("show", "payments.precheck", "--row", 3, "--json").out)["place"] == f"{place} 7"
+    assert f"rows 1 to 3 ({place}s 5 to 7)" in desk("show", "payments.precheck", "--row", 4).err
+
+
+def test_fix_split_and_verify_take_up_such_a_file(desk, sandbox, file):
+    name = file(ROWS)
+    desk("run", name, *sandbox.using("sandbox"))
+    folder = desk.folder / "payments.precheck"
+    fixed = desk(
+        "fix", "payments.precheck", "--accept", "close_match", "--reason", "known", "--allow-simulated"
+    )
+    assert fixed.status == 0, fixed.err
+    names = [row["name"] for row in table(folder / "corrected.simulated.csv")]
+    assert names == ["Avery Thornwood"] * 3
+    split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
+    assert split.status == 0, split.err
+    assert [row["payment_id"] for row in table(folder / "release.simulated.csv")] == ["P1"]
+    assert [row["payment_id"] for row in table(folder / "hold.simulated.csv")] == ["P2", "P3"]
+    verified = desk("verify", "payments.precheck", "--input", name)
+    assert verified.status == 0, verified.err
+    assert desk("report", "payments.precheck").status == 0
+    assert desk("run", name, *sandbox.using("sandbox")).err.count("Finished already") == 1
+
+
+def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk, sandbox, file, kind):
+    name = file([*ROWS[:-3], ("", "Total", "", "", "", "200.00")])
+    done = desk("run", name, "--fail-on", "TOTALS_DIFFER", *sandbox.using("sandbox"))
+    assert done.status == 1
+    said = "it says 200.00, and the payments add up to 175.50 GBP; make sure that none is missing."
+    assert f'Warning: {UNIT[kind].capitalize()} 9 is no payment ("total"): {said}' in " ".join(
+        done.err.split()
+    )
+    folder = desk.folder / "payments.precheck"
+    assert said in (folder / "report.html").read_text()
+    facts = openpyxl.load_workbook(folder / "report.xlsx")["Summary"].iter_rows(values_only=True)
+    assert any(row[0] == "Differs" and row[1].endswith(said) for row in facts)
+    again = desk("run", name, "--fail-on", "warning", *sandbox.using("sandbox"))
+    assert again.status == 1
+    split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
+    assert said in " ".join(split.err.split())
+
+
+def test_the_plan_names_the_rows_that_are_no_payments(desk, file, kind):
+    done = desk("plan", file(ROWS))
+    assert "payments: 3 payments" in done.err or "3 payments, 3 to be checked" in done.err
+    assert f"{UNIT[kind].capitalize()} 9 is no payment" in done.err
+
+
+def test_an_account_above_the_headers_sends_nothing(desk, sandbox, file, kind):
+    before = sandbox.call_count
+    refused = desk("run", file([("From 20-11-22 12345678",), *ROWS]), *sandbox.using("sandbox"))
+    assert refused.status == 65
+    assert f"{UNIT[kind]} 1: an account above the header line, which is {UNIT[kind]} 5" in refused.err
+    assert sandbox.call_count == before
+    assert not (desk.folder / "payments.precheck").exists()
+
+
+def test_the_line_is_the_one_of_an_editor_where_cells_have_line_breaks(desk, sandbox):
+    note = "two\nlines"
+    rows = [{**dict(zip(HEADERS, row, strict=True)), "note": note} for row in PAYMENTS]
+    desk.payments(rows, header=(*HEADERS, "note"))
+    done = desk("run", "payments.csv", *sandbox.using("sandbox"))
+    assert "Row 2 (line 4)." in done.err
+    assert "row 3 (line 6): sandbox" in desk("show", "payments.precheck", "--row", 3).err
+    [attention] = table(desk.folder / "payments.precheck" / "attention.csv")
+    assert attention["check_place"] == "line 6"

@@ -1,0 +1,187 @@
+"""Rows below the payments that are none, and labels that say so."""
+
+import polars as pl
+import pytest
+
+from pipeline.apis.footer_labels import Kind, label_of
+from pipeline.apis.footers import FOOTERS_MAX, footers_of, likely_payment_count
+from pipeline.frames import PAYMENTS
+from schemas.places import Places
+
+LINES = Places(unit="line", stretches=[(1, 2, 1)])
+FIELDS = ("payment_id", "name", "sort_code", "account_number", "amount", "currency")
+ADA = ("P1", "Ada Quillon", "12-34-56", "12345678", "100.00", "GBP")
+BO = ("P2", "Bo Marrow", "12-34-56", "12345679", "50.00", "GBP")
+EURO = ("P3", "Zoe Quillon", "12-34-56", "12345670", "7.00", "EUR")
+TOTAL = (None, "Total", None, None, "150.00", None)
+BLANK = (None,) * 6
+
+
+def ended(*rows, places=LINES):
+    """How a table of these rows ends."""
+    original = pl.DataFrame(rows, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
+    defects = ["ROW_BLANK" if row == BLANK else None for row in rows]
+    numbered = original.with_columns(
+        pl.int_range(1, len(rows) + 1, dtype=pl.UInt32).alias("row"), pl.Series("defect", defects, pl.String)
+    )
+    payments = numbered.select(
+        pl.col(name) if name in numbered.columns else pl.lit(None, kind).alias(name)
+        for name, kind in PAYMENTS.items()
+    )
+    return footers_of(payments, original, places)
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        ("Total", Kind.TOTAL),
+        ("Totals:", Kind.TOTAL),
+        ("*** GRAND TOTAL ***", Kind.TOTAL),
+        ("Total: £1,500.00", Kind.TOTAL),
+        ("Total (GBP)", Kind.TOTAL),
+        ("Summe", Kind.TOTAL),
+        ("Gesamtbetrag: 1.500,00 EUR", Kind.TOTAL),
+        ("TOTAL GENERAL", Kind.TOTAL),
+        ("Totale", Kind.TOTAL),
+        ("Totaal", Kind.TOTAL),
+        ("Razem", Kind.TOTAL),
+        ("Summa", Kind.TOTAL),
+        ("I alt", Kind.TOTAL),
+        ("Yhteensä", Kind.TOTAL),
+        ("YHTEENSA", Kind.TOTAL),
+        ("Celkem", Kind.TOTAL),
+        ("Összesen", Kind.TOTAL),
+        ("Σύνολο", Kind.TOTAL),
+        ("ΣΥΝΟΛΟ", Kind.TOTAL),
+        ("Zwischensumme", Kind.SUBTOTAL),
+        ("Sous-total", Kind.SUBTOTAL),
+        ("Number of payments: 3", Kind.COUNT),
+        ("No. of records 3", Kind.COUNT),
+        ("Anzahl der Überweisungen", Kind.COUNT),
+        ("Nombre de virements : 3", Kind.COUNT),
+        ("Prepared by Ada Quillon", Kind.NOTE),
+        ("Erstellt von:", Kind.NOTE),
+        ("Firma: Ada", Kind.NOTE),
+        ("End of report", Kind.NOTE),
+    ],
+)
+def test_a_whole_cell_is_a_label(cell, kind):
+    assert label_of(cell).kind is kind
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "Total Energies", "Totals Ltd", "Total Ltd", "TotalEnergies", "Sum Up Ltd", "Count Dracula",
+        "Summer Ada", "Firma Quillon", "Endsleigh", "Signed Copies Ltd", "Prepared", "Grand Total Wine",
+        "Razem Foundation", "", "Number of payments three",
+    ],
+)  # fmt: skip
+def test_a_name_that_starts_like_a_label_is_none(cell):
+    assert label_of(cell) is None
+
+
+def test_a_total_is_no_payment_and_agrees_with_the_payments():
+    found = ended(ADA, BO, TOTAL)
+    [total] = found.rows
+    assert found.payment_count == 2
+    assert (total.row, total.place, total.kind, total.label, total.agrees) == (3, 4, "total", "total", True)
+    assert total.said == 'Line 4 is no payment ("total"): it says 150.00, the sum of the payments.'
+
+
+def test_a_total_that_differs_is_told_with_both_sums():
+    [total] = ended(ADA, BO, (None, "Total", None, None, "160.00", "GBP")).rows
+    assert total.agrees is False
+    assert "it says 160.00 GBP, and the payments add up to 150.00 GBP" in total.said
+
+
+def test_a_count_is_compared_with_the_number_of_payments():
+    [right] = ended(ADA, BO, ("Number of payments: 2", *BLANK[1:])).rows
+    [wrong] = ended(ADA, BO, ("Number of payments", "3", *BLANK[2:])).rows
+    assert (right.payment_count, right.agrees) == (2, True)
+    assert (wrong.payment_count, wrong.agrees) == (3, False)
+
+
+def test_an_amount_alone_is_no_payment_where_it_is_the_sum_of_two_rows_or_more():
+    assert ended(ADA, BO, (None, None, None, None, "150.00", None)).payment_count == 2
+    assert ended(ADA, BO, BO, (None, None, None, None, "100", None)).payment_count == 3
+    assert ended(ADA, BO, (None, None, None, None, "150.01", None)).payment_count == 3
+    assert ended(ADA, (None, None, None, None, "100.00", None)).payment_count == 2
+
+
+def test_totals_are_compared_by_currency():
+    pounds, euros = (
+        (None, "Total", None, None, "150.00", "GBP"),
+        ("Total EUR", None, None, None, "7.00", None),
+    )
+    assert [row.agrees for row in ended(ADA, BO, EURO, pounds, euros).rows] == [True, True]
+    assert [row.agrees for row in ended(ADA, BO, EURO, (*pounds[:4], "157.00", "GBP")).rows] == [False]
+
+
+def test_a_subtotal_is_the_sum_of_the_last_payments():
+    subtotal = (None, "Subtotal", None, None, "50.00", None)
+    assert [row.agrees for row in ended(ADA, BO, subtotal, TOTAL).rows] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("Total", "Total", "12-34-56", "12345678", "150.00", "GBP"),
+        ("Total", None, None, "12345678", "150.00", None),
+        ("Total", None, None, "1234567", "150.00", None),  # a spreadsheet took a zero
+        ("Prepared by", None, "12-34-56", None, None, None),
+        ("Prepared on", None, "20260628", None, None, None),
+        ("Total", "DE89370400440532013000", None, None, "150.00", None),  # in the wrong column
+    ],
+)
+def test_a_row_that_has_an_account_is_never_left_out(row):
+    assert ended(ADA, BO, row) == (3, [])
+
+
+def test_a_row_that_names_a_payee_is_never_left_out():
+    assert ended(ADA, BO, (None, "Total Energies", None, None, "150.00", None)).payment_count == 3
+    assert ended(ADA, BO, ("Total", "Zoe Quillon", None, None, "150.00", None)).payment_count == 3
+
+
+def test_a_total_among_the_payments_is_a_row():
+    assert ended(ADA, TOTAL, BO) == (3, [])
+
+
+def test_blank_rows_and_single_texts_go_with_the_footer():
+    found = ended(ADA, BO, BLANK, TOTAL, BLANK, (None, "Confidential", None, None, None, None))
+    assert found.payment_count == 2
+    assert [(row.row, row.kind) for row in found.rows] == [(4, "total"), (6, "note")]
+
+
+def test_blank_rows_and_texts_without_a_footer_are_rows():
+    assert ended(ADA, BO, BLANK) == (3, [])
+    assert ended(ADA, BO, (None, "Confidential", None, None, None, None)) == (3, [])
+
+
+def test_only_the_last_rows_are_looked_at():
+    assert ended(ADA, BO, *[TOTAL] * FOOTERS_MAX).payment_count == 2
+    assert ended(ADA, BO, *[TOTAL] * (FOOTERS_MAX + 1)).payment_count == 3
+
+
+def test_who_prepared_the_file_is_not_quoted():
+    [note] = ended(ADA, BO, ("Prepared by", "Zoe Quillon", *BLANK[2:])).rows
+    assert note.said == 'Line 4 is no payment ("prepared by").'
+
+
+def test_who_prepared_the_file_and_when_may_stand_in_any_column():
+    assert ended(ADA, BO, ("Prepared by", None, None, "Zoe Quillon", None, None)).payment_count == 2
+    assert ended(ADA, BO, ("Prepared on", None, "28.06.2026 10:30", None, None, None)).payment_count == 2
+
+
+def test_a_row_of_a_format_without_lines_is_told_by_its_number():
+    [total] = ended(ADA, BO, TOTAL, places=None).rows
+    assert total.place is None
+    assert total.said.startswith("Row 3 is no payment")
+
+
+def test_no_column_is_judged_by_what_looks_like_a_footer():
+    table = pl.DataFrame({"a": ["x", "Total", "Prepared by"], "b": ["y", None, "Ada"]})
+    assert likely_payment_count(table) == 1
+    assert (
+        likely_payment_count(pl.DataFrame({"a": ["x", "Total"], "b": ["y", "GB29NWBK60161331926819"]})) == 2
+    )

@@ -1,0 +1,104 @@
+"""Where the headers of a table stand, and what may stand above them."""
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.formats import delimited
+from pipeline.formats.preamble import LINES_BEFORE_HEADER_MAX, heading_of
+
+HEADERS = "Name,Sort code,Account number,Amount"
+PAYMENT = "Ada Quillon,12-34-56,12345678,10.00"
+
+
+def read(text):
+    return delimited.read(text.encode(), where="pay.csv", mapping={}, encoding=None)
+
+
+def heading(*lines):
+    return heading_of([line.split(",") for line in lines], {})
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, LINES_BEFORE_HEADER_MAX])
+def test_up_to_twenty_lines_may_stand_above_the_header_line(count):
+    table = read("Payroll, June\n" * count + f"{HEADERS}\n{PAYMENT}\n")
+    assert table.cells.columns == HEADERS.split(",")
+    assert table.places.of(1) == count + 2
+
+
+def test_a_header_line_further_down_is_none():
+    table = read("Payroll, June\n" * (LINES_BEFORE_HEADER_MAX + 1) + f"{HEADERS}\n{PAYMENT}\n")
+    assert table.cells.columns != HEADERS.split(",")
+
+
+def test_a_line_of_groups_above_the_headers_is_not_the_header_line():
+    found = heading("Payee,,,Bank,", f"{HEADERS},Currency", f"{PAYMENT},GBP")
+    assert (found.at, found.end) == (1, 2)
+    # Also where the groups alone would do.
+    found = heading(
+        "Payee,,Account,,", "Name,City,Sort code,Account number,Amount", f"Ada,Wells,{PAYMENT[12:]}"
+    )
+    assert (found.at, found.end) == (1, 2)
+
+
+def test_labels_over_two_rows_are_one_header_line():
+    found = heading("Payee,Sort,Account,", "name,code,number,Amount", PAYMENT)
+    assert found.cells == ("Payee name", "Sort code", "Account number", "Amount")
+    assert (found.at, found.end) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "again", ["Nm,SortCd,Account,InstdAmt", "name,sort_code,account_number,amount", HEADERS]
+)
+def test_headers_again_below_the_header_line_are_no_payment_and_told(again):
+    table = read(f"{HEADERS}\n{again}\n{PAYMENT}\n")
+    assert table.cells.columns == HEADERS.split(",")
+    assert table.cells.rows() == [tuple(PAYMENT.split(","))]
+    assert (table.repeated_headers, table.places.of(1)) == ((2,), 3)
+
+
+@pytest.mark.parametrize(
+    "row", [PAYMENT, "Name,Sort code,12345678,Amount", "Ada Quillon,,,10.00", "Name,,,", "Account Ltd,x,y,z"]
+)
+def test_a_row_with_a_number_or_without_headers_is_a_row(row):
+    table = read(f"{HEADERS}\n{row}\n{PAYMENT}\n")
+    assert table.cells.height == 2
+    assert table.repeated_headers == ()
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Debit account 12-34-56 12345678",
+        "Our account,12 34 56,12345678",
+        "12345612345678",
+        "Paid from,DE89 3704 0044 0532 0130 00",
+        "from DE89-3704-0044-0532-0130-00 in June",
+        PAYMENT,
+    ],
+)
+def test_an_account_above_the_header_line_refuses_the_file_and_says_which_line(above):
+    with pytest.raises(InputError) as refused:
+        read(f"Payroll\n{above}\n\n{HEADERS}\n{PAYMENT}\n")
+    assert str(refused.value).startswith(
+        "pay.csv line 2: an account above the header line, which is line 4; "
+    )
+    assert "12345678" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Payroll 2026-11-22",
+        "Batch 202611 of 20261122",
+        "Reference DE89 3704 0044 0532 0130 01",  # its check digits do not fit
+        "Telephone 020 7946 0123",
+        "Total 12345678.00",
+    ],
+)
+def test_dates_and_numbers_above_the_header_line_are_no_account(above):
+    assert read(f"{above}\n{HEADERS}\n{PAYMENT}\n").cells.height == 1
+
+
+def test_a_file_of_this_program_is_read_as_it_stands():
+    table = delimited.read(f"{HEADERS}\n{HEADERS}\n".encode(), where="o.csv", mapping=None, encoding=None)
+    assert table.cells.rows() == [tuple(HEADERS.split(","))]
