@@ -20,6 +20,19 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class CurrencySources(Part):
+    """By what the currencies of the amounts are known: how many rows each way."""
+
+    given: int = 0
+    """By a currency column, or by a header."""
+    beside_amount: int = 0
+    """By the sign or code in the amount's cell."""
+    uk_account: int = 0
+    """By nothing but the UK account: pounds."""
+    unknown: int = 0
+    """Not at all: the currency of an IBAN's payment is never guessed."""
+
+
 class InputFile(Part):
     """The payment file, as it was read."""
 
@@ -48,6 +61,8 @@ class InputFile(Part):
     byte_order_mark: bool = False
     extra_column_count: int = 0
     """How many columns of the outcome file, the last before its own, hold what rows had too many."""
+    currency_sources: CurrencySources = CurrencySources()
+    """All zero in summaries of versions that did not count them."""
 
 
 class Money(Part):
@@ -260,6 +275,9 @@ class Forecast(Part):
     row_count: int
     accepted_count: int
     rejected_count: int
+    """Those that break a local rule."""
+    unasked_count: int = 0
+    """Those that break none and that the profile wants not to be asked about."""
     apis: list[ApiForecast]
     saved_call_count: int
     rejects: list[RejectedRow]

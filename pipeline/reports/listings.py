@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.changes import print_changes
-from pipeline.reports.terminal import counted, rule_table, table_of, visible, which_rows
+from pipeline.reports.terminal import counted, rule_table, table_of, visible, warning_text, which_rows
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
@@ -23,6 +23,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         f"{forecast.input_name}: {counted(forecast.row_count, 'payment')}, "
         f"{forecast.accepted_count:,} to be checked, {forecast.rejected_count:,} rejected by the local rules"
     )
+    if forecast.unasked_count:
+        title += f", {forecast.unasked_count:,} left unasked by the profile"
     console.print(Text(visible(title), style="bold"))
     print_changes(forecast, forecast.changes, console)
     if forecast.apis:
@@ -34,6 +36,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     if forecast.refusal:
         said = f"Warning: this run would be refused: {forecast.refusal}."
         console.print(Text(visible(said), style="bold yellow"))
+    for count in forecast.warning_codes:
+        console.print(Text(visible(warning_text(count))))
     if forecast.rejects:
         console.print(_rejects(forecast, console.width))
 
