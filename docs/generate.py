@@ -44,6 +44,9 @@ MEANINGS: Mapping[str, str] = {
     "default_account_type": "The account type of UK rows that do not say one.",
     "gb_iban_to": "Who checks a GB IBAN: `cop`, by the sort code and account number in it, or `vop`.",
     "ask_by": "What to ask by where a row with an IBAN has both a name and an identification.",
+    "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
+    "`not_possible` (`OUT_OF_REACH`) without a call.",
+    "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
     "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
     "compare_with": "Warn of payees who are new or have another account than in the run before: "
@@ -224,9 +227,10 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 (an annotation may be anythin
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in get_args(annotation))
     if origin in {Union, UnionType}:
-        return _kind(next(kind for kind in get_args(annotation) if kind is not NoneType))
-    if origin is dict or issubclass(annotation, BaseModel):
-        return "table"
+        kinds = (_kind(kind) for kind in get_args(annotation) if kind is not NoneType)
+        return " or ".join(dict.fromkeys(kinds))
+    if origin in {dict, list} or issubclass(annotation, BaseModel):
+        return "list" if origin is list else "table"
     if hasattr(annotation, "__members__"):
         return " or ".join(f"`{member.value}`" for member in annotation)
     kinds = {

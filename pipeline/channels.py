@@ -55,6 +55,8 @@ def routes(profile: Profile) -> Routes:
         ask_by=profile.ask_by,
         send_remittance=standard is not None and standard.send_remittance,
         bic_table={} if standard is None else standard.bic_table,
+        vop_countries=None if profile.vop_countries == "any" else tuple(profile.vop_countries),
+        vop_names=profile.vop_names,
     )
 
 

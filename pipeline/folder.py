@@ -337,6 +337,8 @@ def routes_of(profile: ProfileUsed) -> Routes:
         ask_by="identification" if profile.ask_by == "identification" else "name",
         send_remittance=standard is not None and standard.send_remittance,
         bic_table={} if standard is None else standard.bic_table,
+        vop_countries=None if profile.vop_countries is None else tuple(profile.vop_countries),
+        vop_names="latin" if profile.vop_names == "latin" else "any",
     )
 
 

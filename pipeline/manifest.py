@@ -271,6 +271,8 @@ def _profile_used(settings: Settings) -> ProfileUsed:
         default_account_type=profile.default_account_type,
         gb_iban_to=profile.gb_iban_to,
         ask_by=profile.ask_by,
+        vop_countries=None if profile.vop_countries == "any" else profile.vop_countries,
+        vop_names=profile.vop_names,
         servers=[
             ServerUsed(
                 api=server.name,

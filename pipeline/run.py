@@ -21,6 +21,7 @@ import anyio
 import polars as pl
 import structlog
 
+from pipeline.apis.currencies import currency_sources
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.apis.modulus import used
 from pipeline.apis.payees import KEYED
@@ -45,10 +46,11 @@ from pipeline.stages.ask import Tally, World
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import Source, read
-from pipeline.stages.report import UNDECIDED, Header, Limits, forecast, report, route_counts
+from pipeline.stages.report import ROWS_NAMED_MAX, UNDECIDED, Header, Limits, forecast, report, route_counts
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import validate
 from pipeline.stages.write import write
+from schemas.outcomes import WarningCode
 from schemas.summary import ApiCalls, Forecast, InputFile, Summary
 from schemas.wire import timestamp
 
@@ -108,6 +110,7 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     source, chosen = planned.source, planned.chosen
     if job.many_names_reason is not None:
         ledger.allow(job.many_names_reason, time=timestamp(_now()))
+    _tell_before_asking(planned)
     decided = _decided(job, planned, ledger, watch)
     outcomes, format_name = decided.outcomes, job.format or source.outcome_format
     written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
@@ -133,6 +136,18 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
         job.out, summary, settings, recorded, [written.path, summary_file, *report_files, *kept_files]
     )
     return Result(summary, already_finished=False, changes=changes_of(summary, source.payments, changes))
+
+
+def _tell_before_asking(planned: Planned) -> None:
+    """Say what is likely to cost calls for nothing, while they can still be spared."""
+    foreign = planned.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
+    if foreign.len():
+        log.warning(
+            "names with letters that VoP need not carry between banks are asked about all the same; "
+            "vop_names = 'latin' in the profile spares their calls",
+            row_count=foreign.len(),
+            rows=foreign.head(ROWS_NAMED_MAX).to_list(),
+        )
 
 
 class Decided(NamedTuple):
@@ -263,6 +278,7 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             extra_column_count=source.extra_column_count,
             places=source.places,
             not_payments=source.not_payments,
+            currency_sources=currency_sources(source.payments),
         ),
         routes=planned.routes,
         next_step=next_step,

@@ -57,6 +57,9 @@ class ProfileUsed(Part):
     default_account_type: AccountType
     gb_iban_to: str
     ask_by: str
+    vop_countries: list[str] | None = None
+    """None: any."""
+    vop_names: str = "any"
     servers: list[ServerUsed]
 
 

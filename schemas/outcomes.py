@@ -44,6 +44,10 @@ class WarningCode(StrEnum):
     ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence
     MIXED_SCRIPTS = "MIXED_SCRIPTS"  # one word in two alphabets
     MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails, by tables older than a year
+    NAME_NOT_LATIN = "NAME_NOT_LATIN"  # letters that VoP need not carry between banks
+    NAME_CLEANED = "NAME_CLEANED"  # asked about without what carries nothing
+    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it says a kind of product, so that the default applies
+    BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the IBAN's
 
 
 class ApiName(StrEnum):

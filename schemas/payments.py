@@ -11,13 +11,15 @@ class Payment(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     payment_id: Annotated[str | None, Field(description="The payer's own id of the payment.")] = None
-    name: Annotated[str | None, Field(description="The payee's name, at most 140 characters.")] = None
+    name: Annotated[
+        str | None, Field(description="The payee's name, at most 140 characters; sent as entered.")
+    ] = None
     account_type: Annotated[str | None, Field(description="Personal or Business.")] = None
     sort_code: Annotated[
         str | None, Field(description="UK sort code: 6 digits, hyphens and spaces allowed.")
     ] = None
     account_number: Annotated[str | None, Field(description="UK account number: 8 digits.")] = None
-    iban: Annotated[str | None, Field(description="IBAN, ISO 13616; spaces allowed.")] = None
+    iban: Annotated[str | None, Field(description="IBAN, ISO 13616; spaces and punctuation allowed.")] = None
     bic: Annotated[str | None, Field(description="BIC of the payee's bank, ISO 9362.")] = None
     secondary_reference: Annotated[
         str | None, Field(description="Secondary reference, such as a building society roll number.")
@@ -32,7 +34,7 @@ class Payment(BaseModel):
     amount: Annotated[
         str | None, Field(description="Amount in the currency's main unit, as decimal text.")
     ] = None
-    currency: Annotated[str | None, Field(description="Currency, ISO 4217, three letters.")] = None
+    currency: Annotated[str | None, Field(description="Currency, ISO 4217, three letters, or £ or €.")] = None
     reference: Annotated[str | None, Field(description="Payment reference, returned untouched.")] = None
 
 

@@ -40,6 +40,19 @@ class NotPayment(Part):
     """All of this, as a sentence for people."""
 
 
+class CurrencySources(Part):
+    """By what the currencies of the amounts are known: how many rows each way."""
+
+    given: int = 0
+    """By a currency column, or by a header."""
+    beside_amount: int = 0
+    """By the sign or code in the amount's cell."""
+    uk_account: int = 0
+    """By nothing but the UK account: pounds."""
+    unknown: int = 0
+    """Not at all: the currency of an IBAN's payment is never guessed."""
+
+
 class InputFile(Part):
     """The payment file, as it was read."""
 
@@ -77,6 +90,9 @@ class InputFile(Part):
     def differences(self) -> list[str]:
         """What the file says of its payments and they do not: a sentence each, to be looked at first."""
         return [row.said for row in self.not_payments if row.agrees is False]
+
+    currency_sources: CurrencySources = CurrencySources()
+    """All zero in summaries of versions that did not count them."""
 
 
 class Money(Part):
@@ -289,6 +305,9 @@ class Forecast(Part):
     row_count: int
     accepted_count: int
     rejected_count: int
+    """Those that break a local rule."""
+    unasked_count: int = 0
+    """Those that break none and that the profile wants not to be asked about."""
     apis: list[ApiForecast]
     saved_call_count: int
     rejects: list[RejectedRow]

@@ -1,10 +1,12 @@
-"""Amounts and currencies as people write them, read without a guess."""
+"""Amounts and currencies as people write them, read without a guess.
+
+Currencies and their decimals: ISO 4217; which there are from pycountry, whose table lacks the decimals.
+"""
 
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.identifiers import compact
 from pipeline.apis.mending import mended
 from pipeline.frames import MONEY
 
@@ -20,14 +22,19 @@ _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
 _GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
 _GAP = "[\\s'\u2019]"
+ZERO = r"^-?0+(\.0+)?$"
+_MARK = "[£€$]|[A-Za-z]{3}"
+"""What stands beside an amount and says its currency: a sign or a code."""
+_MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[0-9].*)$"
+_MARK_LAST = rf"^(.*[0-9)-])\s*(?:{_MARK})$"
 _SIGN = "([£€$])"
-_SIGN_FIRST = r"^(-?)\s*[£€$]\s*"
-_SIGN_LAST = r"\s*[£€$]$"
-CURRENCY = "^[A-Z]{3}$"
-USUAL_CURRENCIES = ["EUR", "GBP"]
-"""What the APIs are for: to find one of these takes half the time of a pattern."""
-_POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
-"""Dollars and pesos, which share a sign, have too many codes to name."""
+_CODE_FIRST = r"^[-(\s\x{2212}]*([A-Za-z]{3})\s*[-(\x{2212}]?[0-9]"
+_CODE_LAST = r"[0-9)-]\s*([A-Za-z]{3})\s*\)?$"
+_MARKED = "[£€$A-Za-z]"
+_MINUS = r"[-(\x{2212}\x{2013}]"
+_MINUS_FIRST = r"^[-\x{2212}\x{2013}]\s*([0-9£€$A-Za-z])"
+_MINUS_LAST = r"^([^-(]*[0-9])\s*[-\x{2212}\x{2013}]$"
+_IN_BRACKETS = r"^\(\s*(.*[0-9].*)\)$"
 
 
 class Amounts(NamedTuple):
@@ -37,8 +44,8 @@ class Amounts(NamedTuple):
     """With a decimal point and no grouping; what could be read in two ways is kept as it was."""
     money: pl.Series
     """`frames.MONEY`: the exact amount, or null where the text is not one amount and no other."""
-    sign: pl.Series
-    """The sign of a currency that stands beside it: £, € or $; null where none does."""
+    mark: pl.Series
+    """What stands beside it and says the currency: £, €, $ or a code; null where nothing does."""
 
 
 def read_amounts(written: pl.Series) -> Amounts:
@@ -50,52 +57,26 @@ def read_amounts(written: pl.Series) -> Amounts:
     is_odd = ~written.str.contains(_PLAIN)
     text = mended(written, where=is_odd, by=_decimal_text)
     money = mended(text, where=is_odd, by=_one_amount).cast(MONEY)
-    sign = mended(
-        written.clear(written.len()), where=is_odd, by=lambda _: written.filter(is_odd).str.extract(_SIGN)
-    )
-    return Amounts(text, money, sign)
+    mark = mended(written.clear(written.len()), where=is_odd, by=lambda _: _marks(written.filter(is_odd)))
+    return Amounts(text, money, mark)
 
 
-def read_currencies(written: pl.Series) -> pl.Series:
-    """Codes of three capital letters; null where a cell holds something else, which may be anything."""
-    return mended(written, where=~written.is_in(USUAL_CURRENCIES), by=_currencies)
+def _marks(amounts: pl.Series) -> pl.Series:
+    is_coded = amounts.str.contains("[A-Za-z]")
+    return mended(amounts.str.extract(_SIGN), where=is_coded, by=lambda _: _codes(amounts.filter(is_coded)))
 
 
-def sign_faults(signs: pl.Series, currencies: pl.Series) -> pl.Series:
-    """The signs that are of another currency than the code beside them; null where nothing contradicts.
-
-    Args:
-        signs: as `Amounts` has them.
-        currencies: compact codes, or whatever stands there.
-    """
-    is_signed = signs.is_not_null()
-    return mended(signs, where=is_signed, by=lambda some: _unfit(some, currencies.filter(is_signed)))
-
-
-def _unfit(signs: pl.Series, currencies: pl.Series) -> pl.Series:
-    fits = (
-        pl.when(signs == "€")
-        .then(currencies == "EUR")
-        .when(signs == "£")
-        .then(currencies.is_in(_POUNDS))
-        .otherwise(~currencies.is_in(USUAL_CURRENCIES))
-    )
-    is_code = currencies.str.contains(CURRENCY)
-    return pl.select(pl.when(is_code & ~fits).then(signs)).to_series()
-
-
-def _currencies(written: pl.Series) -> pl.Series:
-    codes = compact(written)
-    return codes.set(~codes.str.contains(CURRENCY), None)
+def _codes(amounts: pl.Series) -> pl.Series:
+    patterns = (_SIGN, _CODE_FIRST, _CODE_LAST)
+    marks = pl.coalesce(pl.col("amount").str.extract(pattern) for pattern in patterns).str.to_uppercase()
+    return amounts.alias("amount").to_frame().select(marks).to_series()
 
 
 def _decimal_text(amounts: pl.Series) -> pl.Series:
-    written = pl.col("amount").str.strip_prefix("'").str.strip_chars()
-    bare = (
-        pl.when(written.str.contains(_SIGN_FIRST))
-        .then(written.str.replace(_SIGN_FIRST, "$1"))
-        .otherwise(written.str.replace(_SIGN_LAST, ""))
-    )
+    # Step by step: polars would do an expression anew wherever another one names it.
+    written = _minus_first(amounts.str.strip_prefix("'").str.strip_chars())
+    unmarked = mended(written, where=written.str.contains(_MARKED), by=_without_mark)
+    bare = pl.col("amount")
     text = (
         pl.when(bare.str.contains(AMBIGUOUS))
         .then(bare)
@@ -107,7 +88,29 @@ def _decimal_text(amounts: pl.Series) -> pl.Series:
         .then(bare.str.replace_all(_GAP, "").str.replace(",", ".", literal=True))
         .otherwise(bare.str.replace(",", ".", literal=True))
     )
-    return amounts.alias("amount").to_frame().select(text).to_series()
+    is_plain = unmarked.str.contains(_PLAIN)
+    return mended(
+        unmarked,
+        where=~is_plain,
+        by=lambda some: some.alias("amount").to_frame().select(text).to_series(),
+    )
+
+
+def _without_mark(amounts: pl.Series) -> pl.Series:
+    is_first = amounts.str.contains(_MARK_FIRST)
+    bare = mended(amounts, where=is_first, by=lambda some: some.str.replace(_MARK_FIRST, "$1$2"))
+    return _minus_first(mended(bare, where=~is_first, by=lambda some: some.str.replace(_MARK_LAST, "$1")))
+
+
+def _minus_first(amounts: pl.Series) -> pl.Series:
+    """A minus in front, however it was written: behind the amount, as a longer dash, or as brackets."""
+    return mended(amounts, where=amounts.str.contains(_MINUS), by=_with_minus_first)
+
+
+def _with_minus_first(amounts: pl.Series) -> pl.Series:
+    for pattern in (_IN_BRACKETS, _MINUS_LAST, _MINUS_FIRST):
+        amounts = amounts.str.replace(pattern, "-$1")
+    return amounts
 
 
 def _one_amount(decimals: pl.Series) -> pl.Series:

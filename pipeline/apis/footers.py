@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import read_amounts, read_currencies
+from pipeline.apis.amounts import read_amounts
+from pipeline.apis.currencies import read_currencies
 from pipeline.apis.footer_labels import Kind, Label, label_of
 from pipeline.apis.totals import plain, with_money
 from pipeline.headers.accounts import holds_account

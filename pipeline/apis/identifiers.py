@@ -4,7 +4,7 @@ Everything works on whole columns. A *fault* is the code of the first rule that 
 null where it breaks none; the sentences that go with the codes belong to the validate stage.
 
 Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT registry), ISO 9362
-(BIC), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
+(BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
 """
 
 from collections.abc import Callable
@@ -22,6 +22,17 @@ SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 MASKED_FROM_CHARS = 8
 """A shorter account is masked whole: its end would be most of it."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
+_HYPHENS = r"\x{2010}\x{2011}-"
+_IBAN_LABEL = rf"^(?i:IBAN)[:./{_HYPHENS}]*([A-Za-z]{{2}}[0-9])"
+_IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{_HYPHENS}]"
+_KOSOVO = "XK"
+"""In use for a country that ISO 3166 has no code for."""
+_WITHIN = {
+    "FI": ["AX"],
+    "FR": ["BL", "GF", "GP", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"],
+    "GB": ["GG", "IM", "JE"],
+}
+"""Countries whose IBANs are also those of territories with BICs of their own (SWIFT IBAN registry)."""
 _NEVER_ISSUED = ["00", "01", "99"]
 """Check digits come out as 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
 _LETTERS = list(ascii_uppercase)
@@ -43,9 +54,66 @@ def _compact(codes: pl.Series) -> pl.Series:
     return bare.str.to_uppercase().zip_with(is_plain, bare)
 
 
+def compact_ibans(ibans: pl.Series) -> pl.Series:
+    """IBANs as `compact`, without the label and the punctuation that people write.
+
+    Dots are dropped behind a letter only: what a spreadsheet made of a number must stay to be told.
+    """
+    return mended(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
+
+
+def compact_leis(leis: pl.Series) -> pl.Series:
+    """LEIs as `compact`, without the hyphens that people write."""
+    return compact(mended(leis, where=leis.str.contains(f"[{_HYPHENS}]"), by=_without_hyphens))
+
+
+def _without_hyphens(codes: pl.Series) -> pl.Series:
+    return codes.str.replace_all(f"[{_HYPHENS}]", "")
+
+
+def _compact_ibans(ibans: pl.Series) -> pl.Series:
+    bare = ibans.str.replace_all(r"\s", "").str.replace(_IBAN_LABEL, "$1")
+    plain = mended(
+        bare,
+        where=bare.str.contains(_IBAN_PUNCTUATED),
+        by=lambda some: some.str.replace_all(f"[./{_HYPHENS}]", ""),
+    )
+    return _compact(plain)
+
+
 def bic11(bics: pl.Series) -> pl.Series:
     """BICs of eleven characters; the head office's branch code XXX completes one of eight."""
     return mended(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
+
+
+@cache
+def countries() -> frozenset[str]:
+    """The countries that a BIC can be of, by their two letters."""
+    import pycountry
+
+    return frozenset(country.alpha_2 for country in pycountry.countries) | {_KOSOVO}
+
+
+def bic_faults(bics: pl.Series) -> pl.Series:
+    """The fault of every compact BIC: `bic_fault`, which is FORMAT, COUNTRY or null."""
+    return _faults(bics, _bic_faults).alias("bic_fault")
+
+
+def _bic_faults(bics: pl.Series) -> pl.Series:
+    is_of_country = bics.str.slice(4, 2).is_in(sorted(countries()))
+    fault = (
+        pl.when(~bics.str.contains(BIC)).then(pl.lit("FORMAT")).when(~is_of_country).then(pl.lit("COUNTRY"))
+    )
+    return pl.select(fault).to_series()
+
+
+def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
+    """Whether a BIC is of another country than the IBAN beside it; false where either is missing."""
+    ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
+    differs = (ours != theirs).fill_null(value=False)
+    for country, territories in _WITHIN.items():
+        differs &= ~((ours == country) & theirs.is_in(territories)).fill_null(value=False)
+    return differs
 
 
 def remainder_97(texts: pl.Series) -> pl.Series:

@@ -1,4 +1,4 @@
-"""What is told of a question that has no answer: by a code of our own, or by that of the service's error.
+"""What is told of a payment without an answer: by a code of our own, or by that of the service's error.
 
 The codes of problems are those of the API reference, "Errors"; others that a server may send are told by
 what became of the question alone.
@@ -96,6 +96,29 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.REFUSED, WRONG_FORM): _not_the_row("for its media type (HTTP 415)"),
 }
 """What is told of a code in a state; the same word means nothing in another state."""
+
+OUT_OF_REACH, OUT_OF_ALPHABET = "OUT_OF_REACH", "OUT_OF_ALPHABET"
+_BY_THE_PROFILE = "anything about the payee or the account: no bank was asked, as the profile wants it."
+UNASKED: Mapping[str, Meaning] = {
+    OUT_OF_REACH: Meaning(
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "of a country that the profile's vop_countries does not name, so that no bank was asked",
+        _BY_THE_PROFILE,
+        "Ask the payee, by a contact that you knew before this payment; or add the country to vop_countries, "
+        "where its banks take part.",
+    ),
+    OUT_OF_ALPHABET: Meaning(
+        Outcome.NOT_POSSIBLE,
+        Action.ASK_PAYEE,
+        "letters that VoP need not carry between banks, and the profile says vop_names = 'latin', so that no "
+        "bank was asked",
+        _BY_THE_PROFILE,
+        "Give the name in Latin letters where the payee has one, and check again; or ask the payee, by a "
+        "contact that you knew before this payment.",
+    ),
+}
+"""What is told of a payment that breaks no rule and that the profile wants not to be asked about."""
 
 
 def meaning_of(api: Api, basis: Basis, state: AnswerState, code: str) -> Meaning:

@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, CURRENCY, USUAL_CURRENCIES
-from pipeline.apis.identifiers import BIC, SCIENTIFIC
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, ZERO
+from pipeline.apis.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIES
+from pipeline.apis.identifiers import SCIENTIFIC
 from pipeline.apis.modulus import ModulusState
+from pipeline.apis.own_codes import OUT_OF_ALPHABET, OUT_OF_REACH, UNASKED
+from pipeline.apis.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
 from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.outcomes import ApiName
@@ -33,12 +36,10 @@ HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organi
 
 _TO_COP = pl.col("to") == ApiName.COP
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
-_INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
-"""What is drawn as nothing, turns the direction of reading, or breaks a line in some programs only."""
-_FORMULA = r"^[=+\-@＝＋－＠]"  # noqa: RUF001 (the full-width forms are the point)
 _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
 """What a spreadsheet makes of 01-02-03, once the hyphens are gone."""
 _REPLACEMENT = "\ufffd"
+_PRIVATE_USE = r"\p{Co}"
 _ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
 _ERROR_SENTENCE = "the error of a spreadsheet formula instead of a value; correct the formula"
 
@@ -65,7 +66,28 @@ def _is_error(field: str) -> pl.Expr:
     return pl.col(field).str.contains(_ERROR).fill_null(value=False)
 
 
-def _text_rules(field: str, *, column: str | None = None) -> list[Rule]:
+def _fault(column: str, fault: str) -> pl.Expr:
+    return (pl.col(f"{column}_fault") == fault).fill_null(value=False) & ~_is_error(column)
+
+
+def _bic_rules(field: str) -> list[Rule]:
+    return [
+        Rule(
+            field,
+            f"{field.upper()}_FORMAT",
+            _fault(field, "FORMAT"),
+            "not a BIC of 8 or 11 characters; correct or empty it",
+        ),
+        Rule(
+            field,
+            f"{field.upper()}_FORMAT",
+            _fault(field, "COUNTRY"),
+            "no BIC: its fifth and sixth characters are no country; correct or empty it",
+        ),
+    ]
+
+
+def _text_rules(field: str, *, column: str | None = None, invisible: str = ANY_INVISIBLE) -> list[Rule]:
     """The rules of free text that goes to an API, kept in a column of the field's name or another."""
     column = column or field
     return [
@@ -78,7 +100,7 @@ def _text_rules(field: str, *, column: str | None = None) -> list[Rule]:
         Rule(
             field,
             "INVISIBLE_CHARACTER",
-            _present(column, pl.col(column).str.contains(_INVISIBLE)),
+            _present(column, pl.col(column).str.contains(invisible)),
             "holds an invisible or direction-changing character; type it again",
         ),
         Rule(
@@ -86,6 +108,12 @@ def _text_rules(field: str, *, column: str | None = None) -> list[Rule]:
             "DAMAGED_TEXT",
             _present(column, pl.col(column).str.contains(_REPLACEMENT, literal=True)),
             "holds the replacement character of a wrong encoding; export the file again as UTF-8",
+        ),
+        Rule(
+            field,
+            "DAMAGED_TEXT",
+            _present(column, pl.col(column).str.contains(_PRIVATE_USE)),
+            "holds a character of private use, which one program alone can read; type it again",
         ),
         Rule(field, "CELL_ERROR", _present(column, _is_error(column)), _ERROR_SENTENCE),
     ]
@@ -248,13 +276,18 @@ _PAYEE_RULES = [
         _present("name", pl.col("name").str.len_chars() > NAME_LENGTH_MAX),
         f"longer than {NAME_LENGTH_MAX} characters; shorten it",
     ),
-    *_text_rules("name"),
+    *_text_rules("name", invisible=INVISIBLE),
     Rule(
         "name",
         "NAME_FORMULA",
-        _present("name", pl.col("name").str.contains(_FORMULA)),
-        "starts with a character that a spreadsheet would run as a formula; leave it out, also where it "
-        "belongs to the name: the bank then answers for the name without it",
+        _present("name", pl.col("name").str.contains(LOST_FORMULA)),
+        "a spreadsheet formula instead of the name that it stood for; put the name in its place",
+    ),
+    Rule(
+        "name",
+        "NAME_NO_NAME",
+        _present("name", ~pl.col("name").str.contains(LOST_FORMULA) & pl.col("name").str.contains(NO_NAME)),
+        "a sign without any letter, or a telephone number; write the payee's name",
     ),
     Rule(
         "account_type",
@@ -272,19 +305,14 @@ _PAYEE_RULES = [
         f"longer than {SECONDARY_REFERENCE_LENGTH_MAX} characters; shorten it",
     ),
     *_text_rules("secondary_reference"),
-    Rule("bic", "BIC_FORMAT", _shape("bic", BIC), "not a BIC of 8 or 11 characters; correct or empty it"),
+    *_bic_rules("bic"),
     Rule(
         "lei",
         "LEI_CHECK_DIGITS",
         _present("lei_fault", ~_is_error("lei")),
         "not a LEI: 20 characters with check digits that fit; look for a mistyped character",
     ),
-    Rule(
-        "organisation_bic",
-        "ORGANISATION_BIC_FORMAT",
-        _shape("organisation_bic", BIC),
-        "not a BIC of 8 or 11 characters; correct or empty it",
-    ),
+    *_bic_rules("organisation_bic"),
     Rule(
         "organisation_id",
         "ORGANISATION_ID_MISSING",
@@ -338,9 +366,23 @@ _MONEY_RULES = [
         "AMOUNT_NEGATIVE",
         _present(
             "amount",
-            pl.col("amount").str.starts_with("-") & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}"),
+            pl.col("amount").str.starts_with("-")
+            & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}")
+            & ~pl.col("amount").str.contains(ZERO),
         ),
         "negative; a payment cannot be",
+    ),
+    Rule(
+        "amount",
+        "AMOUNT_ZERO",
+        _present("amount", pl.col("amount").str.contains(ZERO)),
+        "zero; a payment cannot be: correct it, or delete the row",
+    ),
+    Rule(
+        "amount",
+        "AMOUNT_DECIMALS",
+        _fault("amount", DECIMALS),
+        "more decimals than its currency has; correct the amount, or the currency",
     ),
     Rule(
         "currency",
@@ -349,10 +391,17 @@ _MONEY_RULES = [
         "not a currency of three letters, such as GBP",
     ),
     Rule(
+        "currency",
+        "CURRENCY_UNKNOWN",
+        pl.col("currency_fault").is_not_null(),
+        "no currency of a payment has this code (ISO 4217); correct it",
+    ),
+    Rule(
         "amount",
         "AMOUNT_CURRENCY",
-        pl.col("amount_fault").is_not_null(),
-        "the sign beside it is of another currency than the currency column; correct the one that is wrong",
+        _fault("amount", OTHER),
+        "the sign or code beside it is of another currency than the currency column; correct the one that is "
+        "wrong",
     ),
 ]
 _BY_ITS_DIGITS = pl.col("route_reason") == RouteReason.GB_IBAN
@@ -385,6 +434,11 @@ _ROUTE_RULES = [
         "to the profile's bic_table",
     ),
 ]
+_UNASKED_RULES = [
+    Rule(field, code, pl.col("unasked") == code, UNASKED[code].reason)
+    for field, code in (("iban", OUT_OF_REACH), ("name", OUT_OF_ALPHABET))
+]
+"""The last ones: where a row breaks another rule, it is rejected, whoever could be asked about it."""
 
 NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rule.code != "NAME_MISSING")
 """The rules that speak of a name and of nothing else."""
@@ -396,6 +450,7 @@ RULES: tuple[Rule, ...] = (
     *_PAYEE_RULES,
     *_MONEY_RULES,
     *_ROUTE_RULES,
+    *_UNASKED_RULES,
 )
 
 
@@ -408,6 +463,8 @@ PLAIN: Mapping[str, pl.Expr] = {
     "account_number": pl.col("account_number").str.contains(r"^[0-9]{8}$"),
     "iban": pl.col("iban_fault").is_null(),
     "lei": pl.col("lei_fault").is_null(),
+    "bic": pl.col("bic_fault").is_null(),
+    "organisation_bic": pl.col("organisation_bic_fault").is_null(),
     "amount": (pl.col("money") > 0).fill_null(value=False) & pl.col("amount_fault").is_null(),
     "currency": pl.col("currency").is_in(USUAL_CURRENCIES),
 }

@@ -4,22 +4,35 @@ from decimal import Decimal
 
 import polars as pl
 
-from pipeline.apis.amounts import read_amounts, read_currencies
+from pipeline.apis.amounts import read_amounts
+from pipeline.apis.currencies import completed, of_uk_accounts, read_currencies
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
+MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
+"""Of `Payments`, what `money_of` reads."""
+
+
+def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """`amount` as `frames.MONEY` and `currency` as a code; null where nothing says it (currencies.py).
+
+    Args:
+        payments: with `MONEY_FIELDS`.
+    """
+    amounts = read_amounts(payments["amount"])
+    given = read_currencies(payments["currency"])
+    return amounts.money, completed(given, amounts.mark, of_uk_accounts(payments))
+
 
 def with_money(payments: pl.DataFrame) -> pl.DataFrame:
-    """Payments with `amount` as `frames.MONEY` and `currency` as a code; null where it is not one."""
-    return payments.with_columns(
-        read_amounts(payments["amount"]).money, read_currencies(payments["currency"])
-    )
+    """Payments with `amount` and `currency` as `money_of`."""
+    return payments.with_columns(money_of(payments))
 
 
 def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The outcomes with what they are about: `payment_id`, and `amount` and `currency` as `with_money`."""
+    """The outcomes with what they are about: `payment_id`, and `amount` and `currency` as `money_of`."""
     assert payments["row"].equals(outcomes["row"])
-    return outcomes.hstack(with_money(payments.select("payment_id", "amount", "currency")).get_columns())
+    return outcomes.hstack([payments["payment_id"], *money_of(payments)])
 
 
 def totals(rows: pl.DataFrame) -> list[Money]:

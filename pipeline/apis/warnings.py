@@ -8,7 +8,7 @@ from pipeline.apis.enumeration import many_payees, same_name
 from pipeline.apis.mending import beyond_ascii
 from pipeline.frames import ACCEPTED, WARNINGS, recurring
 from pipeline.places import place_texts
-from schemas.outcomes import WarningCode
+from schemas.outcomes import ApiName, WarningCode
 from schemas.places import Places
 
 
@@ -99,8 +99,12 @@ def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Pl
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
     alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))
+    # A GB IBAN need not say the currency of the UK account in it.
+    pounds = pl.when(pl.col("api") == ApiName.COP).then(pl.lit("GBP"))
     alike = alike.with_columns(
-        same_name(pl.col("name")), references.gather(alike["row"] - 1).alias("reference")
+        same_name(pl.col("name")),
+        references.gather(alike["row"] - 1).alias("reference"),
+        currency=pl.coalesce("currency", pounds),
     )
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         pl.col("row") != pl.col("first")

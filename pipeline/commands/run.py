@@ -27,14 +27,9 @@ if TYPE_CHECKING:
     from schemas.summary import Summary
 
 WARNINGS = (
-    "ACCOUNT_CHANGED",
-    "NAME_CHANGED",
-    "PAYEE_NEW",
-    "PAYMENT_REPEATED",
-    "MANY_NAMES",
-    "ENUMERATION",
-    "MIXED_SCRIPTS",
-    "MODULUS_OLD_TABLES",
+    *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
+    *("MIXED_SCRIPTS", "MODULUS_OLD_TABLES", "NAME_NOT_LATIN", "NAME_CLEANED", "ACCOUNT_TYPE_DEFAULT"),
+    "BIC_OTHER_COUNTRY",
 )
 FILE_WARNINGS = ("TOTALS_DIFFER",)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")

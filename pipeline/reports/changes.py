@@ -7,8 +7,7 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.apis.amounts import read_amounts, read_currencies
-from pipeline.apis.totals import plain
+from pipeline.apis.totals import money_of, plain
 from pipeline.frames import CHANGES, PAYMENTS
 from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, shown
 from pipeline.reports.terminal import counted, table_of, visible
@@ -45,10 +44,11 @@ def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison
         changes = changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
     places = changes["row"] - 1
     ranks = {code.value: rank for rank, code in enumerate(WORDS)}
+    money, currency = money_of(payments[places])
     ordered = (
         changes.with_columns(
-            read_amounts(payments["amount"].gather(places)).money.alias("amount"),
-            read_currencies(payments["currency"].gather(places)).alias("currency"),
+            money.alias("amount"),
+            currency.alias("currency"),
             rank=pl.col("code").replace_strict(ranks, return_dtype=pl.Int8),
         )
         .sort("rank", "amount", "row", descending=[False, True, False], nulls_last=True)

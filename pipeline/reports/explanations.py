@@ -47,7 +47,7 @@ _RULES_NOT_SAID: Mapping[str, str] = {
     "IBAN_CHECK_DIGITS": "which character is wrong, nor anything about the payee: no bank was asked.",
     "INVISIBLE_CHARACTER": "that anything looks wrong: such a character is not seen, and comes along when "
     "text is copied. Type the text instead.",
-    "NAME_FORMULA": "that anybody meant harm; but no spreadsheet may run what a payment file says.",
+    "NAME_FORMULA": "who is to be paid: the name was calculated, and the file has the formula only.",
     "AMOUNT_AMBIGUOUS": "which of two amounts is meant: the tool does not choose.",
     "ACCOUNT_AMBIGUOUS": "which account is meant: the tool does not choose.",
     "NO_API": "that anything is wrong with the row: it is the profile that lacks a section.",
@@ -137,6 +137,30 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "that the account does not exist: its sort code may have come, or changed, since.",
         "Take the latest tables from Pay.UK and name them in the profile; look for a mistyped digit.",
     ),
+    WarningCode.NAME_NOT_LATIN: _warning(
+        "The name has letters of another script than the Latin one, the only one that VoP is sure to carry "
+        "between banks. It is told before anything is asked.",
+        "that the bank cannot match the name: some banks keep it in these letters.",
+        "Give the name in Latin letters where the payee has one; vop_names = 'latin' in the profile leaves "
+        "such names unasked.",
+    ),
+    WarningCode.NAME_CLEANED: _warning(
+        'The name was written as ="...", by which a program keeps text as text, or held soft hyphens, a byte '
+        "order mark, or directional marks at its ends. It was asked about without them.",
+        "that anything else was changed: a name is sent as it was entered.",
+        "Nothing, or clean the name where it comes from.",
+    ),
+    WarningCode.ACCOUNT_TYPE_DEFAULT: _warning(
+        "The account type says what the account is for, such as Current or Savings, and not who holds it, so "
+        "the default_account_type of the profile was taken.",
+        "whether the account is of a person or of a business.",
+        "Write Personal or Business where the default is wrong.",
+    ),
+    WarningCode.BIC_OTHER_COUNTRY: _warning(
+        "The BIC is of another country than the IBAN.",
+        "that either is wrong: the branches of a bank abroad may carry the BIC of its head office.",
+        "Make sure that both are of the payee.",
+    ),
 }
 
 
@@ -219,8 +243,14 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
                 f"{sentence[0].upper()}{sentence[1:]}.",
                 _RULES_NOT_SAID.get(code, _OF_A_RULE),
                 ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW]),
-            ),
+            )
+            if code not in own_codes.UNASKED
+            else _case(f"the profile, about {', '.join(named)}", _as_sentence(own_codes.UNASKED[code])),
         )
+
+
+def _as_sentence(meaning: Meaning) -> Meaning:
+    return meaning._replace(reason=f"{meaning.reason[0].upper()}{meaning.reason[1:]}.")
 
 
 def _of_warnings() -> Iterator[tuple[str, Case]]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import read_amounts, read_currencies
 from pipeline.apis.identifiers import masked
+from pipeline.apis.totals import MONEY_FIELDS, money_of
 from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.terminal import ADVICE_BY_CODE, advice, visible
 from schemas.outcomes import Action, Outcome
@@ -101,7 +101,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
         places: of the rows in their file; None where they have none.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
-    deciding = ("at", "check_outcome", "check_action", "group", "amount", "currency")
+    deciding = ("at", "check_outcome", "check_action", "group", *MONEY_FIELDS)
     is_match = pl.col("check_outcome") == Outcome.MATCH
     found = (
         rows.lazy()
@@ -111,9 +111,8 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
         .select(deciding)
         .collect()
     )
-    found = found.with_columns(
-        read_amounts(found["amount"]).money.alias("decimal"), read_currencies(found["currency"])
-    )
+    money, currency = money_of(found)
+    found = found.with_columns(money.alias("decimal"), currency)
     open_rows, matches = found.filter(~is_match), found.filter(is_match)
     chosen = pl.concat([_in_line(open_rows).head(rows_max), _in_line(matches)]).with_columns(
         amount_rank=pl.col("decimal").rank("dense").fill_null(0)
@@ -146,13 +145,10 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
-    found = rows.select(COLUMNS)[[number - 1 for number in numbers]]
+    found = rows.select(*COLUMNS, "sort_code")[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
-    texts = found.with_columns(
-        read_amounts(found["amount"]).money.alias("decimal"),
-        read_currencies(found["currency"]),
-        amount_rank=pl.lit(0),
-    )
+    money, currency = money_of(found)
+    texts = found.with_columns(money.alias("decimal"), currency, amount_rank=pl.lit(0))
     return [_row(row, places) for row in _dicts(texts)]
 
 

@@ -14,6 +14,7 @@ from pipeline.reports.terminal import (
     rule_table,
     table_of,
     visible,
+    warning_text,
     which_rows,
 )
 from schemas.places import place_text
@@ -31,6 +32,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         f"{forecast.input_name}: {counted(forecast.row_count, 'payment')}, "
         f"{forecast.accepted_count:,} to be checked, {forecast.rejected_count:,} rejected by the local rules"
     )
+    if forecast.unasked_count:
+        title += f", {forecast.unasked_count:,} left unasked by the profile"
     console.print(Text(visible(title), style="bold"))
     print_changes(forecast, forecast.changes, console)
     if forecast.apis:
@@ -44,6 +47,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     if forecast.refusal:
         said = f"Warning: this run would be refused: {forecast.refusal}."
         console.print(Text(visible(said), style="bold yellow"))
+    for count in forecast.warning_codes:
+        console.print(Text(visible(warning_text(count, forecast.places))))
     if forecast.rejects:
         console.print(_rejects(forecast, console.width))
 

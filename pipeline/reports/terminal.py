@@ -14,7 +14,7 @@ from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.reports import PAGE_NAME
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.places import Places, in_brackets
-from schemas.summary import Money, NotPayment, OutcomeTotal, Summary, WarningCount
+from schemas.summary import CurrencySources, Money, NotPayment, OutcomeTotal, Summary, WarningCount
 
 ROWS_SHOWN_MAX = 10
 ROWS_NAMED_MAX = 10
@@ -65,6 +65,10 @@ WARNINGS = {
     WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",
     WarningCode.MIXED_SCRIPTS: "Warning: letters of two alphabets in one word of the name",
     WarningCode.MODULUS_OLD_TABLES: "Warning: fails the UK modulus check, by tables older than a year",
+    WarningCode.NAME_NOT_LATIN: "Warning: letters that VoP need not carry between banks in the name",
+    WarningCode.NAME_CLEANED: 'Warning: asked about without ="..." or unseen marks around the name',
+    WarningCode.ACCOUNT_TYPE_DEFAULT: "Warning: an account type that names a product; the default was taken",
+    WarningCode.BIC_OTHER_COUNTRY: "Warning: a BIC of another country than the IBAN",
 }
 """What was odd about some rows and stopped nothing; their number follows."""
 
@@ -293,7 +297,22 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
         verb = "is on a sort code" if count == 1 else "are on sort codes"
         lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
+    lines += _currencies(summary.input.currency_sources)
     lines += [warning_text(count, summary.input.places) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)
     return [Text(visible(line)) for line in lines]
+
+
+def _currencies(sources: CurrencySources) -> list[str]:
+    """How the currencies are known, where the file does not say all of them in so many words."""
+    ways = [
+        (sources.given, "by the file's currency column"),
+        (sources.beside_amount, "by the sign or code beside the amount"),
+        (sources.uk_account, "GBP, as the account is a UK one"),
+        (sources.unknown, "not known, and never guessed"),
+    ]
+    if sources.given == sum(count for count, _ in ways):
+        return []
+    told = "; ".join(f"{counted(count, 'row')} {way}" for count, way in ways if count)
+    return [f"Currency: {told}."]

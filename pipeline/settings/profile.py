@@ -6,10 +6,12 @@ import hashlib
 import json
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, SecretStr, field_validator, model_validator
 
 from pipeline.apis import MATCH_CODE
+from pipeline.apis.identifiers import iban_structures
 from pipeline.apis.modulus_tables import ModulusTables, read_tables
+from pipeline.apis.own_codes import UNASKED
 from pipeline.settings.secrets import secret_if_named
 from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
 from pipeline.settings.values import FilePath, NewestOf, Section, VariableName
@@ -20,7 +22,7 @@ from schemas.vop import IdMatch, NameMatch
 
 _MODULUS = ("modulus_weights", "modulus_substitutions", "modulus_weights_date")
 _NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
-_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch}), *WarningCode)
+_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch, *UNASKED}), *WarningCode)
 
 
 def _policy_key(key: str) -> str:
@@ -30,12 +32,27 @@ def _policy_key(key: str) -> str:
     raise ValueError(f"no such outcome or code; {f'did you mean {near[0]}?' if near else 'remove it'}")
 
 
+def _countries(said: object) -> Literal["any"] | list[str]:
+    if said == "any":
+        return "any"
+    if not (isinstance(said, list) and all(isinstance(country, str) for country in said)):
+        raise ValueError('must be "any" or a list of countries, such as ["DE", "FR"]')
+    if any(country not in iban_structures() for country in said):
+        raise ValueError(
+            'names a country without IBANs; write two capital letters each, such as ["DE", "FR"]'
+        )
+    return said
+
+
 class Profile(Section):
     """One way to run: the APIs to ask, and how payments are routed to them."""
 
     default_account_type: AccountType = AccountType.PERSONAL
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
+    vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
+    """Whose IBANs VoP is asked about. No list of the scheme comes with the tool: the user knows its reach."""
+    vop_names: Literal["any", "latin"] = "any"
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
     compare_with: NewestOf | None = None
@@ -121,5 +138,7 @@ class Profile(Section):
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
         ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy", "compare_with", *_MODULUS), True)
-        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours})
+        # Where they say nothing, a folder of an earlier version stays that of the same profile.
+        later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
+        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours, **later})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.account_types import by_legend
+from pipeline.apis.bic_columns import bic_column_is_none
 from pipeline.apis.footers import Footers, footers_of, likely_payment_count
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import Format, delimited, excel, format_named, format_of, outcome_format, parquet
@@ -143,6 +145,8 @@ def _source(table: Table, identity: "_Identity", file_format: Format, where: str
     # Totals among the payments would be an answer to which column is the payee.
     likely = original.height if is_ours else likely_payment_count(original)
     columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
+    if not is_ours:
+        columns = _without_words_for_bics(columns, original, where)
     payments = _payments(original, table, columns, where)
     ended = Footers(payments.height, []) if is_ours else footers_of(payments, original, table.places)
     if ended.payment_count == 0:
@@ -261,12 +265,31 @@ def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str
     for field in _IDENTIFIERS:
         if field in fields:
             fields[field] = _without_guard(fields[field])
+    if "account_type" in fields:
+        fields["account_type"] = by_legend(fields["account_type"], columns.sources["account_type"][0][0])
     absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
     payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
     payments = by_cell(payments)
     defects = _with_blank_rows(table.defects, payments, original)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     return payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
+
+
+def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
+    """The columns without one that is headed as BICs and holds none; unless the user says that it does."""
+    is_said = any(reading.field == "bic" and reading.how == "map" for reading in columns.readings)
+    if is_said or "bic" not in columns.sources:
+        return columns
+    [[header]] = columns.sources["bic"]
+    if not bic_column_is_none(_text(original[header], "bic", where)):
+        return columns
+    readings = tuple(
+        reading._replace(field=None, how="no value is a BIC (kept)") if reading.header == header else reading
+        for reading in columns.readings
+    )
+    sources = {field: named for field, named in columns.sources.items() if field != "bic"}
+    note = "the column of banks holds no BIC and is kept as it is; say --map bic=HEADER if it does"
+    return columns._replace(readings=readings, sources=sources, notes=(*columns.notes, note))
 
 
 def _text(column: pl.Series, field: str, where: str) -> pl.Series:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.own_codes import UNASKED
 from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.changes import Comparison
@@ -175,13 +176,15 @@ def forecast(
         for api, limit in limits.items()
         if api in checks["api"]
     ]
-    rejected_count = rejects["row"].n_unique()
+    unfit = rejects.unique("row", keep="first")
+    unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
     return Forecast(
         environment=environment,
         input_name=input_name,
-        row_count=assignments.height + rejected_count,
+        row_count=assignments.height + unfit.height,
         accepted_count=assignments.height,
-        rejected_count=rejected_count,
+        rejected_count=unfit.height - unasked_count,
+        unasked_count=unasked_count,
         apis=apis,
         saved_call_count=assignments.height - checks.height,
         rejects=[

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from pipeline.apis import Api, Basis
-from pipeline.apis.own_codes import meaning_of
+from pipeline.apis.own_codes import UNASKED, meaning_of
 from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,
@@ -115,13 +115,25 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per rejected payment: the code of the first broken rule, the sentences of all."""
+    """One verdict per payment that was not to be asked about: the first code, the sentences of all.
+
+    It is rejected where it breaks a rule; where the profile alone is against it, nothing is wrong with it.
+    """
     sentence = pl.format("{}: {}", "field", "message")
-    return rejects.group_by("row", maintain_order=True).agg(
-        check_outcome=pl.lit(Outcome.REJECTED, OUTCOMES["check_outcome"]),
-        check_code=pl.col("code").first(),
-        check_reason=sentence.str.join(". ") + ".",
-        check_action=pl.lit(Action.CORRECT_ROW, OUTCOMES["check_action"]),
+    code = pl.col("check_code")
+    outcomes = {unasked: meaning.outcome for unasked, meaning in UNASKED.items()}
+    actions = {unasked: meaning.action for unasked, meaning in UNASKED.items()}
+    return (
+        rejects.group_by("row", maintain_order=True)
+        .agg(check_code=pl.col("code").first(), check_reason=sentence.str.join(". ") + ".")
+        .with_columns(
+            check_outcome=code.replace_strict(
+                outcomes, default=Outcome.REJECTED, return_dtype=OUTCOMES["check_outcome"]
+            ),
+            check_action=code.replace_strict(
+                actions, default=Action.CORRECT_ROW, return_dtype=OUTCOMES["check_action"]
+            ),
+        )
     )
 
 

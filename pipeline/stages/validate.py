@@ -10,12 +10,30 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from pipeline.apis import agents
-from pipeline.apis.account_types import WORDS
-from pipeline.apis.amounts import read_amounts, sign_faults
-from pipeline.apis.identifiers import bic11, compact, iban_faults, lei_faults
+from pipeline.apis.account_types import read_account_types
+from pipeline.apis.amounts import Amounts, read_amounts
+from pipeline.apis.currencies import (
+    amount_faults,
+    clean_currencies,
+    completed,
+    currency_faults,
+    of_uk_accounts,
+)
+from pipeline.apis.identifiers import (
+    bic11,
+    bic_faults,
+    compact,
+    compact_ibans,
+    compact_leis,
+    iban_faults,
+    lei_faults,
+)
 from pipeline.apis.mending import mended
 from pipeline.apis.modulus import MODULUS, Modulus, old_failures, states
+from pipeline.apis.own_codes import OUT_OF_ALPHABET, OUT_OF_REACH
+from pipeline.apis.payee_names import NOT_LATIN, clean_names
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
+from pipeline.apis.value_warnings import value_warnings
 from pipeline.apis.warnings import warnings_about
 from pipeline.frames import (
     ACCEPTED,
@@ -23,6 +41,7 @@ from pipeline.frames import (
     PAYMENTS,
     QUESTION,
     REJECTS,
+    WARNINGS,
     BicSource,
     RouteReason,
     slim,
@@ -50,6 +69,10 @@ class Routes(NamedTuple):
     """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
     modulus: Modulus | None = None
     """What UK accounts are checked by before CoP is asked; None where the user gave no tables."""
+    vop_countries: tuple[str, ...] | None = None
+    """The countries whose IBANs VoP is asked about; None: any."""
+    vop_names: Literal["any", "latin"] = "any"
+    """Whether VoP is asked about names with letters that are none of the Latin ones."""
 
 
 class Validated(NamedTuple):
@@ -75,44 +98,53 @@ def validate(payments: pl.DataFrame, routes: Routes, places: Places | None = Non
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
     fit, unfit = [pl.DataFrame(schema=ACCEPTED)], [pl.DataFrame(schema=REJECTS)]
+    odd = [pl.DataFrame(schema=WARNINGS)]
     for some in payments.iter_slices(_ROWS_AT_ONCE):
-        accepted, rejects = _sorted_out(some, routes)
+        accepted, rejects, told = _sorted_out(some, routes)
         fit.append(slim(accepted))
         unfit.append(rejects)
+        odd.append(told)
     accepted, rejects = slim(*fit), pl.concat(unfit)
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    warnings = warnings_about(accepted, payments["reference"], places)
+    warnings = [warnings_about(accepted, payments["reference"], places), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
-        warnings = pl.concat([warnings, old_failures(accepted, routes.modulus.tables)])
-    return Validated(accepted, rejects, warnings)
+        warnings.append(old_failures(accepted, routes.modulus.tables))
+    return Validated(accepted, rejects, pl.concat(warnings))
 
 
 _ROWS_AT_ONCE = 262_144
 """Rules speak of one row each, so that what they work with need be there for some of the rows only."""
 
 
-def _sorted_out(payments: pl.DataFrame, routes: Routes) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`Accepted` and `Rejects` of some of the payments, each row judged by itself."""
+def _sorted_out(payments: pl.DataFrame, routes: Routes) -> Validated:
+    """What becomes of some of the payments, each row judged by itself."""
     clean = _route(_clean(payments), routes)
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
-    fit = clean.lazy().filter(~pl.col("row").is_in(rejects["row"].unique().implode()))
-    return _accepted(fit, routes), rejects
+    is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
+    return Validated(_accepted(clean.lazy().filter(is_fit), routes), rejects, value_warnings(clean, is_fit))
 
 
 # Cleaning: what people may write differently and still mean the same.
 
-_FREE_TEXTS = ("name", "secondary_reference", "organisation_id", "organisation_id_issuer")
-_CODES = ("iban", "bic", "lei", "organisation_bic", "organisation_id_scheme", "currency")
+_FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
+_CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 
 
 def _clean(payments: pl.DataFrame) -> pl.DataFrame:
     """Bring every field to the form that the rules and the APIs expect; keep what cannot be."""
     amounts = read_amounts(payments["amount"])
+    names = clean_names(payments["name"])
+    account_types = read_account_types(payments["account_type"])
     clean = payments.with_columns(
+        names.text,
+        names.done.alias("name_done"),
         *(_normalized(payments[column]) for column in _FREE_TEXTS),
         *(compact(payments[column]) for column in _CODES),
-        _account_types(payments["account_type"]),
+        compact_ibans(payments["iban"]),
+        compact_leis(payments["lei"]),
+        account_types,
+        (payments["account_type"].is_not_null() & account_types.is_null()).alias("is_product"),
         _without(r"[\s-]", payments["sort_code"]),
         _without(r"\s", payments["account_number"]),
         amounts.text,
@@ -121,10 +153,20 @@ def _clean(payments: pl.DataFrame) -> pl.DataFrame:
     return clean.with_columns(
         bic11(clean["bic"]),
         bic11(clean["organisation_bic"]),
+        bic_faults(clean["bic"]),
+        bic_faults(clean["organisation_bic"]).alias("organisation_bic_fault"),
         iban_faults(clean["iban"]),
         lei_faults(clean["lei"]),
-        sign_faults(amounts.sign, clean["currency"]).alias("amount_fault"),
+        *_currencies(payments, amounts),
     )
+
+
+def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ...]:
+    """The currency of every payment, and what is wrong with it or with the amount in it."""
+    given = clean_currencies(payments["currency"])
+    currency = completed(given, amounts.mark, of_uk_accounts(payments))
+    faults = amount_faults(amounts.money, amounts.mark, given, currency)
+    return currency, currency_faults(currency), faults.alias("amount_fault")
 
 
 def _normalized(texts: pl.Series) -> pl.Series:
@@ -135,14 +177,6 @@ def _normalized(texts: pl.Series) -> pl.Series:
     is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
     return mended(
         texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)
-    )
-
-
-def _account_types(texts: pl.Series) -> pl.Series:
-    return mended(
-        texts,
-        where=~texts.is_in(list(AccountType)),
-        by=lambda some: some.str.to_lowercase().replace_strict(WORDS, default=some),
     )
 
 
@@ -183,7 +217,21 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
         responder_bic=pl.lit(None, pl.String),
         bic_source=pl.lit(None, _SOURCE),
     )
+    routed = routed.with_columns(_unasked(routes))
     return _for_standard(routed, routes) if routes.vop is ApiName.VOP_STANDARD else routed
+
+
+def _unasked(routes: Routes) -> pl.Expr:
+    """Why the profile wants a payment not to be asked about; null where nothing stands against it."""
+    reasons = []
+    to_vop = (pl.col("to") != ApiName.COP).fill_null(value=False)
+    if routes.vop_countries is not None:
+        is_near = pl.col("iban").str.slice(0, 2).is_in(routes.vop_countries)
+        reasons.append(pl.when(to_vop & ~is_near).then(pl.lit(OUT_OF_REACH)))
+    if routes.vop_names == "latin":
+        is_carried = ~pl.col("name").str.contains(NOT_LATIN) | pl.col("by_identification")
+        reasons.append(pl.when(to_vop & ~is_carried).then(pl.lit(OUT_OF_ALPHABET)))
+    return pl.coalesce(*reasons, pl.lit(None, pl.String)).alias("unasked")
 
 
 def _for_standard(routed: pl.DataFrame, routes: Routes) -> pl.DataFrame:

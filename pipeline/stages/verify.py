@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.own_codes import UNASKED
 from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.errors import InputError
 from pipeline.frames import OUTCOMES, PAYMENTS
@@ -143,7 +144,9 @@ def _answers_are_on_record(
         schema=dict.fromkeys(key, pl.String),
         orient="row",
     ).unique()
-    needs_one = pl.col("check_outcome").is_in(list(_ANSWERED)) | pl.col("check_id").is_not_null()
+    was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
+    is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
+    needs_one = is_answered | pl.col("check_id").is_not_null()
     answered = outcomes.filter(needs_one)
     strange = answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
     more = f" and {len(strange) - 5:,} more" if len(strange) > 5 else ""

@@ -10,6 +10,7 @@ if hasattr(os, "sched_setaffinity"):  # before polars starts a thread for every 
 import polars as pl
 
 from pipeline.apis import cop, vop
+from pipeline.apis.currencies import currency_sources
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.frames import ANSWERS, AnswerState, empty
 from pipeline.stages.plan import bases, plan
@@ -41,6 +42,7 @@ def main(file, folder):
             format=source.format,
             encoding=source.encoding,
             columns={},
+            currency_sources=currency_sources(source.payments),
         ),
         routes=routes,
         next_step="",

@@ -75,6 +75,9 @@ def test_routes_carry_the_choices_of_the_profile():
     assert chosen.default_account_type is AccountType.BUSINESS
     assert (chosen.gb_iban_to, chosen.ask_by, chosen.send_remittance) == ("vop", "identification", True)
     assert chosen.bic_table == table
+    assert (chosen.vop_countries, chosen.vop_names) == (None, "any")
+    near = routes(profile(vop_countries=["DE", "FR"], vop_names="latin", vop=STANDARD))
+    assert (near.vop_countries, near.vop_names) == (("DE", "FR"), "latin")
 
 
 def test_each_section_has_its_api():

@@ -438,6 +438,18 @@ def test_a_policy_that_cannot_be_meant_is_refused(file_of, policy, sentence):
         load(file_of({"policy": policy}, cop=COP), "main")
 
 
+def test_reach_that_is_said_to_be_any_is_that_of_a_profile_that_says_nothing(file_of):
+    before = load(file_of(cop=COP), "main").fingerprint()
+    said = load(file_of({"vop_countries": '"any"', "vop_names": '"any"'}, cop=COP), "main")
+    assert said.fingerprint() == before
+
+
+@pytest.mark.parametrize("countries", ['["DU"]', '["de"]', '["US"]', '"DE"', '[""]'])
+def test_country_that_has_no_ibans_is_refused(file_of, countries):
+    with pytest.raises(ConfigurationError, match="vop_countries"):
+        load(file_of({"vop_countries": countries}, cop=COP), "main")
+
+
 @pytest.mark.parametrize(
     ("profile", "change"),
     [
@@ -447,6 +459,8 @@ def test_a_policy_that_cannot_be_meant_is_refused(file_of, policy, sentence):
         ({"default_account_type": '"Business"'}, {}),
         ({"gb_iban_to": '"vop"'}, {}),
         ({"ask_by": '"identification"'}, {}),
+        ({"vop_countries": '["DE"]'}, {}),
+        ({"vop_names": '"latin"'}, {}),
     ],
 )
 def test_what_decides_the_questions_changes_the_fingerprint(file_of, profile, change):

@@ -76,6 +76,15 @@ def test_cop_body_with_secondary_reference_is_exactly_this(sent):
     }
 
 
+@pytest.mark.parametrize(
+    "name", ["@Home Ltd", "+Plus Ltd", "=Objekt GmbH", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"]
+)
+def test_name_is_sent_as_entered(sent, name):
+    assert json.loads(sent("cop", name=name).body)["data"]["name"] == name
+    assert json.loads(sent("vop_gateway", name=name).body)["party"]["name"] == name
+    assert json.loads(sent("vop_standard", name=name).body)["party"]["name"] == name
+
+
 def test_leading_zeros_survive(sent):
     assert b'"identification":"00112200000001"' in sent("cop", account="00112200000001").body
 

@@ -26,7 +26,11 @@ def test_money_is_added_by_currency_and_rows_without_an_amount_are_in_no_total(t
 
 def test_what_is_no_code_of_a_currency_is_in_no_document(totals_of):
     rows = [("1", "Marrow 20-04-15 31926819"), ("2", "£"), ("3", "EURO"), ("4", " eur")]
-    assert totals_of(*rows) == [("EUR", 1, Decimal("4.00")), (None, 3, Decimal("6.00"))]
+    assert totals_of(*rows) == [
+        ("EUR", 1, Decimal("4.00")),
+        ("GBP", 1, Decimal("2.00")),
+        (None, 2, Decimal("4.00")),
+    ]
 
 
 def test_totals_of_parts_add_up_to_those_of_the_whole(payments_of):
@@ -35,3 +39,20 @@ def test_totals_of_parts_add_up_to_those_of_the_whole(payments_of):
     parts = [totals(with_money(payments_of(*rows[start:stop]))) for start, stop in ((0, 7), (7, 20))]
     assert added(parts) == whole
     assert added([*parts, []]) == whole
+
+
+def test_money_without_a_word_about_its_currency_is_in_pounds_where_the_account_is_a_uk_one(payments_of):
+    uk, iban = {"sort_code": "112233"}, {"iban": "DE89370400440532013000"}
+    rows = [
+        {**uk, "amount": "1"},
+        {**iban, "amount": "2"},
+        {**iban, "amount": "4 \u20ac"},
+        {**uk, "amount": "8 USD"},
+    ]
+    found = totals(with_money(payments_of(*rows)))
+    assert [(total.currency, total.amount) for total in found] == [
+        ("EUR", Decimal("4.00")),
+        ("GBP", Decimal("1.00")),
+        ("USD", Decimal("8.00")),
+        (None, Decimal("2.00")),
+    ]

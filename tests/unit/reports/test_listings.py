@@ -12,7 +12,7 @@ from pipeline.reports.listings import (
     print_quota,
 )
 from schemas.outcomes import ApiName, Environment
-from schemas.summary import ApiForecast, BrokenRule, Forecast, RejectedRow
+from schemas.summary import ApiForecast, BrokenRule, Forecast, RejectedRow, WarningCount
 
 HOSTILE = "[/x] [bold]\x1b[31m\u202e"
 SEEN = "[/x] [bold]\\x1b[31m\\u202e"
@@ -88,6 +88,14 @@ def test_plan_says_which_calls_earlier_answers_save_and_that_nothing_is_left(sho
 )
 def test_duration_is_told_in_the_unit_that_people_would_use(shown, duration_s, said):
     assert said in shown(lambda console: print_forecast(forecast_of(duration_s=duration_s), console))
+
+
+def test_plan_tells_what_is_odd_and_what_the_profile_leaves_unasked(shown):
+    foreign = WarningCount(code="NAME_NOT_LATIN", row_count=1, rows=[7], every_row=[7])
+    told = forecast_of().model_copy(update={"unasked_count": 3, "warning_codes": [foreign]})
+    text = " ".join(shown(lambda console: print_forecast(told, console)).split())
+    assert "0 rejected by the local rules, 3 left unasked by the profile" in text
+    assert "letters that VoP need not carry between banks in the name: 1 row (7)." in text
 
 
 def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):

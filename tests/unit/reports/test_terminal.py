@@ -15,7 +15,7 @@ from pipeline.reports.terminal import (
 )
 from schemas.outcomes import Environment, WarningCode
 from schemas.places import Places
-from schemas.summary import WarningCount
+from schemas.summary import CurrencySources, WarningCount
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
 
@@ -78,6 +78,21 @@ def test_old_modulus_tables_are_told_also_where_no_account_fails(summary_of, sho
     }
     text = shown(render(summary_of(modulus={**used, "is_old": is_old})))
     assert ("The modulus tables are older than a year" in text) == is_old
+
+
+def test_it_is_told_how_currencies_are_known_where_no_column_says_all(summary_of, shown):
+    def told(**sources):
+        summary = summary_of()
+        source = summary.input.model_copy(update={"currency_sources": CurrencySources(**sources)})
+        return " ".join(shown(render(summary.model_copy(update={"input": source}))).split())
+
+    assert "Currency: 2 rows by the file's currency column; 1 row by the sign or code" in told(
+        given=2, beside_amount=1
+    )
+    assert "Currency: 3 rows GBP, as the account is a UK one; 1 row not known, and never guessed." in told(
+        uk_account=3, unknown=1
+    )
+    assert "Currency:" not in told(given=4)
 
 
 def test_outcome_without_rows_is_not_shown(summary_of, shown):

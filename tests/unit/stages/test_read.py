@@ -75,6 +75,26 @@ def test_columns_tell_how_each_header_was_read(tmp_path):
     assert source.decision == {"name": "#1", "iban": "#2"}
 
 
+def test_bank_column_that_holds_words_is_told_and_not_read_unless_the_user_insists(tmp_path):
+    text = "name,iban,BIC\na,GB1,SUPPLIER\nb,GB2,SUPPLIER\n"
+    source = source_of(tmp_path, text)
+    assert source.columns[2][:3] == ("BIC", None, "no value is a BIC (kept)")
+    assert source.notes[-1].startswith("the column of banks holds no BIC")
+    assert values(source, "bic") == [(None,), (None,)]
+    assert source.original["BIC"].to_list() == ["SUPPLIER", "SUPPLIER"]
+    insisted = source_of(tmp_path, text, mapping={"bic": "BIC"})
+    assert values(insisted, "bic") == [("SUPPLIER",), ("SUPPLIER",)]
+
+
+def test_account_types_by_number_are_read_where_the_header_says_what_they_mean(tmp_path):
+    header = "Account type (1=Personal 2=Business)"
+    text = f"name,iban,{header}\na,GB1,1\nb,GB2,2\nc,GB3,3\nd,GB4,business\n"
+    source = source_of(tmp_path, text, mapping={"account_type": header})
+    assert values(source, "account_type") == [("Personal",), ("Business",), ("3",), ("business",)]
+    plain = source_of(tmp_path, text.replace(header, "Account type"))
+    assert values(plain, "account_type") == [("1",), ("2",), ("3",), ("business",)]
+
+
 def test_outcome_columns_of_an_earlier_run_are_left_out(tmp_path):
     source = source_of(tmp_path, "name,check_outcome,iban,check_time,check_mine\na,match,b,then,c\n")
     assert source.original.columns == ["name", "iban", "check_mine"]

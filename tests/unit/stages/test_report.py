@@ -244,6 +244,17 @@ def test_forecast_counts_questions_time_and_days(forecast_of):
     assert (api.duration_s, api.day_count) == (3.5, 3)
 
 
+def test_what_the_profile_leaves_unasked_is_no_broken_row(forecast_of):
+    rejects = [
+        (11, "iban", "OUT_OF_REACH", "not asked"),
+        (12, "name", "NAME_MISSING", "no name"),
+        (12, "iban", "OUT_OF_REACH", "not asked"),
+    ]
+    found = forecast_of(7, 10, {ApiName.COP: Limits(2.0, 3)}, rejects)
+    assert (found.row_count, found.accepted_count) == (12, 10)
+    assert (found.rejected_count, found.unasked_count) == (1, 1)
+
+
 def test_what_is_answered_already_takes_no_call_no_time_and_no_day(forecast_of):
     spared = Spared(frozenset({1, 2}), frozenset({3}), "the folder: why")
     found = forecast_of(7, 10, {ApiName.COP: Limits(2.0, 2)}, spared=spared)

@@ -168,6 +168,22 @@ def test_rejected_payment_has_the_first_code_and_the_sentences_of_all_broken_rul
         assert second[column] is None
 
 
+def test_payment_that_only_the_profile_is_against_is_not_possible_and_a_broken_one_is_rejected():
+    rejects = findings_of(
+        REJECTS,
+        (1, "iban", "OUT_OF_REACH", "of a country that is not asked about"),
+        (2, "name", "NAME_TOO_LONG", "too long"),
+        (2, "iban", "OUT_OF_REACH", "of a country that is not asked about"),
+    )
+    asked = (pl.DataFrame(schema=BASES), pl.DataFrame(schema=ASSIGNMENTS))
+    outcomes = resolve((rejects, NO_WARNINGS), asked, pl.DataFrame(schema=ANSWERS), APIS, Environment.SANDBOX)
+    told = outcomes.select("check_outcome", "check_code", "check_action", "check_api").rows()
+    assert told == [
+        ("not_possible", "OUT_OF_REACH", "ask_payee", None),
+        ("rejected", "NAME_TOO_LONG", "correct_row", None),
+    ]
+
+
 @pytest.fixture
 def resolve_two(checks_of, answers_of, check_of):
     """Two questions, three payments and one reject: rows 1 and 4 ask the first, row 3 the second."""

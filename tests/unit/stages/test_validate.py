@@ -64,7 +64,7 @@ def test_defect_that_no_rule_knows_is_a_mistake_of_ours_not_waved_through(paymen
 
 
 def test_every_broken_rule_of_a_row_is_told_in_the_order_of_the_rules(payments_of):
-    row = {"name": "=Q\x00", "sort_code": "1", "account_number": "x", "amount": "?"}
+    row = {"name": "=B7&\x00", "sort_code": "1", "account_number": "x", "amount": "?"}
     rejects = validate(payments_of(UK, row, {}), BOTH).rejects
     assert list(rejects.select("row", "code").iter_rows()) == [
         (2, "SORT_CODE_DAMAGED"),
@@ -167,14 +167,24 @@ def test_account_number_that_is_not_eight_plain_digits_is_rejected_not_padded(co
 
 
 @pytest.mark.parametrize(
-    "iban", ["de89 3704 0044 0532 0130 00", "DE89\u00a03704\u00a00044 0532013000", GERMAN]
+    "iban",
+    [
+        *("de89 3704 0044 0532 0130 00", "DE89\u00a03704\u00a00044 0532013000", GERMAN, f"IBAN{GERMAN}"),
+        *("DE89-3704-0044-0532-0130-00", "DE89.3704.0044.0532.0130.00", "DE89/3704/0044/0532013000"),
+        *(
+            f"IBAN: {GERMAN}",
+            f"iban {GERMAN.lower()}",
+            f"Iban:{GERMAN}",
+            "IBAN: de89\u20113704 0044-0532.013000",
+        ),
+    ],
 )
-def test_iban_may_be_written_in_groups_and_small_letters(accept, iban):
+def test_iban_may_be_written_in_groups_with_punctuation_a_label_and_small_letters(accept, iban):
     assert accept({**IBAN, "iban": iban})["account"] == GERMAN
 
 
 @pytest.mark.parametrize(
-    "iban", ["D\u0130" + GERMAN[2:], "d\u0131" + GERMAN[2:], "\uff24\uff25" + GERMAN[2:], "IBAN" + GERMAN]
+    "iban", ["D\u0130" + GERMAN[2:], "d\u0131" + GERMAN[2:], "\uff24\uff25" + GERMAN[2:], "KONTO" + GERMAN]
 )
 def test_letters_that_only_look_like_those_of_an_iban_are_rejected(codes, iban):
     assert codes({**IBAN, "iban": iban}) == ["IBAN_FORMAT"]
@@ -199,8 +209,8 @@ def test_name_of_white_space_is_a_missing_name(codes, name):
 
 
 INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u180e\u200b\u200c\u200d\u200e\u2028\u2029\u202a\u202e\u2060\u2066\u2069"
-    "\u3164\ufe0f\ufeff\ufff9\U000e0041"
+    "\u034f\u115f\u180e\u200b\u200c\u200d\u2028\u2029\u202a\u202e\u2060\u2066\u2069\u3164"
+    "\ufe0f\ufff9\U000e0041"
 )
 
 
@@ -217,11 +227,93 @@ def test_control_character_inside_a_name_is_rejected(codes, character):
     assert codes({**UK, "name": f"Ada{character}Quillon"}) == ["CONTROL_CHARACTER"]
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
-def test_name_that_a_spreadsheet_would_run_is_rejected_even_behind_white_space(codes, first):
-    assert codes({**UK, "name": f"{first}Quillon"}) == ["NAME_FORMULA"]
-    assert codes({**UK, "name": f" \u00a0{first}Quillon"}) == ["NAME_FORMULA"]
-    assert codes({**UK, "name": f"Quillon{first}1"}) == []
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627",  # Persian
+        "\u0dc1\u0dca\u200d\u0dbb\u0dd3",  # Sinhala
+        "\u09b0\u200d\u09cd\u09af\u09be",  # Bengali
+        "\u0d05\u0d35\u0d28\u0d4d\u200d",  # Malayalam, where a word may end with a joiner
+        "Caf\u00e9 \U0001f469\u200d\U0001f373",
+        "Love \u2764\ufe0f Ltd",
+        "\u845b\U000e0100\u57ce",
+    ],
+)
+def test_joiners_and_selectors_that_spell_a_name_are_sent(accept, name):
+    assert accept({**UK, "name": name})["name"] == name
+
+
+def warned(payments_of, row, routes=BOTH):
+    validated = validate(payments_of(row), routes)
+    assert validated.rejects.height == 0, validated.rejects
+    return [tuple(found) for found in validated.warnings.select("field", "code").iter_rows()]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Ada\u00ad Quillon", "\ufeffAda Quillon", "Ada Quillon\ufeff", "\u200eAda Quillon\u200f"),
+        *(" \u061cAda Quillon ", "Ada Quil\u00adlon"),
+    ],
+)
+def test_marks_that_carry_nothing_are_removed_and_told(accept, payments_of, name):
+    assert accept({**UK, "name": name})["name"] == "Ada Quillon"
+    assert warned(payments_of, {**UK, "name": name}) == [("name", "NAME_CLEANED")]
+
+
+@pytest.mark.parametrize("mark", ["\u200e", "\u200f", "\u061c"])
+def test_directional_mark_inside_a_name_is_rejected(codes, mark):
+    assert codes({**UK, "name": f"Ada{mark}Quillon"}) == ["INVISIBLE_CHARACTER"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("@Home Ltd", "+Plus Ltd", "-Minus Ltd", "=Objekt GmbH", "\uff20Home", "'t Hooft BV", "Quillon=1"),
+        *("=Yahoo! Ltd", "+1 Media"),
+    ],
+)
+def test_name_is_sent_as_entered_whatever_a_spreadsheet_would_do_with_it(payments_of, accept, name):
+    assert accept({**UK, "name": f" {name}\u00a0"})["name"] == name
+    assert warned(payments_of, {**UK, "name": name}) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ('="Ada Quillon"', "Ada Quillon"),
+        ('= " Ada Quillon "', "Ada Quillon"),
+        ('="The ""Old"" Mill"', 'The "Old" Mill'),
+        ('="@Home Ltd"', "@Home Ltd"),
+    ],
+)
+def test_text_that_is_written_as_a_formula_is_unwrapped_and_told(accept, payments_of, written, name):
+    assert accept({**UK, "name": written})["name"] == name
+    assert warned(payments_of, {**UK, "name": written}) == [("name", "NAME_CLEANED")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("=VLOOKUP(A2;Names;2)", "=b7", "=$B$7", " =B7", "=B7:C9", "='My Sheet'!B7", "=Sheet1!B7", "=-B7"),
+        *('=B7&" "&C7', '="Mr "&B7', "=RC[-1]", "=Names[@Payee]", "=#REF!", "\uff1dB7", '="=B7"'),
+        *("=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM|x!A0"),
+    ],
+)
+def test_formula_in_the_place_of_a_name_is_a_lost_value(codes, name):
+    assert codes({**UK, "name": name}) == ["NAME_FORMULA"]
+
+
+@pytest.mark.parametrize(
+    "name", ["-", "+", "@", "=", "=5", "+44 20 7946 0000", "(020) 7946-0000", "00442079460000"]
+)
+def test_bare_sign_and_telephone_number_are_no_names(codes, name):
+    assert codes({**UK, "name": name}) == ["NAME_NO_NAME"]
+
+
+@pytest.mark.parametrize("name", ["3", "1822", "24 7", "7 Seven Ltd"])
+def test_name_of_few_digits_is_one(codes, name):
+    assert codes({**UK, "name": name}) == []
 
 
 def test_white_space_inside_a_name_is_asked_about_as_it_was_written(accept):
@@ -234,6 +326,9 @@ def test_white_space_inside_a_name_is_asked_about_as_it_was_written(accept):
         ("personal", "Personal"),
         ("PERSON", "Personal"),
         ("Individual", "Personal"),
+        ("PRIVATE", "Personal"),
+        ("Personal account", "Personal"),
+        ("institution", "Business"),
         ("business", "Business"),
         ("Company", "Business"),
         ("ORGANISATION", "Business"),
@@ -248,6 +343,14 @@ def test_account_type_that_nobody_knows_is_rejected_not_defaulted(codes, written
     assert codes({**UK, "account_type": written}) == ["ACCOUNT_TYPE"]
 
 
+@pytest.mark.parametrize("written", ["Current", "SAVINGS", "checking", "Current Account"])
+def test_kind_of_product_is_no_account_type_and_the_default_applies_and_is_told(accept, payments_of, written):
+    row = {**UK, "account_type": written}
+    assert accept(row, BOTH._replace(default_account_type=AccountType.BUSINESS))["account_type"] == "Business"
+    assert warned(payments_of, row) == [("account_type", "ACCOUNT_TYPE_DEFAULT")]
+    assert warned(payments_of, {**IBAN, "account_type": written}) == []
+
+
 def test_missing_account_type_is_that_of_the_profile(accept):
     assert accept(UK)["account_type"] == "Personal"
     assert accept(UK, BOTH._replace(default_account_type=AccountType.BUSINESS))["account_type"] == "Business"
@@ -259,9 +362,69 @@ def test_amounts_and_currencies_are_read_as_people_write_them(accept):
     assert accepted["currency"] == "GBP"
 
 
-@pytest.mark.parametrize("amount", ["-0", "-0.00", "-5", "\u00a3-5"])
-def test_amount_with_a_minus_is_rejected(codes, amount):
-    assert codes({**UK, "amount": amount}) == ["AMOUNT_NEGATIVE"]
+@pytest.mark.parametrize(
+    "amount", ["-5", "\u00a3-5", "5-", "(5)", "\u22125", "-1,234", "(\u00a35.00)", "-0.01"]
+)
+def test_negative_amount_in_any_notation_is_rejected_as_negative(codes, amount):
+    assert "AMOUNT_NEGATIVE" in codes({**UK, "amount": amount})
+    assert "AMOUNT_FORMAT" not in codes({**UK, "amount": amount})
+
+
+@pytest.mark.parametrize("amount", ["0", "0.00", "-0", "-0.00", "(0)", "\u00a30", "0.000"])
+def test_amount_of_zero_is_rejected_as_zero(codes, amount):
+    assert codes({**UK, "amount": amount}) == ["AMOUNT_ZERO"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"),
+    [
+        ("1.5", "JPY"),
+        ("0.001", "GBP"),
+        ("1.0050", "EUR"),
+        ("12.3450", "USD"),
+        ("\u00a31.0050", None),
+        ("5.0010", None),
+    ],
+)
+def test_more_decimals_than_the_currency_has_are_rejected(codes, amount, currency):
+    assert codes({**UK, "amount": amount, "currency": currency}) == ["AMOUNT_DECIMALS"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"),
+    [("1.00", "JPY"), ("1.2340", "BHD"), ("1.2300", "GBP"), ("7", "XAF"), ("5.10", "CLP")],
+)
+def test_decimals_that_the_currency_has_or_that_say_nothing_pass(codes, amount, currency):
+    expected = ["AMOUNT_DECIMALS"] if (amount, currency) == ("5.10", "CLP") else []
+    assert codes({**UK, "amount": amount, "currency": currency}) == expected
+
+
+def test_decimals_of_an_unknown_currency_are_not_judged(accept):
+    assert accept({**IBAN, "amount": "1.2340"})["amount"] == Decimal("1.234")
+
+
+@pytest.mark.parametrize("currency", ["XXX", "XTS", "XAU", "ABC", "GBX", "DEM"])
+def test_currency_of_no_payment_is_rejected(codes, currency):
+    assert codes({**UK, "amount": "5", "currency": currency}) == ["CURRENCY_UNKNOWN"]
+
+
+@pytest.mark.parametrize(
+    ("row", "currency"),
+    [
+        ({**UK, "amount": "5"}, "GBP"),
+        ({**UK, "amount": "EUR 5"}, "EUR"),
+        ({**UK, "amount": "5", "currency": "USD"}, "USD"),
+        ({**IBAN, "amount": "5 \u20ac"}, "EUR"),
+        ({**IBAN, "amount": "\u00a35"}, "GBP"),
+        ({**IBAN, "amount": "5 chf"}, "CHF"),
+        ({**IBAN, "amount": "5", "currency": "\u20ac"}, "EUR"),
+        ({**IBAN, "amount": "5"}, None),
+        ({**IBAN, "amount": "$5"}, None),
+        ({**IBAN, "iban": BRITISH, "amount": "5"}, None),
+    ],
+)
+def test_currency_is_found_in_the_cell_or_by_the_uk_account_and_never_guessed(accept, row, currency):
+    assert accept(row).get("currency") == currency
 
 
 @pytest.mark.parametrize("amount", ["-", "-x", "-1.2.3"])
@@ -269,7 +432,7 @@ def test_what_is_no_amount_is_not_called_negative_too(codes, amount):
     assert codes({**UK, "amount": amount}) == ["AMOUNT_FORMAT"]
 
 
-@pytest.mark.parametrize("currency", ["", "GB", "GBPS", "\u00a3", "G\u0411P", "gb\u017f", "GB1"])
+@pytest.mark.parametrize("currency", ["", "GB", "GBPS", "$", "G\u0411P", "gb\u017f", "GB1"])
 def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
     assert codes({**UK, "currency": currency}) == ["CURRENCY_FORMAT"]
 
@@ -283,6 +446,8 @@ def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
         ("$ 3.00", "EUR"),
         ("£1,234.00", "USD"),
         ("-€5", "CHF"),
+        ("5 EUR", "GBP"),
+        ("GBP5.00", "EUR"),
     ],
 )
 def test_the_sign_of_another_currency_is_rejected(codes, amount, currency):
@@ -317,6 +482,7 @@ def test_sort_code_and_account_number_go_to_cop(accept):
         "account_type": "Personal",
         "secondary_reference": "ROLL 7",
         "route_reason": "sort code and account number",
+        "currency": "GBP",
     }
 
 
@@ -342,8 +508,9 @@ def test_british_iban_goes_to_cop_by_the_account_in_it(accept):
 def test_british_iban_and_the_account_in_it_are_one_question(accept):
     iban = accept({"name": "Ada Quillon", "iban": BRITISH})
     account = accept({"name": "Ada Quillon", "sort_code": "601613", "account_number": "31926819"})
-    for accepted in (iban, account):
-        del accepted["route_reason"]
+    for field in ("route_reason", "currency"):
+        iban.pop(field, None)
+        del account[field]
     assert iban == account
 
 
@@ -368,6 +535,49 @@ def test_row_for_an_api_that_the_profile_lacks_is_rejected_with_the_reason(codes
 @pytest.mark.parametrize("extra", [{"sort_code": "112233"}, {"account_number": "12345678"}])
 def test_iban_beside_half_a_uk_account_is_ambiguous(codes, extra):
     assert codes({**IBAN, **extra}) == ["ACCOUNT_AMBIGUOUS"]
+
+
+# Reach
+
+
+def test_iban_from_a_country_that_the_profile_does_not_name_is_not_asked_about(codes, accept):
+    near = BOTH._replace(vop_countries=("FR", "NL"))
+    assert codes(IBAN, near) == ["OUT_OF_REACH"]
+    assert accept(IBAN, BOTH._replace(vop_countries=("DE",)))["account"] == GERMAN
+    assert accept(UK, near)["api"] == "cop"
+    assert accept({**IBAN, "iban": BRITISH}, near)["api"] == "cop"
+    assert codes({**IBAN, "iban": BRITISH}, near._replace(gb_iban_to="vop")) == ["OUT_OF_REACH"]
+
+
+def test_broken_row_is_told_as_broken_whatever_the_reach(codes):
+    near = BOTH._replace(vop_countries=("FR",), vop_names="latin")
+    assert codes({**IBAN, "name": "\u0391\u03b4\u03b1\x00"}, near)[0] == "CONTROL_CHARACTER"
+    assert codes({**IBAN, "name": "\u0391\u03b4\u03b1"}, near) == ["OUT_OF_REACH"]
+    assert codes({**IBAN, "iban": GERMAN[:-1]}, near)[0] == "IBAN_LENGTH"
+
+
+@pytest.mark.parametrize("name", ["\u0391\u03b4\u03b1", "\u0410\u0434\u0430", "\u5f20\u4f1f", "Ada \u05d0"])
+def test_name_outside_the_latin_letters_is_told_and_by_setting_not_asked(accept, codes, payments_of, name):
+    row = {**IBAN, "name": name}
+    assert accept(row)["name"] == name
+    assert ("name", "NAME_NOT_LATIN") in warned(payments_of, row)
+    assert codes(row, BOTH._replace(vop_names="latin")) == ["OUT_OF_ALPHABET"]
+    assert warned(payments_of, {**UK, "name": name}, BOTH._replace(vop_names="latin")) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["Zo\u00eb M\u00fcller", "\u0141ukasz \u00d8stby", "O\u2019Neil & Co.", "D\u02bcArc"]
+)
+def test_latin_letters_with_accents_and_signs_are_carried(accept, payments_of, name):
+    assert accept({**IBAN, "name": name}, BOTH._replace(vop_names="latin"))["name"] == name
+    assert warned(payments_of, {**IBAN, "name": name}) == []
+
+
+def test_bic_of_another_country_is_a_warning_and_stops_nothing(payments_of):
+    assert warned(payments_of, {**IBAN, "bic": "QUILFRPP"}) == [("bic", "BIC_OTHER_COUNTRY")]
+    assert warned(payments_of, {**IBAN, "bic": "QUILDEFF"}) == []
+    french = "FR1420041010050500013M02606"
+    assert warned(payments_of, {**IBAN, "iban": french, "bic": "QUILREPP"}) == []
 
 
 # Identification
@@ -419,7 +629,11 @@ def test_gb_iban_with_an_identification_alone_goes_to_vop(accept):
 
 
 def test_identification_is_cleaned_like_other_codes(accept):
-    row = {"iban": GERMAN, "lei": f" {LEI.lower()} ", "organisation_bic": "quil deff"}
+    row = {
+        "iban": GERMAN,
+        "lei": f" {LEI[:4].lower()}-{LEI[4:18]} {LEI[18:]} ",
+        "organisation_bic": "quil deff",
+    }
     accepted = accept({**row, "organisation_id": "7", "organisation_id_scheme": "txid"})
     assert accepted["lei"] == LEI
     assert accepted["organisation_bic"] == "QUILDEFFXXX"

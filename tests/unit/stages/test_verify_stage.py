@@ -126,6 +126,19 @@ def test_an_answer_that_is_not_on_record_is_found(manifest, outcomes, field):
     assert "row 3;" in findings[-1].said
 
 
+@pytest.mark.parametrize(("outcome", "differs"), [("not_possible", set()), ("match", {"answers"})])
+def test_a_row_that_nobody_was_to_ask_about_needs_no_answer(manifest, outcomes, outcome, differs):
+    is_third = pl.col("row") == 3
+    unasked = outcomes.with_columns(
+        check_outcome=pl.when(is_third)
+        .then(pl.lit(outcome, OUTCOMES["check_outcome"]))
+        .otherwise("check_outcome"),
+        check_code=pl.when(is_third).then(pl.lit("OUT_OF_REACH")).otherwise("check_code"),
+        check_id=pl.when(~is_third).then("check_id"),
+    )
+    assert differing(ledger_agrees(manifest, kept(), unasked)) == differs
+
+
 def test_a_match_without_an_id_is_never_taken_for_an_answer(manifest, outcomes):
     absent = pl.lit(None, dtype=pl.String)
     findings = ledger_agrees(manifest, kept(), outcomes.with_columns(check_id=absent, check_time=absent))
