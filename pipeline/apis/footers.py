@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.apis.amounts import read_amounts
 from pipeline.apis.currencies import read_currencies
 from pipeline.apis.footer_labels import Kind, Label, label_of
-from pipeline.apis.totals import plain, with_money
+from pipeline.apis.totals import MONEY_FIELDS, plain, with_money
 from pipeline.headers.accounts import holds_account
 from schemas.places import Places
 from schemas.summary import NotPayment
@@ -174,7 +174,7 @@ def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool
 
 
 def _sums(payments: pl.DataFrame) -> _Sums:
-    return _Sums(with_money(payments.select("amount", "currency")))
+    return _Sums(with_money(payments.select(MONEY_FIELDS)))
 
 
 def _figure(row: _Row) -> tuple[Decimal | None, str | None]:

@@ -178,7 +178,7 @@ def test_every_sheet_has_its_rows_a_filter_a_frozen_header_and_a_choice_of_decis
     assert payees["All"] == ["Ada", "Bram", "Cora"]
     for sheet in book.worksheets[1:]:
         assert sheet.auto_filter.ref.startswith("A3:")
-        assert sheet.freeze_panes == "D4"
+        assert sheet.freeze_panes == "E4"
     choices = [choice for choice in book["Fix"].data_validations.dataValidation if choice.type == "list"]
     assert [choice.formula1 for choice in choices] == ['"release,fix,hold"']
 
