@@ -1,10 +1,18 @@
 """What a machine that reads the log is told while a run goes on."""
 
+import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from pipeline.logs import PROGRESS_INTERVAL_S, ProgressEvents
 from pipeline.turns import Holder
 from schemas.outcomes import Outcome
+
+
+@pytest.fixture(autouse=True)
+def _usual_levels():
+    """A command that another test called in this process may have been a quiet one."""
+    structlog.reset_defaults()
 
 
 def test_log_tells_every_ten_seconds_what_became_of_the_questions_so_far():
