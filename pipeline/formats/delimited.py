@@ -95,6 +95,7 @@ def read(
         extra_column_count=rows.cells.width - len(layout.headers),
         places=places,
         repeated_headers=layout.repeated_headers,
+        header_line=layout.header_line,
     )
 
 

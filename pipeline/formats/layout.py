@@ -3,7 +3,6 @@
 import codecs
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from pipeline.formats.preamble import (
     LINES_LOOKED_AT,
     Heading,
     heading_of,
+    looks_like_payment,
     refuse_accounts_above,
 )
 from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
@@ -26,13 +26,6 @@ _CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
 _CHUNK_BYTES = 64 * 1024
-
-_LOOKS_LIKE_DATA = re.compile(
-    r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
-    r"|[0-9]{7,14}"  # an account number
-    r"|[A-Z]{2}[0-9]{2}[A-Z0-9 ]{10,}"  # an IBAN
-    r"|-?[0-9]+[.,][0-9]{2}"  # an amount
-)
 
 
 class Layout(NamedTuple):
@@ -49,6 +42,8 @@ class Layout(NamedTuple):
     """At the end of the header line."""
     repeated_headers: tuple[int, ...]
     """The numbers of lines between the two that were headers again."""
+    header_line: bool
+    """Whether there is one; where there is none, every header is a position."""
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
@@ -164,10 +159,14 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
     headers = header_line(heading.cells, sufficient=best.sufficient, where=where, at=f"{where} line {header}")
-    last = lines[heading.end - 1]
+    body_at, line_first = (
+        (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
+    )
     repeated = tuple(lines[at].number for at in heading.repeated)
     line_end = _line_end(text[: lines[heading.at].end])
-    return Layout(best.delimiter, headers, last.end, last.next_number, line_end, repeated)
+    return Layout(
+        best.delimiter, headers, body_at, line_first, line_end, repeated, header_line=heading.end > heading.at
+    )
 
 
 def _line_end(header: bytes) -> str:
@@ -231,10 +230,11 @@ def header_line(cells: Sequence[str], *, sufficient: bool, where: str, at: str) 
     """
     if len(cells) > COLUMNS_MAX:
         raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
-    if not sufficient and any(_LOOKS_LIKE_DATA.fullmatch(cell.strip()) for cell in cells):
+    if not sufficient and looks_like_payment(cells):
         raise InputError(
             f"{at}: this looks like a payment, not like headers; "
-            "add a first line that names the columns, such as name,sort_code,account_number,amount"
+            "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
+            "which columns are which by their places, such as --map name=#1 --map iban=#2"
         )
     if not cells:
         raise InputError(f"{where}: no header line found; add a first line that names the columns")

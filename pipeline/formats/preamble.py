@@ -10,8 +10,8 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.headers.accounts import holds_account
-from pipeline.headers.columns import is_sufficient, recognised
+from pipeline.headers.account_in_text import holds_account
+from pipeline.headers.columns import by_position, is_sufficient, recognised
 
 LINES_BEFORE_HEADER_MAX = 20
 HEADER_LINES_MAX = 3
@@ -20,6 +20,12 @@ LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
 _LABELS_MIN = 2
 """A row of labels has so many at least: a single cell is a title."""
+_OF_A_PAYMENT = re.compile(
+    r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
+    r"|[0-9]{7,14}"  # an account number
+    r"|[A-Z]{2}[0-9]{2}[A-Z0-9 ]{10,}"  # an IBAN
+    r"|-?[0-9]+[.,][0-9]{2}"  # an amount
+)
 _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 """A number, a date, or a text with more digits than `ADDRESS_2` has."""
 
@@ -32,7 +38,7 @@ class Heading(NamedTuple):
     cells: tuple[str, ...]
     """The headers; of labels over two rows, what both say."""
     end: int
-    """The first line below all headers."""
+    """The first line below all headers; the same where the file has none."""
     repeated: tuple[int, ...]
     """The lines below the header line that name columns again and are no payments."""
 
@@ -41,7 +47,7 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     """Which of the first lines is the header line.
 
     The first in which an account and a payee are known, or the next, if more is known there; else the first
-    of more than one cell.
+    of more than one cell. Where that looks like a payment and `--map` gives places, the file has no headers.
 
     Args:
         lines: their cells; at most `LINES_LOOKED_AT`, and at least one.
@@ -51,6 +57,8 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     sufficient = (at for at, cells in enumerate(able) if is_sufficient(recognised(cells, mapping)))
     several = (at for at, cells in enumerate(able) if sum(1 for cell in cells if cell.strip()) > 1)
     at = next(sufficient, None)
+    if at is None and by_position(mapping) and looks_like_payment(lines[first := next(several, 0)]):
+        return Heading(first, ("",) * len(lines[first]), first, ())
     if at is None:
         return _over_two_rows(lines, mapping) or _heading(lines, next(several, 0), mapping)
     known_count = len(recognised(lines[at], mapping))
@@ -67,6 +75,11 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     if _say_more_together(lines[at], below, mapping):
         return _joined(lines, at, mapping)
     return _heading(lines, at, mapping)
+
+
+def looks_like_payment(cells: Sequence[str]) -> bool:
+    """Whether a cell looks like an account, a date or an amount, as none of a header line does."""
+    return any(_OF_A_PAYMENT.fullmatch(cell.strip()) for cell in cells)
 
 
 def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:

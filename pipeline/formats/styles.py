@@ -28,6 +28,7 @@ class Style(NamedTuple):
     encoding: str
     byte_order_mark: bool
     header_line: bool = True
+    """Whether the file names its columns."""
 
 
 def style_of(file: InputFile) -> Style:

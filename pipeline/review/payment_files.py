@@ -1,9 +1,12 @@
 """The files that a review writes: payments in the form of the input, and lists for people."""
 
+import codecs
+import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from fnmatch import fnmatch
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +16,7 @@ from pipeline.errors import InputError
 from pipeline.finished import FinishedRun
 from pipeline.formats import delimited, parquet, spreadsheet
 from pipeline.formats.delimited import DELIMITER
-from pipeline.formats.styles import style_of, write_in_style
+from pipeline.formats.styles import Style, style_of, write_in_style
 from pipeline.formats.whole import write_whole
 from pipeline.manifest import read_manifest, refresh_manifest
 from pipeline.reports.cells import visible_texts
@@ -42,8 +45,9 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     file = files.enter_context(write_whole(path))
     write_in_style(table, file, style, where=path.name)
     file.seek(0)
+    data = file.read()
     again = read_written(
-        file.read(),
+        _with_header_line(data, table, style, where=path.name),
         style.format,
         Said(
             run.summary.input.mapping,
@@ -56,10 +60,21 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
         raise AssertionError("the written payment file holds other cells than it was given")
     return PaymentFile(
         path=str(path),
-        sha256=again.sha256,
+        sha256=sha256(data).hexdigest(),
         row_count=again.payments.height,
         totals=totals(with_money(again.payments)),
     )
+
+
+def _with_header_line(data: bytes, table: pl.DataFrame, style: Style, *, where: str) -> bytes:
+    """A payment file as it would be with a header line, which one without headers must end like."""
+    if style.header_line:
+        return data
+    named = io.BytesIO()
+    write_in_style(table, named, style._replace(header_line=True), where=where)
+    if not named.getvalue().endswith(data.removeprefix(codecs.BOM_UTF8)):
+        raise AssertionError("the written payment file holds other rows than it was given")
+    return named.getvalue()
 
 
 def payment_path(run: FinishedRun, stem: str) -> Path:

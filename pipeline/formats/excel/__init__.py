@@ -106,4 +106,5 @@ def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
         encoding="utf-8",
         places=Places(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[at] for at in heading.repeated),
+        header_line=heading.end > heading.at,
     )
