@@ -10,7 +10,14 @@ from enum import IntEnum, StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from pipeline.headers.spelling import Words, fold, tokens_of, words_in_one_piece, words_of
+from pipeline.headers.spelling import (
+    Words,
+    fold,
+    tokens_of,
+    words_in_one_piece,
+    words_of,
+    words_outside_brackets,
+)
 from pipeline.headers.words import Cue
 from schemas.payments import FIELDS
 
@@ -128,7 +135,7 @@ def meaning(header: str) -> Meaning:
         )
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
-    for words in (as_written, words_in_one_piece(folded)):
+    for words in (as_written, words_outside_brackets(header), words_in_one_piece(folded)):
         if words is not None:
             found = _meaning(words)
             if found.what is not None:

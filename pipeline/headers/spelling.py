@@ -110,7 +110,13 @@ def words_of(header: str) -> Words | None:
         inside += _looked_up(tokens_of(bracket)) or [
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
-    return _counted([*outside, *inside])
+    # A digit in a bracket counts nothing: it is a length, or a word of a legend.
+    return _counted([*outside, *(found for found in inside if not isinstance(found, int))])
+
+
+def words_outside_brackets(header: str) -> Words | None:
+    """The words of a header without what it says in brackets; None where one is not known."""
+    return words_of(_BRACKETS.sub(" ", header))
 
 
 def words_in_one_piece(folded: str) -> Words | None:

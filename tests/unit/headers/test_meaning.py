@@ -86,7 +86,7 @@ FIELDS_BY_HEADER = {
         Payroll No
     """,
     "account_type": """
-        account_type; accountType; BeneficiaryType; recipientType; person or business; Payee
+        account_type; accountType; Account type (1=Personal 2=Business); BeneficiaryType; recipientType; person or business; Payee
         Type
     """,
     "secondary_reference": "Roll Number; Secondary Reference; Building Society Roll Number",
