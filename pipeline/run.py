@@ -209,6 +209,7 @@ def forecast_file(job: Job) -> Forecast:
         "refusal": planned.refusal,
         "places": source.places,
         "not_payments": source.not_payments,
+        "notes": list(source.notes),
     }
     if planned.compared is not None:
         comparison, changes = planned.compared.comparison, planned.compared.changes

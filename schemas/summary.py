@@ -327,5 +327,7 @@ class Forecast(Part):
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
     places: Places | None = None
     """Where the rows stand in the file; None where the format has no lines."""
+    notes: list[str] = []
+    """What was decided about the columns that a person may want to know."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments."""

@@ -11,6 +11,7 @@ from pipeline.reports.changes import print_changes
 from pipeline.reports.terminal import (
     counted,
     not_payments_told,
+    notes_told,
     rule_table,
     table_of,
     visible,
@@ -42,7 +43,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         console.print(Text(visible(line)))
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
-    for line in not_payments_told(forecast.not_payments):
+    for line in (*notes_told(forecast.notes), *not_payments_told(forecast.not_payments)):
         console.print(Text(visible(line)))
     if forecast.refusal:
         said = f"Warning: this run would be refused: {forecast.refusal}."
@@ -121,8 +122,8 @@ def print_columns(
             Text(visible(", ".join(value[:VALUE_CHARS_MAX] for value in values)), style="dim"),
         )
     console.print(table)
-    for note in notes:
-        console.print(Text(visible(f"Note: {note}.")))
+    for line in notes_told(notes):
+        console.print(Text(visible(line)))
 
 
 def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console) -> None:

@@ -267,6 +267,11 @@ def warning_text(count: WarningCount, places: Places | None = None) -> str:
     return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more}{where})."
 
 
+def notes_told(notes: Iterable[str]) -> list[str]:
+    """A line for each choice among columns."""
+    return [f"Note: {note}." for note in notes]
+
+
 def not_payments_told(rows: Iterable[NotPayment]) -> list[str]:
     """A line for each row that is no payment; a figure that is not that of the payments is a warning."""
     return [f"Warning: {row.said}" if row.agrees is False else row.said for row in rows]
@@ -291,6 +296,7 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
         lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
+    lines += notes_told(summary.input.notes)
     lines += not_payments_told(summary.input.not_payments)
     if summary.modulus is not None and summary.modulus.is_old:
         lines.append("The modulus tables are older than a year: they warned and rejected nothing.")

@@ -86,8 +86,8 @@ FIELDS_BY_HEADER = {
         Payroll No
     """,
     "account_type": """
-        account_type; accountType; Account type (1=Personal 2=Business); BeneficiaryType; recipientType; person or business; Payee
-        Type
+        account_type; accountType; Account type (1=Personal 2=Business); BeneficiaryType; recipientType;
+        person or business; Payee Type
     """,
     "secondary_reference": "Roll Number; Secondary Reference; Building Society Roll Number",
     "lei": "LEI; Legal Entity Identifier",
