@@ -93,9 +93,8 @@ def _warning(says: str, not_said: str, to_do: str) -> Case:
 
 _WARNINGS: Mapping[WarningCode, Case] = {
     WarningCode.ACCOUNT_CHANGED: _warning(
-        "The payee was paid in the run that the file was compared with, and to none of the accounts that "
-        "it is to be paid to now. The payee is the same by the payer's own id for it, such as an employee's "
-        "number, where both files have one, and else by its name.",
+        "The payee, by your own id for it or else by name, was paid in the run compared with, but never to "
+        "this account.",
         "that the new account is wrong: payees do move. But it is how most payments are stolen, and the name "
         "on the new account may well match.",
         "Ask the payee, by a contact that you knew before the change, whether the account is theirs.",
@@ -145,8 +144,8 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "such names unasked.",
     ),
     WarningCode.NAME_CLEANED: _warning(
-        'The name was written as ="...", by which a program keeps text as text, or held soft hyphens, a byte '
-        "order mark, or directional marks at its ends. It was asked about without them.",
+        'The name was written as ="...", or held marks that carry nothing, such as soft hyphens. It was asked '
+        "about without them.",
         "that anything else was changed: a name is sent as it was entered.",
         "Nothing, or clean the name where it comes from.",
     ),

@@ -93,7 +93,7 @@ def test_what_changed_is_told_first_in_every_report_with_old_and_new_masked(desk
         assert text in section
     sheet = openpyxl.load_workbook(folder / "report.xlsx")["Changed"]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows(min_row=4)]
-    assert (rows[0][0], *rows[0][3:6]) == (2, "other account", "**2345", "**7890")
+    assert (*rows[0][:2], *rows[0][4:7]) == (2, "line 3", "other account", "**2345", "**7890")
     assert [row[0] for row in rows] == [2, 1, 4], "accounts first, then names, then new payees"
     story = desk("show", folder, "--row", "1")
     assert "S****e M*********d then" in " ".join(story.err.split())

@@ -91,9 +91,9 @@ def test_plan_and_run_name_rows_alike_without_thousands_separators(desk, sandbox
 
     planned, run = desk("plan", *words), desk("run", *words)
 
-    numbers = ", ".join(map(str, range(1_201, 1_211)))
-    assert f"rows {numbers} and 30 more" in " ".join(planned.err.split())
-    assert f"Rows {numbers}, ..." in " ".join(run.err.split())
+    numbers, lines = (", ".join(map(str, range(first, first + 10))) for first in (1_201, 1_202))
+    assert f"rows {numbers} (lines {lines}) and 30 more" in " ".join(planned.err.split())
+    assert f"Rows {numbers} (lines {lines}), ..." in " ".join(run.err.split())
 
 
 def test_plan_says_that_a_run_would_be_refused(desk, sandbox, network_payments):
@@ -157,14 +157,14 @@ def test_a_refusal_of_columns_is_in_the_document_and_names_nobody_in_its_sentenc
     ("headers", "shown_as", "sentence"),
     [
         ("Tenant;Owner;Sort Code;Account", r"Tenant +name +candidate", "either could be the payee"),
-        ("Contact;Sort Code;Account", r"Contact +- +never the payee", "no column for the payee"),
+        ("Contact;Approver;Sort Code;Account", r"Contact +- +never the payee", "no column for the payee"),
     ],
 )
 def test_columns_shows_the_table_and_the_sentence_where_headers_cannot_be_used(
     desk, headers, shown_as, sentence
 ):
     file = desk.folder / "bank.csv"
-    file.write_text(f"{headers}\n{headers.upper()}\n")
+    file.write_text(f"{headers}\nQuillon;Marrow;001122;00012345\n")
 
     shown = desk("columns", file)
 

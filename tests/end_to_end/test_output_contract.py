@@ -230,11 +230,23 @@ def test_an_error_that_concerns_every_file_ends_the_command_and_tells_how_far_it
 
 
 def test_two_files_that_would_share_a_folder_are_refused_before_anything_is_read(desk):
-    (desk.folder / "sub").mkdir()
-    one, two = desk.payments([MATCH]), desk.payments([MATCH], name="sub/payments.csv")
+    one, two = desk.payments([MATCH]), desk.payments([MATCH], name="payments.txt")
 
     assert desk("run", one, two, "--out", "out").status == 2
     assert not (desk.folder / "out").exists()
+
+
+def test_two_files_of_one_name_get_folders_named_after_theirs(desk, sandbox):
+    for folder in ("may", "june"):
+        (desk.folder / folder).mkdir()
+        desk.payments([MATCH], name=f"{folder}/payments.csv")
+
+    done = desk("run", "may/payments.csv", "june/payments.csv", "--out", "out", *sandbox.using("sandbox"))
+
+    assert done.status == 0
+    assert "folders of their own" in done.err
+    made = sorted(path.parent.name for path in desk.folder.glob("out/*/outcomes.csv"))
+    assert made == ["june-payments", "may-payments"]
 
 
 def test_json_puts_the_summary_and_nothing_else_on_standard_output(desk, sandbox):

@@ -175,7 +175,12 @@ def test_a_pair_that_may_be_paid_twice_stands_side_by_side(tmp_path, reading, wi
         assert earlier["x"] + earlier["width"] <= again["x"]
         texts = reader.page.locator(".pairs td").all_inner_texts()
     for row, text in enumerate(texts, start=1):
-        assert text.split("\n") == [f"Row {row}", "Avery Thornwood", "**2345", "4,991.76 GBP"]
+        assert text.split("\n") == [
+            f"Row {row} (line {row + 1})",
+            "Avery Thornwood",
+            "**2345",
+            "4,991.76 GBP",
+        ]
 
 
 @pytest.mark.parametrize("width", [400, 1280])
