@@ -144,8 +144,8 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "such names unasked.",
     ),
     WarningCode.NAME_CLEANED: _warning(
-        'The name was written as ="...", or held marks that carry nothing, such as soft hyphens. It was asked '
-        "about without them.",
+        'The name was written as ="...", or held marks that carry nothing, such as soft hyphens. It was '
+        "asked about without them.",
         "that anything else was changed: a name is sent as it was entered.",
         "Nothing, or clean the name where it comes from.",
     ),
