@@ -11,6 +11,7 @@ import polars as pl
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import Choice, either
 from pipeline.headers.meaning import BARE_ACCOUNT, Meaning, Side, meaning
+from pipeline.headers.spelling import fold
 
 IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
 """The look of an IBAN, without blanks and punctuation."""
@@ -33,7 +34,11 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
     Raises:
         Refusal: two columns could be the account and differ in a row.
     """
-    candidates = {header: meant for header in cells.headers if (meant := meaning(header)).what in _FIELDS}
+    candidates = {
+        header: _by_look(meant, cells.sample(header))
+        for header in cells.headers
+        if (meant := meaning(header)).what in _FIELDS
+    }
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
@@ -45,7 +50,32 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
         if of_field and field not in said:
             others = tuple(header for header, meant in candidates.items() if meant.what == field)
             choices.append(_one(field, of_field, others, cells))
+    _refuse_unread_accounts(choices, cells)
     return choices
+
+
+def _by_look(meant: Meaning, sample: pl.Series) -> Meaning:
+    """A column that is headed as account numbers and holds nothing but IBANs is one of IBANs."""
+    if meant.what == "account_number" and len(sample) and _are_ibans(sample):
+        return meant._replace(what="iban")
+    return meant
+
+
+def _are_ibans(sample: pl.Series) -> bool:
+    return bool(sample.str.replace_all(_PUNCTUATION, "").str.contains(IBAN).all())
+
+
+def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
+    """A column of IBANs whose header nobody knows may be the payee's; the same in every row it is not."""
+    chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
+    if chosen is None:
+        return
+    for header in cells.headers:
+        sample = cells.sample(header)
+        is_unread = meaning(header).what is None and len(sample) > 0 and _are_ibans(sample)
+        first = chosen.sources[0]
+        if is_unread and not cells.is_constant([header]) and cells.differ(first, [header]):
+            raise either("iban", [first, (header,)], cells, what="the payee's account")
 
 
 def _whats(candidates: Mapping[str, Meaning]) -> set[str | None]:
@@ -72,10 +102,15 @@ def _marked_first(candidates: Mapping[str, Meaning], cells: Cells) -> dict[str, 
     """The columns of the payee's side, where any are marked; without those that hold no account at all."""
     marked = {header for header, meant in candidates.items() if meant.side is Side.PAYEE}
     kinds = {candidates[header].what for header in marked}
+    # An unmarked sort code belongs to the unmarked account number beside it.
+    are_pairs = any(
+        meant.what == "account_number" for header, meant in candidates.items() if header not in marked
+    )
     kept = {}
     for header, meant in candidates.items():
         beaten = header not in marked and (
             meant.what in kinds
+            or (meant.what == "sort_code" and are_pairs and "account_number" in kinds)
             or ("iban" in kinds and meant.what != "iban")
             # An unmarked IBAN beside a marked account number may be ours, which is the same in every row.
             or ("account_number" in kinds and meant.what == "iban" and not cells.varies([header]))
@@ -87,6 +122,7 @@ def _marked_first(candidates: Mapping[str, Meaning], cells: Cells) -> dict[str, 
 
 def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cells) -> Choice:
     """The one column of a field; several only where no row has two different things in them."""
+    _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
     # A supplier's account may be its number in our books.
     explicit = [header for header in looking if not meaning(header).plain] or looking
@@ -98,6 +134,20 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cel
     return Choice(field, sources, meaning(first).rule, others)
 
 
+def _refuse_ledger_accounts(field: str, headers: Sequence[str], others: Sequence[str], cells: Cells) -> None:
+    """`Creditor account` beside another account number may be an account in the books."""
+    for header in headers:
+        if field == "account_number" and any(word in fold(header) for word in _CREDIT):
+            for other in others:
+                if (
+                    other not in headers
+                    and meaning(other).side is Side.UNSAID
+                    and cells.differ([header], [other])
+                ):
+                    raise either(field, [(header,), (other,)], cells, what="the payee's account")
+
+
+_CREDIT = ("credit", "kredit", "crediteur")
 _WORDS = {"iban": "IBAN", "account_number": "account", "sort_code": "sort code"}
 
 
@@ -190,12 +240,15 @@ def _without_second_account(payments: pl.DataFrame) -> pl.DataFrame:
     ).item()
     if not has_both:
         return payments
+    is_other_iban = (
+        _compact("account_number").str.contains(IBAN) & (_compact("account_number") != _compact("iban"))
+    ).fill_null(value=False)
     iban, sort_code, number = (_compact(field) for field in ("iban", "sort_code", "account_number"))
     own_digits = iban.str.replace(r"^IBAN", "").str.slice(8, _COMBINED_DIGITS)
     holds_uk_digits = iban.str.replace(r"^IBAN", "").str.contains(r"^(?:GB|IE)")
     same = holds_uk_digits & (own_digits == pl.concat_str(sort_code, number))
     same_bank = ~holds_uk_digits | (own_digits.str.head(6) == sort_code)
-    is_no_second = pl.col("iban").is_not_null() & (
+    is_no_second = (pl.col("iban").is_not_null() & ~is_other_iban) & (
         pl.col("sort_code").is_null() | same | (pl.col("account_number").is_null() & same_bank)
     )
     is_no_second = is_no_second.fill_null(value=False)

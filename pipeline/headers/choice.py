@@ -70,7 +70,7 @@ def _word(text: str) -> str:
 def quoted(header: str, *, length_max: int = HEADER_QUOTED_LENGTH_MAX) -> str:
     """A header, safe to show: no control character, no long number, not without end."""
     printable = "".join(character if character.isprintable() else "?" for character in header)
-    return f'"{re.sub("[0-9]{5,}", "#####", printable)[:length_max]}"'
+    return f'"{re.sub("(?:[0-9][ -]?){5,}", "#####", printable)[:length_max]}"'
 
 
 def shortened(value: str) -> str:

@@ -103,6 +103,9 @@ _ALIASES: Mapping[str, Meaning] = {
     "kndkontonr": Meaning("account_number", "known header", Side.PAYEE),
     "ktonummer": Meaning("account_number", "known header"),
     "ktonr": Meaning("account_number", "known header"),
+    "tegenrekening": Meaning("account_number", "known header", Side.PAYEE),
+    "beguenstigterzahlungspflichtiger": Meaning("name", "known header", rank=Rank.PAYEE, says_name=True),
+    "begunstigterzahlungspflichtiger": Meaning("name", "known header", rank=Rank.PAYEE, says_name=True),
     "anybic": Meaning("organisation_bic", "known header"),
     "bicorbei": Meaning("organisation_bic", "known header"),
     "beneficiaryorgid": Meaning("organisation_id", "known header"),
@@ -281,7 +284,22 @@ _GRAMMAR = (
         _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN, Cue.PAYMENT},
         rank=Rank.HOLDER,
     ),
-    _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.NAME), rank=Rank.PART),
+    _Line(
+        "name",
+        "who owns something, perhaps the account",
+        (_one(Cue.OWNER),),
+        _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN},
+        rank=Rank.HOLDER,
+        plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
+    ),
+    _Line(
+        "name",
+        "a full name",
+        (_one(Cue.GIVEN), _one(Cue.FAMILY, Cue.NAME)),
+        _one(Cue.NAME),
+        rank=Rank.SUBJECT,
+    ),
+    _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), rank=Rank.PART),
     _Line(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME), rank=Rank.PART),
     _Line(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME), rank=Rank.PART),
     # A payee's company name is the payee; a supplier's is the supplier.
@@ -409,15 +427,14 @@ def _meaning(words: Words) -> Meaning:
         plain,
         line.explicit,
         words.currency if line.what == "amount" else None,
-        bool(words.cues & {Cue.NAME, Cue.HOLDER}),
+        bool(words.cues & {Cue.NAME, Cue.HOLDER, Cue.GIVEN}),
     )
 
 
 def _side(cues: frozenset[Cue]) -> Side:
     if Cue.OURS in cues:
         return Side.OURS
-    marked = cues & _PAYEE or (cues & _SUBJECTS and cues & {Cue.IBAN, Cue.SORT_CODE, Cue.BANK, Cue.HOLDER})
-    return Side.PAYEE if marked else Side.UNSAID
+    return Side.PAYEE if cues & _PAYEE else Side.UNSAID
 
 
 _BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})

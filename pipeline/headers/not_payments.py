@@ -48,7 +48,7 @@ def why_not_payments(cells: Cells) -> str | None:
         )
     booked = [header for header, what in filled.items() if what == BOOKED]
     both_ways = [header for header, what in filled.items() if what == DIRECTION]
-    if booked and (not _names_payee(cells) or _pays_both_ways(cells)):
+    if booked and (not _names_payee(cells) or _pays_both_ways(cells) or _has_one_account(cells)):
         both_ways += booked
     if both_ways and _has_both_signs(cells):
         return (
@@ -89,14 +89,23 @@ def _names_payee(cells: Cells) -> bool:
     )
 
 
+def _has_one_account(cells: Cells) -> bool:
+    """Whether an account that is not marked for the payee is the same in every row: the statement's own."""
+    return any(
+        meant.what in ("iban", "account_number")
+        and meant.side is not Side.PAYEE
+        and cells.is_constant([header])
+        for header in cells.headers
+        for meant in [meaning(header)]
+    )
+
+
 def _pays_both_ways(cells: Cells) -> bool:
     """Whether somebody pays in one row and is paid in another."""
-    payers, payees = set[str](), set[str]()
-    for header in cells.headers:
-        meant = meaning(header)
-        if meant.what == "name":
-            (payers if meant.side is Side.OURS else payees).update(cells.text(header).drop_nulls())
-    return bool(payers & payees)
+    names = [header for header in cells.headers if meaning(header).what == "name"]
+    payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
+    payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
+    return any(payee.is_in(payer.drop_nulls().implode()).any() for payer in payers for payee in payees)
 
 
 def _has_both_signs(cells: Cells) -> bool:

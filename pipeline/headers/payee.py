@@ -30,7 +30,12 @@ from pipeline.headers.words import Cue
 _PARTS = (GIVEN, MIDDLE, FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név")))
 """Headers of languages in which the family name goes first."""
-_WORD_LENGTH_MIN = 3
+_LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
+_LONG_WORD = r"[\p{L}]{3,}"
+_NO_NAME = (
+    r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
+    r"|personal|business|individual|private|company|person)$"
+)
 _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 
 
@@ -61,7 +66,7 @@ def choose(cells: Cells) -> list[Choice]:
     """
     found = _found(cells)
     names = [*_without_payer(found.whole, cells)]
-    _refuse_plain_account_name(names, cells)
+    _refuse_plain_account_name(names, found.companies, cells)
     _refuse_parent(found, names, cells)
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
@@ -72,6 +77,7 @@ def choose(cells: Cells) -> list[Choice]:
     chosen = _with_company(chosen, found, cells)
     if not chosen:
         return _empty(cells)
+    _refuse_same_name(chosen, cells)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, found.seconds, cells)
     others = tuple(
@@ -104,7 +110,7 @@ def _found(cells: Cells) -> _Found:
     whole = [
         _Candidate((header,), _rank(meant[header]), meant[header])
         for header in of("name")
-        if meant[header].says_name or not _holds_codes(header, cells)
+        if not _holds_codes(header, cells, says_name=meant[header].says_name)
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
     return _Found(
@@ -113,13 +119,17 @@ def _found(cells: Cells) -> _Found:
         parents=[_Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
         seconds=of(SECOND),
         has_person=any(meant[header].subject is Cue.PERSON for header in usable)
-        or any(_is_about_people(header) for header in cells.headers if cells.is_filled(header)),
+        or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers),
     )
 
 
-def _holds_codes(header: str, cells: Cells) -> bool:
-    """Whether every cell is a number or a code such as `V10023`, and none could be a name."""
-    return bool(cells.sample(header).str.contains(_CODE).all())
+def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
+    """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
+
+    Where the header does not say that it is a name, numbers and codes such as `V10023` are none either.
+    """
+    sample = cells.sample(header)
+    return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
 
 
 def _rank(meant: Meaning) -> Rank:
@@ -128,7 +138,7 @@ def _rank(meant: Meaning) -> Rank:
 
 
 def _is_about_people(header: str) -> bool:
-    """Whether a column such as `Employee No` says that the list is about people."""
+    """Whether a header such as `Employee No` says that the list is about people."""
     meant = meaning(header)
     return meant.what == "payment_id" and meant.subject is Cue.PERSON
 
@@ -221,18 +231,30 @@ def _without_payer(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate
         if name in marked
         or name.meant.side is Side.PAYEE
         or not cells.is_constant(name.headers)
-        or name.rank not in (Rank.HOLDER, Rank.PLAIN)
+        or name.rank not in (Rank.HOLDER, Rank.PLAIN, Rank.SUBJECT)
     ]
 
 
-def _refuse_plain_account_name(names: Sequence[_Candidate], cells: Cells) -> None:
+def _refuse_plain_account_name(
+    names: Sequence[_Candidate], companies: Sequence[_Candidate], cells: Cells
+) -> None:
     """An account name that differs from the payee's may be that of an account in the books, or our own."""
-    for plain in (name for name in names if name.meant.plain):
-        for other in names:
-            if other.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.differ(plain.headers, other.headers):
-                raise either("name", [plain.headers, other.headers], cells, what="the payee")
-            if other.rank in (Rank.PLAIN, Rank.PART) and not _share_words(plain, other, cells):
-                raise either("name", [plain.headers, other.headers], cells, what="the payee")
+    for holder in (name for name in names if name.rank is Rank.HOLDER):
+        for other in (*names, *companies):
+            if _are_two(holder, other, cells):
+                raise either("name", [holder.headers, other.headers], cells, what="the payee")
+
+
+def _are_two(holder: _Candidate, other: _Candidate, cells: Cells) -> bool:
+    """Whether a holder and another name may be two, of whom nobody can say who is paid."""
+    if other.rank is Rank.HOLDER:
+        return False
+    if holder.meant.plain and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY):
+        return cells.differ(holder.headers, other.headers)
+    if other.rank in (Rank.PLAIN, Rank.PART):
+        is_same = cells.is_constant(holder.headers) and cells.varies(other.headers)
+        return is_same or (holder.meant.plain and not _share_words(holder, other, cells))
+    return False
 
 
 def _refuse_other_parts(names: Sequence[_Candidate], cells: Cells) -> None:
@@ -245,14 +267,12 @@ def _refuse_other_parts(names: Sequence[_Candidate], cells: Cells) -> None:
 
 def _share_words(one: _Candidate, other: _Candidate, cells: Cells) -> bool:
     """Whether in every row the two have a word in common, as two forms of one name have."""
-    for first, second in zip(cells.joined(one.headers), cells.joined(other.headers), strict=True):
-        if first is not None and second is not None and not _long_words(first) & _long_words(second):
-            return False
-    return True
-
-
-def _long_words(name: str) -> set[str]:
-    return {fold(word) for word in name.split() if len(fold(word)) >= _WORD_LENGTH_MIN}
+    words = [
+        cells.joined(name.headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
+        for side, name in (("one", one), ("other", other))
+    ]
+    common = pl.col("one").list.set_intersection("other").list.len()
+    return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
 
 def _refuse_parent(found: _Found, names: Sequence[_Candidate], cells: Cells) -> None:
@@ -263,6 +283,18 @@ def _refuse_parent(found: _Found, names: Sequence[_Candidate], cells: Cells) -> 
         for name in names:
             if cells.differ(parent.headers, name.headers):
                 raise either("name", [name.headers, parent.headers], cells, what="the payee")
+
+
+def _refuse_same_name(chosen: Sequence[_Candidate], cells: Cells) -> None:
+    """One name in every row, beside names that nobody knows the header of, may be the payer's."""
+    [first, *_] = chosen
+    if not cells.is_constant(first.headers):
+        return
+    for header in cells.headers:
+        sample = cells.sample(header)
+        is_unread = meaning(header).what is None and len(sample) > 0
+        if is_unread and sample.str.contains(_LIKE_A_NAME).all() and cells.varies([header]):
+            raise either("name", [first.headers, (header,)], cells, what="the payee")
 
 
 def _refuse_second_line(chosen: Sequence[_Candidate], seconds: Sequence[str], cells: Cells) -> None:

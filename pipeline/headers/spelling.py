@@ -46,8 +46,10 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b")
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
+_LINE_GOES_ON = "\n" + 12 * " "
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
+_COMPOUND_LENGTH_MAX = 100
 _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
 
@@ -82,7 +84,7 @@ def _lexicon() -> dict[tuple[str, ...], Cue]:
     """Words and phrases, as their tokens -> their cue; the first cue of a word counts."""
     lexicon: dict[tuple[str, ...], Cue] = {}
     for cue, text in WORDS.items():
-        for word in text.replace("\n", ",").split(","):
+        for word in text.replace(_LINE_GOES_ON, " ").replace("\n", ",").split(","):
             for spelling in {word, word.casefold().translate(_UMLAUTS)}:
                 tokens = tuple(tokens_of(spelling))
                 if tokens:
@@ -110,8 +112,12 @@ def words_of(header: str) -> Words | None:
         inside += _looked_up(tokens_of(bracket)) or [
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
-    # A digit in a bracket counts nothing: it is a length, or a word of a legend.
-    return _counted([*outside, *(found for found in inside if not isinstance(found, int))])
+    # A digit in a bracket counts nothing: it is a length, or a word of a legend. Nor does a bracket give a
+    # side or a bank, as in `Name (from the bank statement)`, unless a side is all it says.
+    is_side = all(found is Cue.OURS for found in inside)
+    aside = () if is_side else (Cue.OURS, Cue.BANK)
+    kept = [found for found in inside if not isinstance(found, int) and found not in aside]
+    return _counted([*outside, *kept])
 
 
 def words_outside_brackets(header: str) -> Words | None:
@@ -160,6 +166,8 @@ def _found(tokens: Sequence[str]) -> Found | None:
 
 def _segmented(text: str) -> list[Found] | None:
     """A compound as its fewest words; None where it is not made of known ones."""
+    if len(text) > _COMPOUND_LENGTH_MAX:
+        return None
     best: list[list[Found] | None] = [[]]
     for end in range(1, len(text) + 1):
         candidates = []

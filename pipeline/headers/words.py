@@ -17,6 +17,7 @@ class Cue(StrEnum):
     THEIRS = "the payee"
     MARK = "the payee's side"
     HOLDER = "who owns the account"
+    OWNER = "who owns something"
     NAME = "a name"
     FULL = "whole"
     GIVEN = "given name"
@@ -67,7 +68,8 @@ class Cue(StrEnum):
 
 WORDS: Mapping[Cue, str] = {
     Cue.OURS: """
-        debit, debited, debtor, payer, ordering, orderer, originator, originating, orig, from, source,
+        debit, debited, ultimate debtor, AG, a debitar, debitar, obciążany, terhelendő számla, debtor,
+            payer, ordering, orderer, originator, originating, orig, from, source,
             our, own,
             sender, sending, remitter, paying, charge, paid from, pay from, my, issuing, drawer
         Auftraggeber, Absender, Belastung, eigenes, eigene, eigener, unser, unsere, Auftragskonto,
@@ -90,10 +92,14 @@ WORDS: Mapping[Cue, str] = {
     """,
     Cue.THEIRS: """
         payee, beneficiary, beneficiaries, benef, bene, ben, creditor, cdtr, recipient, receiver,
-            pay to, paid to, payable to, payment to, counterparty, transferee
-        Empfänger, Empfängers, Zahlungsempfänger, Zahlungsempfängers, Begünstigter, Begünstigte, Begünstigten,
+            pay to, paid to, payable to, payment to, cheque payable to, counterparty, transferee, payable
+            name,
+            alternative payee, permitted payee, nominee, ze
+        Empfänger, Empfängers, Empf, Begünst, Zahlungsempf, Zahlung an, Zahlungsempfänger,
+            Zahlungsempfängers, Begünstigter, Begünstigte, Begünstigten,
             Begünstigtem, Kreditor, Überweisungsempfänger, Gläubiger, Zahlungsempfängerin, Empfängerin
-        bénéficiaire, bénéficiaires, destinataire, créancier, créditeur
+        bénéficiaire, bénéficiaires, bénéf, benefic, à l'ordre de, a favore di, destinataire,
+            créancier, créditeur
         beneficiario, destinatario, acreedor
         creditore, percipiente, ricevente
         begunstigde, begunstigden, ontvanger, ontvangers, crediteur, tegenpartij
@@ -109,7 +115,7 @@ WORDS: Mapping[Cue, str] = {
         δικαιούχος, δικαιούχου, παραλήπτης, παραλήπτη, πιστωτής
     """,
     Cue.MARK: """
-        to, credit, credited, receiving, destination, dest, target
+        to, credit, credited, a creditar, creditar, uznawany, jóváírandó, receiving, destination, dest, target
         Gutschrift, Gutschrifts, Ziel
         à créditer, crédit, destination
         abono, destino
@@ -127,35 +133,51 @@ WORDS: Mapping[Cue, str] = {
         πίστωσης
     """,
     Cue.HOLDER: """
-        account holder, account holders, accountholder, account owner, holder, name on account, name on
-            the account, name on bank account,
-            name of account, name of account holder, name in account, bank account name, account title,
-            titular
-        Kontoinhaber, Kontoinhabers, Inhaber, Kontoinhaberin, Kontobezeichnung
-        titulaire, titulaire du compte, détenteur du compte, titulaire compte
-        titular, titular de la cuenta, titular cuenta
+        account holder, account holders, accountholder, name on account, name on the account, name on
+            bank account,
+            name of account, name of account holder, name of bank account holder, bank account holder name,
+            name of the account holder, name in account, name on bank records, name as per bank, bank
+            account name
+        Kontoinhaber, Kontoinhabers, Kontoinhaberin, Kto Inh, Kto Inhaber
+        titulaire du compte, détenteur du compte, titulaire compte, nom du titulaire du compte, titul compte
+        titular de la cuenta, titular cuenta, titular cta
         intestatario, intestatario conto, intestatario del conto, intestazione, intestazione conto,
-            titolare, titolare del conto
+            intest conto,
+            titolare del conto
         rekeninghouder, tenaamstelling, ten name van, tnv, rekeningnaam
         titular da conta, titular conta
-        posiadacz, posiadacz rachunku, właściciel rachunku, posiadacza rachunku
-        kontoinnehavare, kontohavare
+        posiadacz rachunku, właściciel rachunku, posiadacza rachunku, właściciel konta
+        kontoinnehavare, kontohavare, kontots innehavare
         kontohaver, kontoindehaver
         kontoinnehaver, kontoeier
-        tilinomistaja, tilinhaltija, tilin omistaja
-        majitel účtu, vlastník účtu, majitel
-        számlatulajdonos, számlatulajdonos neve
-        titularul contului, titularul, titular cont
-        κάτοχος, κάτοχος λογαριασμού, δικαιούχος λογαριασμού, δικαιούχοι λογαριασμού
+        tilinomistaja, tilinhaltija, tilin omistaja, tilinomistajan nimi
+        majitel účtu, vlastník účtu, majitel bankovního účtu
+        számlatulajdonos, számlatulajdonos neve, bankszámla tulajdonosa
+        titularul contului, titular cont
+        κάτοχος λογαριασμού, δικαιούχος λογαριασμού, δικαιούχοι λογαριασμού, όνομα κατόχου λογαριασμού
+    """,
+    Cue.OWNER: """
+        holder, account owner
+        Inhaber, Inhaberin
+        titulaire
+        titular
+        titolare
+        posiadacz
+        majitel
+        titularul
+        κάτοχος
     """,
     Cue.NAME: """
-        name, names, nm
-        Bezeichnung
+        name, names, nm, first and last name, first last name
+        Vor und Nachname, Vor und Zuname
+        nom et prénom, nom prénom, prénom nom, prénom et nom
+        nombre y apellidos, apellidos y nombre, nome e cognome, cognome e nome
+        för och efternamn, for og efternavn, for og etternavn
         nom, noms, libellé du nom, dénomination
         nombre, nombres, denominación
         nominativo, denominazione
         naam, namen
-        nome, nomes, designação
+        nome, nomes
         nazwa, nazwisko i imię, imię i nazwisko, nazwę
         namn
         navn
@@ -166,7 +188,7 @@ WORDS: Mapping[Cue, str] = {
         όνομα, ονοματεπώνυμο, επωνυμία, ονομα
     """,
     Cue.FULL: """
-        full, complete, legal, whole
+        full, complete, legal, whole, fulde, fullt, fullständigt, koko, celé
         vollständiger, voller
         complet
         completo
@@ -245,7 +267,8 @@ WORDS: Mapping[Cue, str] = {
         εταιρεία, επιχείρηση
     """,
     Cue.OTHER_PERSON: """
-        contact, contact person, emergency, emergency contact, approver, approved by, authoriser,
+        contact, contact person, ultimate creditor, ultimate beneficiary, UltmtCdtr, emergency,
+            emergency contact, approver, approved by, authoriser,
             authorizer, signatory, manager, account manager,
             line manager, bank name, branch name, name of bank, name of the bank, next of kin, username,
             user name, user, login, created by, requested by,
@@ -309,7 +332,12 @@ WORDS: Mapping[Cue, str] = {
             subcontractor, member, tenant, landlord, student,
             pupil, claimant, volunteer, freelancer, consultant, donor, player, participant, patient,
             pensioner,
-            shareholder, policyholder, merchant, seller, partner, business partner, author, artist, owner
+            agent name, broker, solicitor, lawyer, executor, assignee, factor, trustee, translator, installer,
+            practitioner, coach, trainer, teacher, instructor, driver, childminder, host, host family, heir,
+            sales rep, support worker, letting agent, shareholder, policyholder, merchant, seller,
+            partner, business partner, author, artist, owner
+        Makler, Vermittler, Hausverwaltung, Dozent, Trainer, Eigentümer, apporteur, intervenant, formateur,
+            affactureur, propriétaire, cesionario, formador, lektor, prestator, zleceniobiorca, conducător,
         Lieferant, Lieferanten, Kunde, Kunden, Mieter, Vermieter, Schüler, Student, Mitglied, Mitglieds,
             Auftragnehmer, Dienstleister, Eigentümer, Geschäftspartner
         fournisseur, client, locataire, bailleur, élève, étudiant, adhérent, prestataire
@@ -347,7 +375,8 @@ WORDS: Mapping[Cue, str] = {
         compte
         cuenta
         conto, c c
-        rekening, bankrekening, rek, tegenrekening
+        rekening, bankrekening, rek
+        NIB, kto, cta
         conta
         rachunek, rachunku, konta, nr rachunku, NRB
         bankkonto, bankkontonummer, bankkonto nr
@@ -464,7 +493,8 @@ WORDS: Mapping[Cue, str] = {
     """,
     Cue.NET: "net, netto, pay, total, salary, wage, wages, nett",
     Cue.PAYMENT: """
-        payment, payments, transaction, transfer, remittance, order, instruction, txn, trx, trans,
+        payment, payments, refund, settlement, transaction, transfer, remittance, order, instruction,
+            txn, trx, trans,
             transfer order, payout, salary payment
         Zahlung, Überweisung, Zahlungs, Auftrag, Transaktion
         paiement, virement, opération, transaction

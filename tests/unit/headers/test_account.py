@@ -49,7 +49,7 @@ def sources_of(columns):
         ),
         (
             {"IBAN": [None, None], "Beneficiary account": [ONE, TWO]},
-            {"account_number": "Beneficiary account"},
+            {"iban": "Beneficiary account"},
         ),
         ({"GL account": ["400000", "410000"], "IBAN": [ONE, TWO]}, {"iban": "IBAN"}),
     ],
@@ -63,12 +63,35 @@ def test_the_account_is_the_payees(columns, expected):
     [
         {"Beneficiary IBAN": [ONE, TWO], "Recipient IBAN": [TWO, ONE]},
         {"Bank account": ["12345678", "87654321"], "Account number": ["11223344", "44332211"]},
+        {"IBAN": [OURS, OURS], "Account": [ONE, TWO]},
+        {"Customer IBAN": [OURS, TWO], "IBAN": [ONE, ONE]},
+        {"IBAN": [OURS, OURS], "Bank details": [ONE, TWO]},
+        {"IBAN": [ONE, TWO], "Corrected IBAN": [TWO, ONE]},
     ],
 )
 def test_two_accounts_of_one_rank_are_refused_without_their_numbers(columns):
     with pytest.raises(InputError, match=r"either could be the payee's .*--map") as refused:
         sources_of(columns)
     assert not any(value in str(refused.value) for values in columns.values() for value in values)
+
+
+def test_a_ledger_account_of_a_creditor_is_no_account_to_ask_about():
+    columns = {
+        "Creditor account": ["40001001", "40001002"],
+        "Account number": ["12345678", "87654321"],
+        "Sort code": ["112233", "445566"],
+    }
+    with pytest.raises(InputError, match="either could be the payee's account"):
+        sources_of(columns)
+
+
+def test_our_sort_code_is_not_asked_with_the_payees_account_number():
+    columns = {
+        "Sort code": ["112233", "112233"],
+        "Account": ["12345678", "12345678"],
+        "Beneficiary account": ["87654321", "11223344"],
+    }
+    assert sources_of(columns) == {"account_number": (("Beneficiary account",),)}
 
 
 def test_two_columns_of_one_account_are_one():
@@ -101,6 +124,7 @@ def test_two_columns_of_one_account_are_one():
             {"iban": "IE29AIBK93115212345678"},
         ),
         ({"iban": OURS, "sort_code": "202015"}, {"iban": OURS}),
+        ({"iban": ONE, "account_number": TWO}, {"iban": ONE, "account_number": TWO}),
         # Two accounts, of which nobody knows which one the bank will pay.
         (
             {"iban": ONE, "sort_code": "112233", "account_number": "87654321"},
