@@ -64,7 +64,8 @@ def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series
     """
     if not given.null_count():
         return given
-    of_uk = pl.when(is_uk).then(pl.lit("GBP"))
+    # A sign of several currencies, such as $, says that it is another one, and not which.
+    of_uk = pl.when(is_uk & marks.is_null()).then(pl.lit("GBP"))
     return pl.select(pl.coalesce(given, _said_by(marks), of_uk).alias(given.name)).to_series()
 
 

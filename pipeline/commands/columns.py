@@ -18,6 +18,7 @@ def columns(
 
     Three values of each are shown, whole: mind who looks on.
     """
+    from pipeline.errors import InputError
     from pipeline.headers.columns import ColumnsError
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
@@ -28,8 +29,8 @@ def columns(
     try:
         source = read(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
         readings, notes = source.columns, source.notes
-    except ColumnsError as error:
-        refusal, readings, notes = error, error.readings, ()
+    except InputError as error:
+        refusal, readings, notes = error, error.readings if isinstance(error, ColumnsError) else (), ()
     if as_json:
         told = ColumnsRead(
             file=file.name,

@@ -13,6 +13,7 @@ from pipeline.formats.preamble import (
     Heading,
     heading_of,
     looks_like_payment,
+    maps_of,
     refuse_accounts_above,
 )
 from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
@@ -234,7 +235,7 @@ def header_line(cells: Sequence[str], *, sufficient: bool, where: str, at: str) 
         raise InputError(
             f"{at}: this looks like a payment, not like headers; "
             "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
-            "which columns are which by their places, such as --map name=#1 --map iban=#2"
+            f"which columns are which by their places: {maps_of(cells) or '--map name=#1 --map iban=#2'}"
         )
     if not cells:
         raise InputError(f"{where}: no header line found; add a first line that names the columns")

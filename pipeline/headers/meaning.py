@@ -129,6 +129,8 @@ def meaning(header: str) -> Meaning:
     >>> meaning("Beneficiary email").what is None
     True
     """
+    if len(header) > _HEADER_LENGTH_MAX:
+        return UNKNOWN
     folded, as_written = fold(header), words_of(header)
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
@@ -437,6 +439,8 @@ def _side(cues: frozenset[Cue]) -> Side:
     return Side.PAYEE if cues & _PAYEE else Side.UNSAID
 
 
+_HEADER_LENGTH_MAX = 200
+"""A longer cell is text, and no header."""
 _BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
 """Words that no column of a payment file has in its header."""
 _CANONICAL = {fold(field): field for field in FIELDS}

@@ -13,6 +13,7 @@ from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, 
 from pipeline.reports.terminal import counted, table_of, visible
 from schemas.changes import Change, Comparison
 from schemas.outcomes import WarningCode
+from schemas.places import Places, place_text
 from schemas.summary import Forecast, Summary
 
 LISTED_MAX = 1000
@@ -78,7 +79,7 @@ def compared_with(comparison: Comparison) -> str:
     """What the comparison was and came to, as a sentence."""
     if not comparison.runs:
         return (
-            f"Compared with nothing: no run of another file that had ended before is {comparison.said}. "
+            f"Compared with nothing: there is no earlier run for {comparison.said}. "
             "What the next run needs to compare with this one is kept."
         )
     folders = " and ".join(run.folder for run in comparison.runs)
@@ -105,14 +106,19 @@ def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: 
         return
     counts = [count for count in told.warning_codes if count.code in WORDS]
     what = "; ".join(f"{counted(count.row_count, 'payment')}: {WORDS[count.code]}" for count in counts)
-    said = " ".join(filter(None, (compared_with(told.compared), f"{what}." if what else "Nothing changed.")))
+    nothing = "Nothing changed." if told.compared.runs else ""
+    said = " ".join(filter(None, (compared_with(told.compared), f"{what}." if what else nothing)))
     console.print(Text(f"\n{visible(said)}", style="bold"))
     if not changes:
         return
-    table = table_of(">row", ">amount", "what", "then", "now")
+    places = told.places if isinstance(told, Forecast) else told.input.places
+    table = table_of(
+        ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "what", "then", "now"
+    )
     for change in changes[:SHOWN_MAX]:
         amount = "" if change.amount is None else f"{change.amount:,} {visible(change.currency or '')}"
-        table.add_row(str(change.row), Text(amount), WORDS[change.code], *map(Text, sides(change)))
+        place = [] if places is None else [str(places.of(change.row))]
+        table.add_row(str(change.row), *place, Text(amount), WORDS[change.code], *map(Text, sides(change)))
     console.print(table)
 
 
@@ -120,6 +126,7 @@ class Line(NamedTuple):
     """One change, as text for the page."""
 
     number: int
+    place: str
     payment_id: str
     payee: str
     what: str
@@ -129,12 +136,13 @@ class Line(NamedTuple):
     currency: str
 
 
-def lines(changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[Line]:
+def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[Line]:
     """The changes with who is paid.
 
     Args:
         changes: as `listed` gives them.
         rows: one row per payment of the file, with its id and name.
+        places: of the rows in their file; None where they have none.
     """
     who = rows.select("payment_id", "name")
     for change in changes:
@@ -142,6 +150,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[Line]:
         then, now = sides(change)
         yield Line(
             change.row,
+            place_text(change.row, places),
             shown(payment_id, WORD_CHARS_MAX),
             shown(name),
             WORDS[change.code],

@@ -87,7 +87,7 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
             summary.input.places,
         ),
         compared=None if summary.compared is None else compared_with(summary.compared),
-        changes=list(lines(changes, rows)),
+        changes=list(lines(changes, rows, summary.input.places)),
         change_counts=[
             (counted(count.row_count, "payment"), WORDS[count.code])
             for count in summary.warning_codes

@@ -76,7 +76,7 @@ def test_what_changed_is_told_first_in_every_report_with_old_and_new_masked(desk
     assert told < done.err.index("february.csv: 4 payments")
     lines = done.err[told:].splitlines()
     [account] = [line for line in lines if "other account" in line and "**" in line]
-    assert account.split() == ["2", "1,850.00", "GBP", "other", "account", "**2345", "**7890"]
+    assert account.split() == ["2", "3", "1,850.00", "GBP", "other", "account", "**2345", "**7890"]
     [name] = [line for line in lines if "other name" in line and "**" in line]
     assert name.split()[-4:] == ["S****e", "M*********d", "M********e", "D*****e"]
     folder = desk.folder / "february.precheck"

@@ -1,5 +1,7 @@
 """A file without a header line, read by the places of its columns: from the run to the released file."""
 
+from schemas.columns import ColumnsRead
+
 ROWS = (
     "001122,00012345,Avery Thornwood,100.00\n001122,00012345,Averi Thornwood,50.00\nx,,Rowan Blackmere,1.00\n"
 )
@@ -36,5 +38,7 @@ def test_a_file_without_headers_says_how_to_name_its_columns(desk):
     refused = desk("run", "payments.csv")
     assert refused.status == 65
     assert "line 1: this looks like a payment, not like headers" in refused.err
-    assert "--map name=#1" in refused.err
+    assert "--map sort_code=#1 --map account_number=#2 --map name=#3 --map amount=#4" in refused.err
     assert not (desk.folder / "payments.precheck").exists()
+    told = ColumnsRead.model_validate_json(desk("columns", "payments.csv", "--json").out)
+    assert "this looks like a payment" in told.refusal

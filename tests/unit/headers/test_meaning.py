@@ -1,5 +1,7 @@
 """What a header means by its words alone."""
 
+from time import process_time
+
 import pytest
 
 from pipeline.headers.meaning import (
@@ -149,6 +151,13 @@ def test_a_header_means_what_its_words_say(what, header):
 )
 def test_case_and_marks_do_not_change_a_meaning(change, header):
     assert meaning(change(header)) == meaning(header)
+
+
+def test_a_long_text_is_no_header_and_costs_nothing():
+    began = process_time()
+    for text in ("name" * 8_000, "A" * 60_000, "payee name " * 5_000, "(name) " * 9_000):
+        assert meaning(text).what is None
+    assert process_time() - began < 1.0
 
 
 @pytest.mark.parametrize(
