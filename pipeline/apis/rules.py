@@ -353,7 +353,8 @@ _MONEY_RULES = [
         "amount",
         "AMOUNT_AMBIGUOUS",
         _present("amount", pl.col("amount").str.contains(AMBIGUOUS)),
-        "thousands or decimals? write 1234.00 for thousands, 1.2340 for decimals",
+        "thousands or decimals? write 1234.00 for thousands; for decimals 1.23, or 1.2340 where the currency "
+        "has three",
     ),
     Rule(
         "amount",

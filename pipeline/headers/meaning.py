@@ -89,6 +89,9 @@ CUES = (BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, 
 BARE_ACCOUNT = "an account, and nobody says whose"
 """The rule of a header such as `Konto`."""
 
+CANONICAL = "canonical"
+"""The rule of a header that is the name of a field."""
+
 UNKNOWN = Meaning(None, "unknown")
 
 _ALIASES: Mapping[str, Meaning] = {
@@ -135,9 +138,7 @@ def meaning(header: str) -> Meaning:
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
         currency = as_written.currency if as_written is not None and field == "amount" else None
-        return Meaning(
-            field, "canonical", rank=rank, explicit=3, currency=currency, says_name=field == "name"
-        )
+        return Meaning(field, CANONICAL, rank=rank, explicit=3, currency=currency, says_name=field == "name")
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
     for words in (as_written, words_outside_brackets(header), words_in_one_piece(folded)):

@@ -13,6 +13,7 @@ import polars as pl
 from pipeline.headers.cells import Cells, comparable
 from pipeline.headers.choice import Choice, either
 from pipeline.headers.meaning import (
+    CANONICAL,
     COMPANY,
     FAMILY,
     GIVEN,
@@ -110,7 +111,8 @@ def _found(cells: Cells) -> _Found:
     whole = [
         _Candidate((header,), _rank(meant[header]), meant[header])
         for header in of("name")
-        if not _holds_codes(header, cells, says_name=meant[header].says_name)
+        if meant[header].rule == CANONICAL
+        or not _holds_codes(header, cells, says_name=meant[header].says_name)
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
     return _Found(
