@@ -85,11 +85,17 @@ def _lexicon() -> dict[tuple[str, ...], Cue]:
     lexicon: dict[tuple[str, ...], Cue] = {}
     for cue, text in WORDS.items():
         for word in text.replace(_LINE_GOES_ON, " ").replace("\n", ",").split(","):
-            for spelling in {word, word.casefold().translate(_UMLAUTS)}:
-                tokens = tuple(tokens_of(spelling))
+            for tokens in _spelled(word.strip()):
                 if tokens:
                     lexicon.setdefault(tokens, cue)
     return lexicon
+
+
+def _spelled(word: str) -> set[tuple[str, ...]]:
+    """The tokens of a word or phrase, with and without umlauts."""
+    if word.isascii() and word.islower() and word.replace(" ", "").isalpha():
+        return {tuple(word.split())}  # as most are
+    return {tuple(tokens_of(spelling)) for spelling in (word, word.casefold().translate(_UMLAUTS))}
 
 
 @cache
