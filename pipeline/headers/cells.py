@@ -73,10 +73,6 @@ class Cells:
                 return True
         return False
 
-    def both_filled(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """Whether any row has something in both."""
-        return bool((self.joined(one).is_not_null() & self.joined(other).is_not_null()).any())
-
     def is_constant(self, headers: Sequence[str]) -> bool:
         """Whether every one of two or more rows has the same in these columns."""
         values = self.joined(headers)

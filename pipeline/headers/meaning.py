@@ -45,7 +45,8 @@ class Meaning(NamedTuple):
     """What a header means, if it means anything."""
 
     what: str | None
-    """A canonical field, or one of `NAME_PARTS` and `CUES`; None where the words do not say."""
+    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header says of the file or of
+    who is not asked about (`BALANCE` to `NEVER`); None where the words do not say."""
     rule: str
     """By what it is known, in words."""
     side: Side = Side.UNSAID
@@ -70,7 +71,6 @@ GIVEN, MIDDLE, FAMILY, COMPANY, SECOND = (
     "company name",
     "second line of a name",
 )
-NAME_PARTS = (GIVEN, MIDDLE, FAMILY, COMPANY, SECOND)
 BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER = (
     "balance",
     "booking date",
@@ -83,8 +83,6 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
     "parent",
     "never the payee",
 )
-CUES = (BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER)
-"""What a header may say about the file, or about who is not to be asked about."""
 
 BARE_ACCOUNT = "an account, and nobody says whose"
 """The rule of a header such as `Konto`."""
