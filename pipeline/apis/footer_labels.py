@@ -157,6 +157,8 @@ def label_of(cell: str) -> Label | None:
     if len(cell) > _CHARS_MAX:
         return None
     folded = fold(cell)
+    if not folded.startswith(tuple(_spelling())):  # the patterns take time to build, and few cells need them
+        return None
     for kind, pattern in _patterns().items():
         found = pattern.fullmatch(folded)
         if found is None:

@@ -56,10 +56,8 @@ def read(
         UsageError: the encoding is not supported.
         InputError: the text cannot be read, or not in one way only.
     """
-    # Before anything makes a copy: what has such lines is no payment file, however large it is.
-    refuse_long_lines(data, where=where, line_first=1)
     text, encoding = to_utf_8(data, encoding=encoding, where=where)
-    # UTF-8 may take more bytes, and what ends a line in UTF-16 is no single byte.
+    # UTF-8 may take more bytes than the file did.
     refuse_long_lines(text, where=where, line_first=1)
     layout = find_layout(text, mapping, where=where)
     body = Body(text, layout.body_at, _without_line_ends(text))

@@ -199,8 +199,7 @@ def _with_ibans_in_place(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
-    shortest = payments["iban"].str.len_bytes().min()
-    if not isinstance(shortest, int) or shortest > _IBAN_LENGTH_MIN + 4:
+    if not payments["iban"].str.contains(_DIGIT_FIRST).any():
         return payments
     digits = _compact("iban")
     is_account = pl.col("account_number").is_null() & (
@@ -213,6 +212,8 @@ def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+_DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
+"""Of a cell; no IBAN starts so."""
 _SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{8})$"
 
 

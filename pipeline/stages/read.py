@@ -16,7 +16,7 @@ from pipeline.apis.bic_columns import bic_column_is_none
 from pipeline.apis.footers import Footers, footers_of, likely_payment_count
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import Format, delimited, excel, format_named, format_of, outcome_format, parquet
-from pipeline.formats.lines import refuse_long_lines_of
+from pipeline.formats.lines import read_lines
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
@@ -245,8 +245,7 @@ def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
         refuse_too_large(status.st_size, per_byte=MEMORY_PER_BYTE[file_format.NAME], where=path.name)
         with path.open("rb") as file:
             if file_format.NAME == delimited.NAME:
-                refuse_long_lines_of(file, encoding=encoding, where=path.name)
-                file.seek(0)
+                return read_lines(file, encoding=encoding, where=path.name)
             return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"

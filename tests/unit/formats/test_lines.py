@@ -5,7 +5,7 @@ import io
 import pytest
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats.lines import refuse_long_lines_of
+from pipeline.formats.lines import read_lines
 from pipeline.formats.tally import RECORD_BYTES_MAX
 
 HEADERS = b"name,iban\n"
@@ -27,7 +27,7 @@ class Watched(io.BytesIO):
 
 def look(data, encoding=None):
     file = Watched(data)
-    refuse_long_lines_of(file, encoding=encoding, where="payroll.csv")
+    assert read_lines(file, encoding=encoding, where="payroll.csv") == data
     return file.furthest
 
 
@@ -59,7 +59,7 @@ def test_the_longest_line_is_read():
 def test_nothing_is_read_after_a_line_too_long():
     file = Watched(HEADERS + b"x" * 3 * PIECE)
     with pytest.raises(InputError, match="line 2: longer than"):
-        refuse_long_lines_of(file, encoding=None, where="payroll.csv")
+        read_lines(file, encoding=None, where="payroll.csv")
     assert file.furthest <= PIECE
 
 
@@ -75,7 +75,7 @@ def test_in_utf_16_half_a_character_is_no_line_end(encoding):
 def test_utf_16_that_nobody_spoke_of_is_told_at_once():
     file = Watched(HEADERS.decode().encode("utf-16") * 1_000_000)
     with pytest.raises(InputError, match="the text is UTF-16; run again with --encoding utf-16"):
-        refuse_long_lines_of(file, encoding=None, where="payroll.csv")
+        read_lines(file, encoding=None, where="payroll.csv")
     assert file.furthest <= PIECE
 
 
