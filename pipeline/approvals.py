@@ -56,4 +56,4 @@ def decider(said: str | None) -> str:
         # Before Python 3.13 it raises what the missing part of the system raises.
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        raise UsageError("this user has no login name; say who decides with --by NAME") from None
+        raise UsageError("this user has no login name; name who decides with --by NAME") from None

@@ -1,7 +1,7 @@
 """What `precheck doctor` finds: everything that can be tried without asking about a payee."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -56,7 +56,7 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
                 is_shared = chosen.config is not None
                 findings.extend(_try_server(server, partial(_introduce, profile, is_shared=is_shared)))
     except PrecheckError as error:
-        findings.append(Finding("configuration", str(error), error.exit_code))
+        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences]
     return findings
 
 
@@ -68,20 +68,24 @@ def _try_modulus_tables(profile: Profile) -> list[Finding]:
     )
     if weights is None or substitutions is None or day is None:
         return []
-    days = age_days(day, _now().date())
-    age = f"of {day}, {days:,} days old" if days >= 0 else f"of {day}, which is still to come"
-    if days > VALID_MAX_DAYS:
-        age += "; older than a year, so that they warn and reject nothing: take the latest"
 
     def weights_told() -> str:
         ranges, _ = read_weights(weights)
-        return f"{sum(len(found.checks) for found in ranges):,} rows, {age}"
+        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age_told(day)}"
 
     def substitutions_told() -> str:
         pairs, _ = read_substitutions(substitutions)
-        return f"{len(pairs):,} rows, {age}"
+        return f"{len(pairs):,} rows, {_age_told(day)}"
 
     return [_try("modulus weights", weights_told), _try("modulus substitutions", substitutions_told)]
+
+
+def _age_told(day: date) -> str:
+    days = age_days(day, _now().date())
+    said = f"of {day}, {days:,} days old"
+    if days > VALID_MAX_DAYS:
+        said += "; older than a year, so failures only warn and nothing is rejected: get the latest tables"
+    return said
 
 
 def _try_server(server: AnyServer, introduced: Callable[[AnyServer], Awaitable[str]]) -> list[Finding]:

@@ -11,6 +11,7 @@
     ├── ProtocolError      76   the server broke the protocol repeatedly
     ├── CredentialsError   77   credentials or certificate were refused
     ├── ConfigurationError 78   the configuration cannot be used
+    │   ├── ConfigurationFileError   its file has mistakes, each told on a line of its own
     │   └── TlsError            no trusted TLS connection can be made
     └── StoppedError      130   a signal asked to stop (143 for SIGTERM); run again to go on
 
@@ -19,13 +20,18 @@ A bad row is not an error: it is data, and travels as a reject. A mistake of our
 """
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 
 class PrecheckError(Exception):
     """Something that ends the run, with the exit status of the command."""
 
     exit_code: int
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is said, a line each."""
+        return (str(self),)
 
 
 class UsageError(PrecheckError):
@@ -82,6 +88,20 @@ class ConfigurationError(PrecheckError):
     """The configuration cannot be used."""
 
     exit_code = 78
+
+
+class ConfigurationFileError(ConfigurationError):
+    """The configuration file has mistakes."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        """Take a whole sentence about each mistake."""
+        super().__init__("; ".join(mistakes))
+        self._mistakes = tuple(mistakes)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """A sentence about each mistake."""
+        return self._mistakes
 
 
 class TlsError(ConfigurationError):

@@ -268,7 +268,7 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
         sha256, _ = _identity(path)
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the name and the rights"
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from error
     if sha256 != manifest.input.sha256:
         return Finding("input", f"{path.name} is not the file that was checked; find that one", DIFFERS)

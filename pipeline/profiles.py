@@ -85,7 +85,7 @@ def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
     """What UK accounts are checked by before anyone is asked; None where the profile names no tables.
 
     Raises:
-        ConfigurationError: a table cannot be read.
+        ConfigurationError: a table cannot be read, or they are not valid yet.
     """
     tables = None if chosen.config is None else settings.load(chosen.config, chosen.name).modulus_tables()
     return (

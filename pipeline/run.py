@@ -204,10 +204,11 @@ def forecast_file(job: Job) -> Forecast:
         for server in profile.servers
     }
     findings = (planned.rejects, planned.warnings)
-    told = forecast(job.file.name, profile.environment, findings, (checks, assignments, unasked), limits)
+    told = forecast(
+        job.file.name, profile.environment, findings, (checks, assignments, unasked), limits, source.places
+    )
     update: dict[str, object] = {
         "refusal": planned.refusal,
-        "places": source.places,
         "not_payments": source.not_payments,
         "notes": list(source.notes),
     }

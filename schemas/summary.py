@@ -281,6 +281,8 @@ class RejectedRow(Part):
     """One broken rule of one row."""
 
     row: int
+    place: str | None = None
+    """Where the row stands in the file, such as `line 18`; None where the format has no lines."""
     field: str
     code: str
     message: str

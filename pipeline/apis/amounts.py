@@ -12,6 +12,8 @@ from pipeline.frames import MONEY
 
 AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
 """More than three decimals say nothing unless they are zeros, which databases like to add."""
+MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"
+"""More decimals than any currency has, unless the last ones are zeros."""
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: a thousand and more, or one and a little."""
 

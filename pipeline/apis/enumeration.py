@@ -73,7 +73,7 @@ def why_refused(
     return (
         f"{where} rows {named}{more}: accounts with more than "
         f"{PAYEES_MAX} different names each: {account_count:,}; that is how names are tried out, so nothing "
-        "was sent. Correct the rows, or say --allow-many-names REASON, which is recorded"
+        "was sent. Correct the rows, or use --allow-many-names REASON, which is recorded"
     )
 
 

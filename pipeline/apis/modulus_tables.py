@@ -9,7 +9,7 @@ Source: Vocalink, "Validating account numbers: UK modulus checking", the section
 """
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from hashlib import sha256
 from itertools import pairwise
@@ -73,12 +73,22 @@ class ModulusTables(NamedTuple):
 
 
 def age_days(valid_from: date, today: date) -> int:
-    """How old tables are; negative before the day from which they hold."""
-    return (today - valid_from).days
+    """How old tables are.
+
+    Raises:
+        ConfigurationError: they are not valid yet: the date is a slip, or they were taken too early. Tables
+            of today are never told as such, wherever in the world today is.
+    """
+    if valid_from > today + timedelta(days=1):
+        raise ConfigurationError(
+            f"modulus_weights_date: {valid_from} is in the future; give the date from which the tables "
+            "are valid, or use the tables that are valid today"
+        )
+    return max((today - valid_from).days, 0)
 
 
 _EXCEPTIONS: dict[tuple[int | None, ...], tuple[tuple[Method, ...], ...]] = {
-    **dict.fromkeys(((None,), (7,), (8,)), (tuple(Method),)),
+    **dict.fromkeys(((None,), (6,), (7,), (8,)), (tuple(Method),)),
     (1,): ((Method.DBLAL,),),
     **dict.fromkeys(((4,), (14,)), ((Method.MOD11,),)),
     **dict.fromkeys(((None, None), (6, 6), (12, 13)), (tuple(Method), tuple(Method))),
@@ -150,7 +160,7 @@ def _known_together(lines: list[tuple[str, Check]]) -> tuple[Check, ...]:
     if methods is None:
         told = " and ".join(str(check.exception or "none") for check in checks)
         raise ConfigurationError(
-            f"{where}: exceptions that this program does not know (here {told}); update it"
+            f"{where}: exceptions that this program does not know (here {told}); update payee-precheck"
         )
     if not all(check.method in known for check, known in zip(checks, methods, strict=True)):
         raise _wrong(where, "a method that does not go with the exception of its line")
@@ -174,7 +184,7 @@ def _bytes_of(path: Path) -> bytes:
             data = file.read(BYTES_MAX + 1)
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: cannot be read ({error.strerror}); check the name and the rights"
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from None
     if len(data) > BYTES_MAX:
         raise _wrong(str(path), f"larger than {BYTES_MAX:,} bytes")

@@ -1,4 +1,4 @@
-"""What is told of a payment without an answer: by a code of our own, or by that of the service's error.
+"""What is said about a payment without an answer: by a code of our own, or by that of the service's error.
 
 The codes of problems are those of the API reference, "Errors"; others that a server may send are told by
 what became of the question alone.
@@ -15,13 +15,13 @@ REFUSED = Meaning(
     Action.CORRECT_ROW,
     "The API refused the request as malformed; look at the fields of this row.",
     "anything about the payee or the account: no bank was asked.",
-    "Correct the row. Where nothing is wrong with it, ask the provider: the local rules let it pass, and "
-    "precheck show --row N has the correlation id of the request.",
+    "Correct the row. If nothing is wrong with it, ask the provider: it broke none of the local rules, and "
+    "precheck show --row N gives the correlation id of the request.",
 )
 TOO_LARGE, WRONG_FORM = "HTTP_413", "HTTP_415"
 _ASK_PROVIDER = (
-    "Ask the provider: precheck show --row N has the correlation id of the request. The refusal is kept: the "
-    "same command does not ask again. Once the provider has put it right, run the file with --out OTHER "
+    "Ask the provider: precheck show --row N gives the correlation id of the request. The refusal is kept: "
+    "the same command does not ask again. Once the provider has fixed it, run the file with --out OTHER "
     "--reuse-from DIR, where DIR is the folder of this run."
 )
 _NOT_ASKED = "anything about the row: it was not asked about."
@@ -40,7 +40,7 @@ def _not_the_row(why: str) -> Meaning:
     return Meaning(
         Outcome.REJECTED,
         Action.CORRECT_ROW,
-        f"The server refused the request {why}, which nothing in the row brings about; ask the provider.",
+        f"The server refused the request {why}, and nothing in the row is the cause; ask the provider.",
         "that anything is wrong with the row, nor anything about the payee: no bank was asked.",
         _ASK_PROVIDER,
     )
@@ -64,13 +64,13 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     ),
     (AnswerState.DEFERRED, OwnCode.LIMIT): _deferred(
         "Left for a later run by --limit.",
-        advice="Run the same command again; --limit may say another number.",
+        advice="Run the same command again, with a higher --limit or without it.",
     ),
     (AnswerState.UNANSWERED, OwnCode.CONTRACT): _unanswered(
-        "The reply contradicts the API's own rules, so it counts for nothing.",
+        "The reply contradicts the API's own rules, so it is not used.",
         "whether the payee matches: whatever the reply said is not used.",
-        "Run the same command again. If it comes back, ask the provider: precheck show --row N has the "
-        "correlation id of every request.",
+        "Run the same command again. If it happens again, ask the provider: precheck show --row N gives "
+        "the correlation id of every request.",
     ),
     (AnswerState.UNANSWERED, OwnCode.NETWORK): _unanswered(
         "The connection failed before a whole reply came."
@@ -87,9 +87,9 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.UNANSWERED, "SERVER_ERROR"): _unanswered("The service had a technical error."),
     (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
         "The service did not accept us: our token, or our client certificate.",
-        "anything about the payee. A token is replaced at once; a run that is refused again ends with 77, "
-        "so that this code stands among the requests of precheck show, and hardly ever beside a row.",
-        "precheck doctor tries the credentials of the profile.",
+        "anything about the payee. A token is renewed at once, and a run that is refused again ends with "
+        "exit status 77: precheck show has this code among its requests, and a row hardly ever has it.",
+        "Run precheck doctor, which tries the credentials of the profile.",
     ),
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
     (AnswerState.REFUSED, TOO_LARGE): _not_the_row("as too large (HTTP 413)"),
@@ -103,15 +103,15 @@ UNASKED: Mapping[str, Meaning] = {
     OUT_OF_REACH: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
-        "of a country that the profile's vop_countries does not name, so that no bank was asked",
+        "from a country that is not in the profile's vop_countries, so no bank was asked",
         _BY_THE_PROFILE,
-        "Ask the payee, by a contact that you knew before this payment; or add the country to vop_countries, "
-        "where its banks take part.",
+        "Ask the payee, by a contact that you knew before this payment; or, if the country's banks take part "
+        "in VoP, add it to vop_countries.",
     ),
     OUT_OF_ALPHABET: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
-        "letters that VoP need not carry between banks, and the profile says vop_names = 'latin', so that no "
+        'has letters that VoP may not carry between banks, and the profile has vop_names = "latin", so no '
         "bank was asked",
         _BY_THE_PROFILE,
         "Give the name in Latin letters where the payee has one, and check again; or ask the payee, by a "

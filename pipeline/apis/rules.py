@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, ZERO
+from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, MANY_DECIMALS, ZERO
 from pipeline.apis.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIES
 from pipeline.apis.identifiers import SCIENTIFIC
 from pipeline.apis.modulus import ModulusState
@@ -353,14 +353,15 @@ _MONEY_RULES = [
         "amount",
         "AMOUNT_AMBIGUOUS",
         _present("amount", pl.col("amount").str.contains(AMBIGUOUS)),
-        "thousands or decimals? write 1234.00 for thousands; for decimals 1.23, or 1.2340 where the currency "
-        "has three",
+        "could mean thousands or decimals; for thousands write it like 1500.00, for decimals like 1.50, or "
+        "like 1.5000 if the currency has three decimals",
     ),
     Rule(
         "amount",
         "AMOUNT_FORMAT",
-        _shape("amount", f"{AMOUNT}|{AMBIGUOUS}"),
-        "not an amount of at most 18 digits and three decimals; write it such as 1234.56",
+        _shape("amount", f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}"),
+        "not a readable amount; write at most 18 digits and a decimal point, such as 1234.56, and any "
+        "currency beside it as a three-letter code, such as 1234.56 USD",
     ),
     Rule(
         "amount",
@@ -368,22 +369,27 @@ _MONEY_RULES = [
         _present(
             "amount",
             pl.col("amount").str.starts_with("-")
-            & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}")
+            & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}")
             & ~pl.col("amount").str.contains(ZERO),
         ),
-        "negative; a payment cannot be",
+        "negative, which a payment cannot be; correct it, or delete the row",
     ),
     Rule(
         "amount",
         "AMOUNT_ZERO",
         _present("amount", pl.col("amount").str.contains(ZERO)),
-        "zero; a payment cannot be: correct it, or delete the row",
+        "zero, which a payment cannot be; correct it, or delete the row",
     ),
     Rule(
         "amount",
         "AMOUNT_DECIMALS",
-        _fault("amount", DECIMALS),
-        "more decimals than its currency has; correct the amount, or the currency",
+        _fault("amount", DECIMALS)
+        | _present(
+            "amount",
+            pl.col("amount").str.contains(MANY_DECIMALS) & ~pl.col("amount").str.contains(AMOUNT),
+        ),
+        "more decimal places than its currency has (most have two, JPY none, BHD three); correct the amount "
+        "or the currency",
     ),
     Rule(
         "currency",
@@ -417,7 +423,7 @@ _ROUTE_RULES = [
         "iban",
         "NO_API",
         pl.col("to").is_null() & _has("iban") & _BY_ITS_DIGITS,
-        "the profile has no API for GB IBANs; add a [cop] section, or say gb_iban_to = 'vop'",
+        'the profile has no API for GB IBANs; add a [cop] section, or set gb_iban_to = "vop"',
     ),
     Rule(
         "sort_code",

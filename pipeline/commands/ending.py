@@ -22,7 +22,8 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except PrecheckError as error:
-            say(str(error), status=error.exit_code)
+            for sentence in error.sentences:
+                say(sentence, status=error.exit_code)
             sys.exit(error.exit_code)
         except KeyboardInterrupt as interrupt:
             [number] = interrupt.args or [signal.SIGINT]

@@ -69,9 +69,9 @@ def fix(  # noqa: PLR0913 (one argument per option)
     from schemas.review import Acceptance
 
     if accept and decisions is not None:
-        raise UsageError("--accept and --decisions: say one of them; a workbook decides row by row")
+        raise UsageError("--accept and --decisions: use one of them; a workbook decides row by row")
     if accept and not (reason or "").strip():
-        raise UsageError("--accept: no --reason; say why, as it is recorded")
+        raise UsageError("--accept: no --reason; give one, which is recorded")
     if reason is not None and not accept:
         raise UsageError("--reason: goes with --accept; a workbook has a reason beside each decision")
     done = fix_folder(

@@ -20,7 +20,9 @@ class NamedPath(click.Path):
     ) -> Any:  # noqa: ANN401 (click's own signature)
         """Read it."""
         if value == "":
-            self.fail("the name is empty; give one, or leave the option out", param, ctx)
+            is_option = isinstance(param, click.Option)
+            what_to_do = "give one, or leave the option out" if is_option else "give one"
+            self.fail(f"the name is empty; {what_to_do}", param, ctx)
         return super().convert(value, param, ctx)
 
 

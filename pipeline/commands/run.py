@@ -54,7 +54,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     """A reason that is one."""
     if reason is None or reason.strip():
         return reason
-    raise UsageError("--allow-many-names: the reason is empty; write why, as it is recorded")
+    raise UsageError("--allow-many-names: the reason is empty; give one, which is recorded")
 
 
 @click.command(epilog=EXIT_STATUS)
@@ -192,7 +192,7 @@ def run(  # noqa: PLR0913 (one argument per option)
         ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
     with watched(Watchers(metrics, ping_url, ping_ca)) as told:
         for file, folder in places.items():
-            log_file(file.name)
+            log_file(names[file])
             job = Job(
                 file=file,
                 out=folder,
@@ -212,10 +212,10 @@ def run(  # noqa: PLR0913 (one argument per option)
             )
             events = nullcontext(ProgressEvents())
             try:
-                with progress(terminal, file.name, quiet=quiet) if log_form == "text" else events as watch:
+                with progress(terminal, names[file], quiet=quiet) if log_form == "text" else events as watch:
                     result = run_job(job, watch)
             except CONCERN_ONE_FILE as error:
-                say(str(error), status=error.exit_code)
+                say(_naming(names[file], str(error)), status=error.exit_code)
                 ends[file] = FileEnd(names[file], error.exit_code, None)
                 continue
             ends[file] = FileEnd(names[file], exit_code(result.summary, fail_on), result.summary)
@@ -228,14 +228,24 @@ def run(  # noqa: PLR0913 (one argument per option)
                 print_changes(result.summary, result.changes, terminal)
                 print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
             else:
-                _say_in_quiet(file, result.summary)
+                _say_in_quiet(names[file], result.summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
 
 
-def _say_in_quiet(file: Path, summary: "Summary") -> None:
+def _naming(name: str, sentence: str) -> str:
+    """A sentence about a file, with the name that this command knows it by.
+
+    >>> _naming("jan/pay.csv", "pay.csv: no rows"), _naming("jan/pay.csv", "jan: not a folder")
+    ('jan/pay.csv: no rows', 'jan: not a folder')
+    """
+    said, separator, rest = sentence.partition(": ")
+    return f"{name}{separator}{rest}" if said == Path(name).name else sentence
+
+
+def _say_in_quiet(name: str, summary: "Summary") -> None:
     """What nobody may miss, however quiet the command is to be."""
     if summary.simulated:
-        say(f"{file.name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+        say(f"{name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
     if summary.next_step:
-        say(summary.next_step)
+        say(f"{name}: {summary.next_step}")

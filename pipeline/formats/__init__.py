@@ -77,10 +77,11 @@ def format_of(path: Path) -> Format:
     except KeyError:
         if path.suffix.lower() in _OTHER_WORKBOOKS:
             raise InputError(
-                f"{path.name}: a workbook of a kind that is not read; save it as .xlsx, or the sheet as CSV"
+                f"{path.name}: a kind of workbook that cannot be read; save it as .xlsx, or the sheet as CSV"
             ) from None
         raise InputError(
-            f"{path.name}: a file of unknown format; give one whose name ends in {', '.join(_SUFFIXES)}"
+            f"{path.name}: not a format that can be read; give a file whose name ends in "
+            f"{', '.join(_SUFFIXES)}"
         ) from None
 
 

@@ -54,7 +54,8 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
     )
     if run_id not in cells["run_id"]:
         raise InputError(
-            f"{where}: not the workbook of these answers; decide in the report.xlsx that is in the folder now"
+            f"{where}: not the workbook of the present answers; write the decisions into the report.xlsx "
+            "that is in the folder now"
         )
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *said in decided.select("sheet", *_CELLS).iter_rows():
@@ -136,7 +137,8 @@ def _require_sense(where: str, said: Sequence[str | None], row_count: int, place
     row, decision, reason = said
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
         raise InputError(
-            f"{where}: a decision beside no row number of the file; undo changes to the column Row"
+            f"{where}: a decision that is not beside a row number of the file; undo any change to the column "
+            "Row"
         )
     words, row = ", ".join(Decision), f"{row}{in_brackets([int(row)], places)}"
     if decision is None:
@@ -144,4 +146,4 @@ def _require_sense(where: str, said: Sequence[str | None], row_count: int, place
     if decision.lower() not in set(Decision):
         raise InputError(f"{where}, row {row}: not a decision; choose one of {words}")
     if reason is None and decision.lower() != Decision.HOLD:
-        raise InputError(f"{where}, row {row}: a decision without a reason; write why, as it is recorded")
+        raise InputError(f"{where}, row {row}: a decision without a reason; give one, which is recorded")

@@ -77,7 +77,7 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
         position = error.start if isinstance(error, UnicodeDecodeError) else 0
         line = line_ends(data[:position]) + 1
         raise InputError(
-            f"{where} line {line}: not text in {encoding}; say --encoding with one of {', '.join(ENCODINGS)}"
+            f"{where} line {line}: not text in {encoding}; choose --encoding from {', '.join(ENCODINGS)}"
         ) from None
 
 
@@ -102,7 +102,7 @@ def codec_of(encoding: str) -> str:
     except (LookupError, ValueError):
         codec = ""
     if codec not in _CODECS:
-        raise UsageError(f"--encoding {encoding}: not supported; say one of {', '.join(ENCODINGS)}")
+        raise UsageError(f"--encoding {encoding}: not supported; choose one of {', '.join(ENCODINGS)}")
     return codec
 
 
@@ -117,7 +117,7 @@ def _require_utf_8(text: bytes, where: str) -> None:
         except UnicodeDecodeError as error:
             if b"\0" in text[start:stop]:
                 raise InputError(
-                    f"{where}: not a text file, as it holds NUL bytes; give the CSV file itself, or say "
+                    f"{where}: not a text file, as it holds NUL bytes; give the CSV file itself, or add "
                     "--encoding utf-16 if it is one"
                 ) from None
             line = line_ends(text[: start - kept + error.start]) + 1

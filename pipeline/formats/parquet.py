@@ -62,7 +62,7 @@ def read(
     if _MAGIC_ENCRYPTED in (data[:4], data[-4:]):
         raise InputError(f"{where}: the Parquet file is encrypted; give one that is not")
     if data[:4] != _MAGIC:
-        raise InputError(f"{where}: not a Parquet file; give the file the suffix of what it is")
+        raise InputError(f"{where}: not a Parquet file; rename it so that its suffix says what it is")
     if data[-4:] != _MAGIC:
         raise InputError(f"{where}: the Parquet file ends too early; copy or export it again")
     bytes_max = table_bytes_max(len(data))

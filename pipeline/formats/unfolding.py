@@ -48,7 +48,7 @@ class Unfolded:
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
             raise InputError(
-                f"its cells unfold to more than {self._bytes_max / _MIB:,.0f} MiB, which no payment file of "
+                f"its cells expand to more than {self._bytes_max / _MIB:,.0f} MiB, which no payment file of "
                 "this size does; export the payments again, or split the file"
             )
 
@@ -87,7 +87,7 @@ def little_memory(file_bytes: int) -> Iterator[None]:
         yield
     except MemoryError:
         raise InputError(
-            f"a value in it, or a row, unfolds to more than {RECORD_BYTES_MAX} bytes, which no payment has; "
+            f"a value in it, or a row, expands to more than {RECORD_BYTES_MAX} bytes, which no payment has; "
             "remove the column, or export the payments again"
         ) from None
     finally:

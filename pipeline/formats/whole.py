@@ -13,7 +13,7 @@ from pipeline.errors import OutputError
 _MODE = 0o600
 _MODE_FOR_ALL = 0o644
 _PART = ".part"
-_ELSEWHERE = "say another folder with --out"
+_ELSEWHERE = "choose another folder with --out"
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def refuse_what_is_no_file(path: Path) -> None:
         raise refused(path, error, otherwise=_ELSEWHERE) from error
     if not stat.S_ISREG(mode):
         what = "a symbolic link" if stat.S_ISLNK(mode) else "something that is not a file"
-        raise OutputError(f"{path}: {what} has this name; remove it, or say another folder with --out")
+        raise OutputError(f"{path}: {what} has this name; remove it, or choose another folder with --out")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -48,7 +48,7 @@ def either(
     """
     shown = " and ".join(_with_values(headers, cells) for headers in candidates)
     said = maps or " or ".join(f"--map {_word(f'{field}={plus(headers)}')}" for headers in candidates)
-    return Refusal(f"{shown} differ, and either could be {what}; say which with {said}")
+    return Refusal(f"{shown} differ, and either could be {what}; choose one with {said}")
 
 
 def _with_values(headers: Sequence[str], cells: Cells) -> str:

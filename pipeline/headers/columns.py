@@ -111,7 +111,9 @@ def read_columns(
     readings = _readings(seen, found)
     currency = _currency(found)
     if currency is not None:
-        notes.append(f"a row that gives no currency is in {currency}, as the header of the amount says")
+        notes.append(
+            f"a row without a currency of its own is in {currency}, as the header of the amount column says"
+        )
     sources = {field: choice.sources for field, choice in found.items()}
     return Columns(readings, sources, currency, tuple(notes))
 
@@ -200,7 +202,7 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
         if None in parts:
             raise Refusal(
                 f"--map {field}={target}: the file has no such header{_listed(headers)}; "
-                f"write it as the file does, or its place as {field}={POSITION}1"
+                f"write it as it is in the file, or give its position, as in {field}={POSITION}1"
             )
         alternatives.append(tuple(part for part in parts if part is not None))
     return tuple(alternatives)
@@ -227,7 +229,7 @@ def _require(found: Collection[str], headers: Sequence[str]) -> None:
     if missing:
         whats = " and none for ".join(f"the {what} ({' or '.join(fields)})" for fields, what in missing)
         maps = " and ".join(f"--map {fields[0]}=HEADER" for fields, _ in missing)
-        raise Refusal(f"no column for {whats}{_listed(headers)}; say which column it is with {maps}")
+        raise Refusal(f"no column for {whats}{_listed(headers)}; name the right column with {maps}")
 
 
 def _currency(found: Mapping[str, Choice]) -> str | None:
@@ -299,7 +301,7 @@ def _listed(headers: Sequence[str]) -> str:
     """The headers found, for a message; empty where they may be somebody's payment."""
     if not recognised(headers, {}):
         columns = "1 column" if len(headers) == 1 else f"{len(headers)} columns"
-        return f" (the file has {columns}, and no header of them is known)"
+        return f" (the file has {columns}, and none of their headers is known)"
     shown = ", ".join(map(quoted, headers[:HEADERS_QUOTED_MAX]))
     more = f" and {len(headers) - HEADERS_QUOTED_MAX} more" if len(headers) > HEADERS_QUOTED_MAX else ""
     return f" (found: {shown}{more})"

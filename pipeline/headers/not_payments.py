@@ -21,9 +21,7 @@ from pipeline.headers.meaning import (
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
 _DEBIT_CUES_MIN = 2
-_INSIST = (
-    "; to check it all the same, say which columns are meant with --map name=HEADER and --map iban=HEADER"
-)
+_INSIST = "; to check it anyway, name the columns to use with --map name=HEADER and --map iban=HEADER"
 
 
 def why_not_payments(cells: Cells) -> str | None:

@@ -105,7 +105,8 @@ def _one(field: str, candidates: Sequence[str], cells: Cells) -> Choice:
         raise either(field, [(first,), (differing[0],)], cells, what=f"the {field.replace('_', ' ')}")
     if differing and field == "bic" and meaning(first).side is meaning(differing[0]).side:
         note = (
-            f"{quoted(first)} and {quoted(differing[0])} differ, so that no BIC is read; say --map bic=HEADER"
+            f"{quoted(first)} and {quoted(differing[0])} differ, so neither is read as the BIC; choose one "
+            "with --map bic=HEADER"
         )
         return Choice(field, (), meaning(first).rule, tuple(candidates), (note,))
     notes: tuple[str, ...] = ()

@@ -218,11 +218,12 @@ def _require_ours(path: Path) -> None:
         os.close(descriptor)
     if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
         raise OutputError(
-            f"{path}: not a ledger of this tool, or cut short; choose another --out, or say --fresh"
+            f"{path}: not a ledger of this tool, or cut short; choose another --out, or start over with "
+            "--fresh"
         )
     if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
         raise OutputError(
-            f"{path}: a ledger of another version of this tool; use that version, or say --fresh"
+            f"{path}: a ledger of another version of this tool; use that version, or start over with --fresh"
         )
 
 

@@ -73,7 +73,7 @@ def require_folder(folder: Path) -> None:
         raise UsageError(f"{folder}: no such folder; check the name") from None
     except OSError as error:
         raise InputError(
-            f"{folder}: cannot be read ({error.strerror}); check the name and the rights"
+            f"{folder}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from error
     if not S_ISDIR(mode):
         raise UsageError(f"{folder}: a file, not a folder; give the folder of a run")

@@ -79,7 +79,7 @@ def _spared(forecast: Forecast) -> Iterator[str]:
     if reused := sum(api.reused_count for api in forecast.apis):
         yield f"{counted(reused, 'call')} saved by matches of an earlier run (--reuse-from)."
     if forecast.why_uncounted:
-        yield f"Not counted are answers of an earlier run: {forecast.why_uncounted}."
+        yield f"Answers of an earlier run are not counted: {forecast.why_uncounted}."
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:

@@ -46,7 +46,7 @@ ADVICE = {
     Action.CORRECT_ROW: "Correct the row in the file.",
 }
 """What a person does next, as a sentence."""
-_ASK_PROVIDER = "Ask the provider: nothing in the row brings this about."
+_ASK_PROVIDER = "Ask the provider: nothing in the row is the cause."
 ADVICE_BY_CODE = {
     "NO_API": "Add the missing section to the profile, and check the file again.",  # the row may be right
     "RESPONDER_BIC_UNKNOWN": "Give the bank's BIC in the row or in the profile, and check the file again.",
@@ -295,7 +295,7 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
     if summary.simulated:
         lines.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
-        lines.append("No amount column was found; say which one it is with --map amount=HEADER.")
+        lines.append("No amount column was found; name it with --map amount=HEADER.")
     lines += notes_told(summary.input.notes)
     lines += not_payments_told(summary.input.not_payments)
     if summary.modulus is not None and summary.modulus.is_old:

@@ -9,7 +9,7 @@ from platformdirs import user_config_path
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
-from pipeline.errors import ConfigurationError
+from pipeline.errors import ConfigurationError, ConfigurationFileError
 from pipeline.settings.mistakes import mistakes
 from pipeline.settings.profile import Profile
 from pipeline.settings.values import Section
@@ -32,12 +32,12 @@ class Configuration(Section):
                 continue
             if name not in BUILT_IN:
                 raise ValueError(
-                    f"{name}: has neither a [cop] nor a [vop] section; add the API that you have"
+                    f"{name}: has neither a [cop] nor a [vop] section; add one for each API that you use"
                 )
             if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
                 raise ValueError(
-                    f"{name}.{others[0]}: without servers of your own this profile is the embedded sandbox, "
-                    "and only [policy] and compare_with can be said of it; remove it"
+                    f"{name}.{others[0]}: without a [cop] or [vop] section this profile is the embedded "
+                    "sandbox, which takes only [policy] and compare_with; remove it"
                 )
         return profiles
 
@@ -82,7 +82,7 @@ def load(path: Path, profile_name: str) -> Profile:
 
     Raises:
         ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the
-            message names the key and what to do, and never quotes a value.
+            message names the key and what to do, and quotes no value that could be a secret.
     """
     profiles = read(path).profiles
     if profile_name not in profiles:
@@ -98,11 +98,13 @@ def read(path: Path) -> Configuration:
         content = TomlConfigSettingsSource(BaseSettings, toml_file=path)()
         return Configuration.model_validate(content, context={"folder": path.parent})
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: not TOML: {error}") from None
+        raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+        raise ConfigurationError(
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
+        ) from None
     except ValidationError as error:
-        said = mistakes(error.errors(include_input=False), Configuration)
-        raise ConfigurationError(f"{path}: {'; '.join(said)}") from None
+        said = mistakes(error.errors(), Configuration)
+        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None

@@ -1,6 +1,8 @@
-"""What is said of the mistakes in a configuration file: each once, where it is, and what to do."""
+"""What is said about mistakes in a configuration file: each once, where it is, its value, and what to do."""
 
+import datetime as dt
 import difflib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,7 +22,6 @@ _SAID = {
     "enum": "must be {expected}",
     "string_type": "must be text; put it in quotes",
     "string_too_short": "is empty; fill it in",
-    "string_pattern_mismatch": "does not look as it should; see docs/configuration.md",
     "float_type": "must be a number, without quotes",
     "date_from_datetime_parsing": "must be a date such as 2026-01-31",
     "date_type": "must be a date such as 2026-01-31",
@@ -29,9 +30,24 @@ _SAID = {
     "model_type": "must be a section of its own; see docs/configuration.md",
 }
 """What is wrong and what to do, by the kind of mistake that pydantic tells."""
+_VARIABLE = "must be the name of an environment variable, never the secret itself: letters, digits and _"
+_PATTERNS = {
+    **dict.fromkeys(("client_secret_env", "client_key_password_env", "ledger_key_env"), _VARIABLE),
+    "requesting_bic": "must be a BIC of 11 characters, such as MARWGB2LXXX",
+}
+"""What must be written for a key whose value has a form of its own."""
+_BANK = "must be the start of an IBAN without its check digits, such as DE1"
+_BANK_BIC = "must be the bank's BIC of 11 characters, such as MARWGB2LXXX"
+QUOTED = (
+    *("default_account_type", "gb_iban_to", "ask_by", "vop_countries", "vop_names", "compare_with"),
+    *("modulus_weights_date", "server", "token_method", "rate_per_s", "in_flight_max", "daily_cap"),
+    *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
+)
+"""The keys whose wrong value is repeated; any other could hold a secret that was put in the wrong place."""
+_QUOTED_LENGTH_MAX = 60
 
 Mistake = Mapping[str, Any]
-"""As pydantic tells it: `loc`, `type`, `msg`, `ctx`."""
+"""As pydantic tells it: `loc`, `type`, `msg`, `ctx`, `input`."""
 Place = tuple[str, ...]
 
 
@@ -88,18 +104,57 @@ def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
 
 
 def _sentence(mistake: Mistake, where: str, whole: type[BaseModel]) -> str:
-    if mistake["type"] == "value_error" and where == "profiles":
-        return f"profiles.{mistake['msg'].removeprefix('Value error, ')}"
     if where == "profiles":
-        return "no profile in it; `precheck init` writes an example"
+        is_of_one = mistake["type"] == "value_error"
+        return (
+            f"profiles.{_message(mistake)}" if is_of_one else "it has no profile; `precheck init` writes one"
+        )
+    return f"{where}{_value(mistake)}: {_what_to_write(mistake, whole)}"
+
+
+def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> str:
     if mistake["type"] == "extra_forbidden":
-        return f"{where}: {_unknown(mistake, whole)}"
+        return _unknown(mistake, whole)
     if mistake["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-        return f'{where}: api must be "gateway" or "standard"'
+        return 'api must be "gateway" or "standard"'
+    if mistake["type"] == "string_pattern_mismatch":
+        return _pattern(mistake)
     if (said := _SAID.get(mistake["type"])) is not None:
-        return f"{where}: {said.format_map(mistake.get('ctx', {}))}"
-    said = mistake["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"{where}: {said}"
+        return said.format_map({key: _in_toml(said) for key, said in mistake.get("ctx", {}).items()})
+    return _message(mistake)
+
+
+def _message(mistake: Mistake) -> str:
+    said: str = mistake["msg"]
+    return said.removeprefix("Value error, ").replace("Input should be", "must be")
+
+
+def _in_toml(said: object) -> object:
+    """Words in the quotes that the file has them in."""
+    return said.replace("'", '"') if isinstance(said, str) else said
+
+
+def _pattern(mistake: Mistake) -> str:
+    if "bic_table" in mistake["loc"]:
+        return _BANK if mistake["loc"][-1] == "[key]" else _BANK_BIC
+    return _PATTERNS[str(mistake["loc"][-1])]
+
+
+def _value(mistake: Mistake) -> str:
+    """The value that is wrong, as the file has it; empty for one that is long or could be a secret."""
+    place, value = mistake["loc"], mistake["input"]
+    is_quoted = place[-1] in QUOTED or place[2:3] == ("policy",)
+    if not is_quoted or place[-1] == "[key]" or mistake["type"] == "extra_forbidden":
+        return ""
+    if isinstance(value, dt.date | dt.time):
+        return f" = {value.isoformat()}"
+    if isinstance(value, float):
+        return f" = {value!r}"  # also inf and nan, which JSON does not know
+    try:
+        written = json.dumps(value, ensure_ascii=False)
+    except TypeError:  # a section, with dates in it
+        return ""
+    return "" if isinstance(value, dict) or len(written) > _QUOTED_LENGTH_MAX else f" = {written}"
 
 
 def _unknown(mistake: Mistake, whole: type[BaseModel]) -> str:
@@ -108,11 +163,11 @@ def _unknown(mistake: Mistake, whole: type[BaseModel]) -> str:
     if (near := _near(mistake, whole)) is not None:
         return f"unknown key; did you mean {near}?"
     if section is Profile and _is_of_a_server(key):
-        return "no key of a profile; move it into [cop] or [vop]"
+        return "not a key of a profile; move it into [cop] or [vop]"
     if section in _SECTIONS.values() and key in Profile.model_fields:
-        return "no key of a server; move it up into the profile"
+        return "not a key of a server; move it up into the profile"
     if section in _SECTIONS.values() and _is_of_a_server(key):
-        return "no key of this API; remove it"
+        return "not a key of this API; remove it"
     return "unknown key; remove it"
 
 

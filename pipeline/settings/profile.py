@@ -39,7 +39,7 @@ def _countries(said: object) -> Literal["any"] | list[str]:
         raise ValueError('must be "any" or a list of countries, such as ["DE", "FR"]')
     if any(country not in iban_structures() for country in said):
         raise ValueError(
-            'names a country without IBANs; write two capital letters each, such as ["DE", "FR"]'
+            'names a country without IBANs; write each country as two capital letters, such as ["DE", "FR"]'
         )
     return said
 
@@ -78,7 +78,7 @@ class Profile(Section):
     def _asks_one_kind_of_server(self) -> Self:
         if len({section.server for section in self.servers}) > 1:
             raise ValueError(
-                "asks servers of two kinds; simulated and real answers must not mix in one file: "
+                "names servers of two kinds; simulated and real answers must not be mixed in one file: "
                 "make two profiles"
             )
         return self

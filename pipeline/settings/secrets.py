@@ -24,9 +24,11 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         mode = path.stat().st_mode
         value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
-        raise ConfigurationError(f"{path}: the secret cannot be read: {error.strerror}") from None
+        raise ConfigurationError(
+            f"{path}: the secret cannot be read ({error.strerror}); check the path and its permissions"
+        ) from None
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: the secret is not UTF-8 text; write it again") from None
+        raise ConfigurationError(f"{path}: the secret is not UTF-8 text; save it as UTF-8") from None
     if mode & 0o077:
         raise ConfigurationError(f"{path}: others can read this secret; run `chmod 600 {path}`")
     if not value:

@@ -197,7 +197,7 @@ def _headers_again(table: Table) -> list[NotPayment]:
             row=None,
             kind="headers",
             label=None,
-            said=f"{str(unit).capitalize()} {place} is no payment: headers again, below the header line.",
+            said=f"{str(unit).capitalize()} {place} is no payment: it repeats the headers.",
         )
         for place in table.repeated_headers
     ]
@@ -218,7 +218,7 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
             raise InputError(
-                f"{where}: the header of column {position} stands between ^ and $; rename the column"
+                f"{where}: the header of column {position} starts with ^ and ends with $; rename the column"
             )
 
 
@@ -229,10 +229,10 @@ def _refuse_what_is_no_file(path: Path) -> None:
     except (OSError, ValueError):
         return
     if stat.S_ISDIR(mode):
-        raise InputError(f"{path}: not a file but a folder; give the name of a payment file in it")
+        raise InputError(f"{path}: a folder, not a file; give the name of a payment file in it")
     if not stat.S_ISREG(mode):
         raise InputError(
-            f"{path}: not a file but a pipe or a device; save the payments in a file, and give its name"
+            f"{path}: a pipe or a device, not a file; save the payments in a file and give its name"
         )
 
 
@@ -241,7 +241,7 @@ def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
     try:
         status = path.stat()
         if status.st_size > FILE_BYTES_MAX:
-            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX} bytes; split the file")
+            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
         refuse_too_large(status.st_size, per_byte=MEMORY_PER_BYTE[file_format.NAME], where=path.name)
         with path.open("rb") as file:
             if file_format.NAME == delimited.NAME:
@@ -249,7 +249,9 @@ def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
             return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"
-        raise InputError(f"{path.name}: cannot be read ({reason}); check the name and the rights") from error
+        raise InputError(
+            f"{path.name}: cannot be read ({reason}); check the path and its permissions"
+        ) from error
 
 
 def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str) -> pl.DataFrame:
@@ -287,7 +289,7 @@ def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str
         for reading in columns.readings
     )
     sources = {field: named for field, named in columns.sources.items() if field != "bic"}
-    note = "the column of banks holds no BIC and is kept as it is; say --map bic=HEADER if it does"
+    note = "the bank column holds no BIC and is kept as it is; use --map bic=HEADER if it does hold BICs"
     return columns._replace(readings=readings, sources=sources, notes=(*columns.notes, note))
 
 
@@ -322,10 +324,10 @@ def _money_text(column: pl.Series) -> pl.Series:
 
 def _advice(column: pl.Series, field: str) -> str:
     if field == "amount" and column.dtype.is_float():
-        return "floating-point numbers cannot hold money exactly; write it as decimal or text"
+        return "holds floating-point numbers, which are not exact; export it as decimals or text"
     if field in _IDENTIFIERS and column.dtype.is_numeric():
-        return "numbers, in which leading zeros are lost; write it as text from its source"
-    return f"values of type {column.dtype.base_type().__name__}; write it as text"
+        return "holds numbers, which lose their leading zeros; export it as text from its source"
+    return f"holds values of type {column.dtype.base_type().__name__}; export it as text"
 
 
 def _joined(parts: Sequence[pl.Series]) -> pl.Series:

@@ -11,6 +11,7 @@ from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
+from schemas.places import Places, place_text
 from schemas.summary import (
     ApiCalls,
     ApiForecast,
@@ -152,12 +153,13 @@ class Spared(NamedTuple):
     """Why it could not be told what the folder of the run has; None where it could."""
 
 
-def forecast(
+def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)
     input_name: str,
     environment: Environment,
     findings: tuple[pl.DataFrame, pl.DataFrame],
     planned: tuple[pl.DataFrame, pl.DataFrame, Spared],
     limits: Mapping[ApiName, Limits],
+    places: Places | None = None,
 ) -> Forecast:
     """Say what checking a file would take.
 
@@ -167,6 +169,7 @@ def forecast(
         findings: `Rejects` and `Warnings`.
         planned: `Checks` and `Assignments`, and what of the checks would not be asked.
         limits: per API that the profile has.
+        places: of the rows in their file; None where they have none.
     """
     rejects, warnings = findings
     checks, assignments, spared = planned
@@ -188,13 +191,16 @@ def forecast(
         apis=apis,
         saved_call_count=assignments.height - checks.height,
         rejects=[
-            RejectedRow(row=row, field=field, code=code, message=message)
+            RejectedRow(
+                row=row, place=place_text(row, places) or None, field=field, code=code, message=message
+            )
             for row, field, code, message in rejects.head(ROWS_LISTED_MAX).iter_rows()
         ],
         broken_rules=_broken_rules(rejects),
         warning_count=warnings.height,
         warning_codes=_warning_counts(warnings),
         why_uncounted=spared.why_uncounted,
+        places=places,
     )
 
 

@@ -64,6 +64,23 @@ def test_0_every_row_is_decided_rejected_ones_included(desk, sandbox):
     assert desk("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
 
 
+def test_files_of_one_name_are_told_apart_however_quiet_the_command_is(desk, sandbox):
+    for folder in ("jan", "feb", "mar"):
+        (desk.folder / folder).mkdir()
+    desk.payments([GOOD, {**GOOD, "sort_code": "112233"}], name="jan/pay.csv")
+    desk.payments([GOOD], name="feb/pay.csv")
+    desk.file("mar/pay.csv", "")
+    files = [f"{folder}/pay.csv" for folder in ("jan", "feb", "mar")]
+
+    words = (*files, *sandbox.using("sandbox"), "--out", "results", "--limit", "1", "--quiet")
+    assert desk("run", *words).err.splitlines() == [
+        "precheck: jan/pay.csv: SIMULATED: a sandbox answered; no answer says anything about a real account",
+        "precheck: jan/pay.csv: Questions left: 1. Run the same command again.",
+        "precheck: feb/pay.csv: SIMULATED: a sandbox answered; no answer says anything about a real account",
+        "precheck: mar/pay.csv: the file is empty; give a file with a header line and payments",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [

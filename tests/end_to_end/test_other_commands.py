@@ -149,7 +149,7 @@ def test_a_refusal_of_columns_is_in_the_document_and_names_nobody_in_its_sentenc
     assert shown.status == 65
     told = ColumnsRead.model_validate_json(shown.out)
     assert told.columns[0].values == ["Avery Thornwood"]
-    assert "either could be the payee; say which with --map name=Tenant" in told.refusal
+    assert "either could be the payee; choose one with --map name=Tenant" in told.refusal
     assert "Avery" not in shown.err
 
 

@@ -87,7 +87,7 @@ def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, be
     ledger.write_bytes(ledger.read_bytes().replace(b"AC01", b"MTCH"))
     planned = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(planned) == 10
-    assert "Not counted are answers of an earlier run: " in said(planned)
+    assert "Answers of an earlier run are not counted: " in said(planned)
 
 
 def test_a_run_at_work_is_told_and_left_alone(desk, serve, tmp_path, network_payments):

@@ -139,7 +139,7 @@ def with_tables(changed, healthy, *, weights, day):
 
 @pytest.mark.parametrize(
     ("age", "said"),
-    [(0, "0 days old"), (365, "365 days old"), (366, "366 days old; older than a year"), (-9, "come")],
+    [(0, "0 days old"), (365, "365 days old"), (366, "366 days old; older than a year"), (-1, "0 days old")],
 )
 def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, said):
     day = datetime.now(UTC).date() - timedelta(days=age)
@@ -155,8 +155,20 @@ def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, sa
         assert ("older than a year" in finding.said) == (age > 365)
 
 
+def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
+    day = datetime.now(UTC).date() + timedelta(days=9)
+    config = with_tables(changed, healthy, weights=f"100000 100009 MOD11{' 1' * 14}\n", day=day)
+
+    for finding in diagnose("sandbox", config)[1:3]:
+        assert finding.exit_code == 78
+        assert finding.said == (
+            f"modulus_weights_date: {day} is in the future; give the date from which the tables are valid, "
+            "or use the tables that are valid today"
+        )
+
+
 def test_a_damaged_modulus_table_does_not_hide_the_other(changed, healthy):
-    config = with_tables(changed, healthy, weights="100000 100009\n", day="2030-01-01")
+    config = with_tables(changed, healthy, weights="100000 100009\n", day="2020-01-01")
 
     findings = diagnose("sandbox", config)
 

@@ -619,7 +619,7 @@ def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
 
 def test_the_workbook_of_another_run_is_refused(folder_of, split_of):
     workbook = decided(folder_of({}, ANNM, name="other.csv"), {})
-    with pytest.raises(InputError, match="not the workbook of these answers"):
+    with pytest.raises(InputError, match="not the workbook of the present answers"):
         split_of(folder_of({}, CLOSE), decisions=workbook)
 
 
@@ -655,7 +655,7 @@ def test_a_row_number_that_the_file_does_not_have_is_refused(folder_of, split_of
     book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
     book["All"].cell(4, 1).value = 99
     book.save(folder.parent / "row.xlsx")
-    with pytest.raises(InputError, match="no row number of the file"):
+    with pytest.raises(InputError, match="not beside a row number of the file"):
         split_of(folder, decisions=folder.parent / "row.xlsx")
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from pipeline import settings
 from pipeline.errors import ConfigurationError, OutputError
-from pipeline.settings import EXAMPLE, TEST_SERVER_DAILY_CAP, load, read, write_example
+from pipeline.settings import EXAMPLE, TEST_SERVER_DAILY_CAP, Cop, Profile, load, read, write_example
+from pipeline.settings.mistakes import QUOTED
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 
@@ -210,8 +211,8 @@ def test_address_may_have_a_port_and_a_path_and_loses_its_last_slash(file_of, ur
     ],
 )
 def test_limit_that_is_none_is_refused(refusal, limit):
-    (key,) = limit
-    assert f"profiles.main.cop.{key}: " in refusal(cop={**COP, **limit})
+    [(key, value)] = limit.items()
+    assert f"profiles.main.cop.{key} = {value}: " in refusal(cop={**COP, **limit})
 
 
 @pytest.mark.parametrize(
@@ -389,7 +390,8 @@ def test_modulus_tables_and_their_date_go_together(refusal, key):
 @pytest.mark.parametrize("day", ['"soon"', '"31.01.2030"', "true"])
 def test_the_date_of_the_modulus_tables_is_a_date(refusal, day):
     said = refusal({**TABLES, "modulus_weights_date": day}, cop=COP)
-    assert said.endswith("profiles.main.modulus_weights_date: must be a date such as 2026-01-31")
+    wrong = f"profiles.main.modulus_weights_date = {day}: must be a date such as 2026-01-31"
+    assert said.endswith(wrong)
 
 
 def test_other_modulus_tables_cost_no_answer(file_of):
@@ -429,7 +431,7 @@ def test_the_policy_is_no_part_of_what_makes_two_runs_the_same(file_of):
     [
         ('{clos_match = "release"}', "policy.clos_match: no such outcome or code; did you mean close_match?"),
         ('{"Ada Quillon" = "hold"}', "no such outcome or code"),
-        ('{close_match = "pay"}', "'release', 'review' or 'hold'"),
+        ('{close_match = "pay"}', 'policy.close_match = "pay": must be "release", "review" or "hold"'),
         ('{rejected = "release"}', "can only be held"),
     ],
 )
@@ -499,17 +501,32 @@ def test_configuration_named_on_the_command_line_must_exist(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "no profile in it; `precheck init` writes an example"),
-        ("profiles = {}", "no profile in it; `precheck init` writes an example"),
+        ("", "it has no profile; `precheck init` writes one"),
+        ("profiles = {}", "it has no profile; `precheck init` writes one"),
         ("[profiles.main.cop]\nserver = 'test'", "profiles.main.cop.scope: is missing; add it"),
-        ("[profiles.main.cop]\nrate_per_s = 0.0", "profiles.main.cop.rate_per_s: must be 0.1 or more"),
+        ("[profiles.main.cop]\nrate_per_s = 0.0", "profiles.main.cop.rate_per_s = 0.0: must be 0.1 or more"),
+        (
+            "[profiles.main]\ngb_iban_to = 'both'",
+            'profiles.main.gb_iban_to = "both": must be "cop" or "vop"',
+        ),
+        (
+            "[profiles.main]\nvop_countries = ['DE', 'ZZ']",
+            'profiles.main.vop_countries = ["DE", "ZZ"]: names a country without IBANs',
+        ),
+        (
+            "[profiles.main.cop]\nclient_secret_env = 'not a name'",
+            "profiles.main.cop.client_secret_env: must be the name of an environment variable, never the",
+        ),
         (
             "[profiles.main.cop]\nin_flight_max = 9999",
-            "profiles.main.cop.in_flight_max: must be 4000 or less",
+            "profiles.main.cop.in_flight_max = 9999: must be 4000 or less",
         ),
-        ("[profiles.main.cop]\nprobe_wait_s = 0.0", "profiles.main.cop.probe_wait_s: must be more than 0"),
+        (
+            "[profiles.main.cop]\nprobe_wait_s = 0.0",
+            "profiles.main.cop.probe_wait_s = 0.0: must be more than 0",
+        ),
         ("[profiles.main.cop]\nscope = 7", "profiles.main.cop.scope: must be text; put it in quotes"),
-        ("[profiles.main.cop]\ndaily_cap = 'x'", "profiles.main.cop.daily_cap: must be a whole number"),
+        ("[profiles.main.cop]\ndaily_cap = 'x'", 'profiles.main.cop.daily_cap = "x": must be a whole number'),
     ],
 )
 def test_a_mistake_is_told_in_words_that_say_what_to_do(tmp_path, text, sentence):
@@ -539,19 +556,22 @@ STANDARD_TEXT = "\n".join(f"{key} = {value}" for key, value in STANDARD.items())
         ),
         (
             f"[profiles.main.vop]\n{STANDARD_TEXT}\nclient_id = 'x'",
-            "profiles.main.vop.client_id: no key of this API; remove it",
+            "profiles.main.vop.client_id: not a key of this API; remove it",
         ),
         (
             f"[profiles.main.vop]\n{STANDARD_TEXT}\n[profiles.main.vop.bic_table]\nde = 'x'",
-            "profiles.main.vop.bic_table.de: does not look as it should; see docs/configuration.md",
+            (
+                "profiles.main.vop.bic_table.de: must be the start of an IBAN without its check digits, "
+                "such as DE1"
+            ),
         ),
         (
             f"[profiles.main.vop]\n{STANDARD_TEXT}\ngb_iban_to = 'cop'",
-            "profiles.main.vop.gb_iban_to: no key of a server; move it up into the profile",
+            "profiles.main.vop.gb_iban_to: not a key of a server; move it up into the profile",
         ),
         (
             f"[profiles.main]\nrate_per_s = 5\n[profiles.main.vop]\n{STANDARD_TEXT}",
-            "profiles.main.rate_per_s: no key of a profile; move it into [cop] or [vop]",
+            "profiles.main.rate_per_s: not a key of a profile; move it into [cop] or [vop]",
         ),
         (
             f"[profiles.main.policy]\nno_mach = 'hlod'\n[profiles.main.vop]\n{STANDARD_TEXT}",
@@ -589,7 +609,19 @@ def test_two_mistakes_in_two_sections_are_both_told(tmp_path):
     path.write_text("[profiles.main.cop]\n{}\n[profiles.main.vop]\n{}".format(*texts))
     with pytest.raises(ConfigurationError) as refused:
         load(path, "main")
-    assert str(refused.value).count("unknown key") == 2
+    assert [said.count("unknown key") for said in refused.value.sentences] == [1, 1]
+    assert all(said.startswith(f"{path}: profiles.main.") for said in refused.value.sentences)
+
+
+def test_no_value_is_repeated_that_could_be_a_secret(tmp_path):
+    path = tmp_path / "precheck.toml"
+    keys = sorted({*Cop.model_fields, *Profile.model_fields} - set(QUOTED) - {"cop", "vop", "policy"})
+    wrong = "\n".join(f"{key} = [{SECRET!r}]" for key in (*keys, "client_secret", "password"))
+    path.write_text(f"[profiles.main]\n{wrong}\n[profiles.main.cop]\n{wrong}\n[profiles.main.vop]\n{wrong}")
+    with pytest.raises(ConfigurationError) as refused:
+        load(path, "main")
+    assert len(refused.value.sentences) > len(keys)
+    assert SECRET not in str(refused.value)
 
 
 def test_what_is_compared_with_is_no_part_of_what_makes_two_runs_the_same(file_of, tmp_path):
@@ -612,4 +644,4 @@ def test_the_folder_of_the_file_is_no_pattern(tmp_path):
 @pytest.mark.parametrize("said", ["latest of *", "newest of ", "pay-*", ""])
 def test_a_comparison_that_is_no_newest_of_a_pattern_is_refused(refusal, said):
     sentence = refusal({"compare_with": f'"{said}"'}, cop=COP)
-    assert 'compare_with: write "newest of PATTERN"' in sentence
+    assert f'compare_with = "{said}": write "newest of PATTERN"' in sentence

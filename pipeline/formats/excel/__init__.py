@@ -72,11 +72,11 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
     """
     if data.startswith(_OLE_MAGIC):
         raise InputError(
-            f"{where}: protected by a password, or an old .xls under another name; "
+            f"{where}: protected by a password, or an old .xls file with another suffix; "
             "save it without a password as .xlsx"
         )
     if not data.startswith(_ZIP_MAGIC):
-        raise InputError(f"{where}: not an Excel workbook; give the file the suffix of what it is")
+        raise InputError(f"{where}: not an Excel workbook; rename it so that its suffix says what it is")
     refuse_bombs(data, where=where)
 
 

@@ -71,7 +71,7 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
-            raise InputError(f"no sheet of the name that --sheet gives; it has {_listed(sheets)}")
+            raise InputError(f"no sheet has the name given with --sheet; the workbook has {_listed(sheets)}")
         return named, _calculated(archive, named, texts, bytes_max)
     counted = [(sheet, _calculated(archive, sheet, texts, bytes_max)) for sheet in sheets if sheet.is_visible]
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
@@ -80,11 +80,12 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
             return only
         case []:
             raise InputError(
-                f"no visible sheet with data; it has {_listed(sheets)}: name a hidden one with --sheet NAME"
+                f"no visible sheet has data; the workbook has {_listed(sheets)}: name a hidden one with "
+                "--sheet NAME"
             )
         case _:
             names = _listed([sheet for sheet, _ in with_data])
-            raise InputError(f"several sheets with data ({names}); say which one with --sheet NAME")
+            raise InputError(f"several sheets with data ({names}); choose one with --sheet NAME")
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:

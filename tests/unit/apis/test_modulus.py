@@ -111,6 +111,18 @@ def test_exception_14_drops_no_eighth_digit_but_0_1_and_9(tables, eighth):
     assert states(pl.Series([f"1800020000019{eighth}"]), tables).to_list() == ["fails"]
 
 
+@pytest.mark.parametrize(
+    ("number", "state"),
+    [("41011166", "passes"), ("91011166", "fails"), ("41011167", "fails"), ("00000000", "passes")],
+)
+def test_exception_6_without_a_second_check_passes_a_foreign_currency_alone(tmp_path, number, state):
+    (tmp_path / "weights").write_text("200915 200915 MOD11 0 0 0 0 0 0 0 7 6 5 4 3 2 1 6\n")
+    (tmp_path / "substitutions").write_text(SUBSTITUTIONS)
+    alone = read_tables(tmp_path / "weights", tmp_path / "substitutions", date(2030, 1, 1))
+
+    assert states(pl.Series([f"200915{number}"]), alone).to_list() == [state]
+
+
 def accepted_of(*rows):
     absent = dict.fromkeys(ACCEPTED)
     usual = {"api": ApiName.COP, "route_reason": RouteReason.SORT_CODE}

@@ -111,7 +111,7 @@ def test_exceptions_that_this_program_does_not_know_are_refused_not_passed_over(
     assert refused.startswith(
         f"weights line {len(exceptions)}: exceptions that this program does not know (here "
     )
-    assert refused.endswith("); update it")
+    assert refused.endswith("); update payee-precheck")
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
             None,
             r'several .*\("May", "June"\).*--sheet',
         ),
-        (sheets(May=[HEADER, PAYMENT]), "may", r'no sheet of the name .* it has "May"'),
+        (sheets(May=[HEADER, PAYMENT]), "may", r'no sheet has the name .* the workbook has "May"'),
         (sheets(Pay=[], hidden=[HEADER, PAYMENT]), None, r'no visible sheet .*"Pay", "hidden" \(hidden\)'),
         (sheets(Pay=[]), "Pay", "the sheet is empty"),
         (sheets(Pay=[HEADER]), None, "no payment rows"),

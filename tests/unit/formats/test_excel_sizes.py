@@ -88,7 +88,7 @@ def test_rows_whose_cells_take_turns_are_added_up_too():
 
 def test_a_text_that_many_cells_share_counts_for_each_of_them():
     data = workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"])
-    with pytest.raises(InputError, match=r"its cells unfold to more than [0-9]+ MiB"):
+    with pytest.raises(InputError, match=r"its cells expand to more than [0-9]+ MiB"):
         read(data)
 
 
@@ -139,13 +139,13 @@ def test_more_merged_ranges_than_rows_are_refused():
         (b"", "not an Excel workbook"),
         (b"\xd0\xcf\x11\xe0" + bytes(100), "protected by a password"),
         (workbook(row(1, *HEADER), " " * 30_000_000), "unpacks from [0-9,]+ to [0-9,]+ bytes"),
-        (workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"]), "its cells unfold to more than"),
+        (workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"]), "its cells expand to more than"),
         (workbook(row(1, "x" * 70_000)), "sheet row 1: longer than"),
         (
             workbook(row(1, "a"), '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row>'),
             "2 cells spread over",
         ),
-        (workbook(row(1, *HEADER)) + b"PK", "not the workbook of these answers|damaged"),
+        (workbook(row(1, *HEADER)) + b"PK", "not the workbook of the present answers|damaged"),
     ],
 )
 def test_a_workbook_of_decisions_is_under_the_guards_of_one_of_payments(tmp_path, data, sentence):

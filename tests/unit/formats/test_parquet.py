@@ -169,8 +169,8 @@ def many_lists(count):
 
 
 LONG, TOO_LONG = "x" * 65_536, "x" * 65_537
-HUGE = "unfolds to more than 65536 bytes"
-TOO_LARGE = "its cells unfold to more than [0-9,]+ MiB"
+HUGE = "expands to more than 65536 bytes"
+TOO_LARGE = "its cells expand to more than [0-9,]+ MiB"
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_a_refusal_names_candidates_with_shortened_values_and_what_to_say():
         read_columns(cells, {}, where=WHERE)
     assert str(raised.value) == (
         'payroll.csv: "Tenant" (Q… M…) and "Landlord" (O… L… L…) differ, and either could be the payee; '
-        "say which with --map name=Tenant or --map name=Landlord"
+        "choose one with --map name=Tenant or --map name=Landlord"
     )
 
 

@@ -138,7 +138,7 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
     ],
 )
 def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns):
-    with pytest.raises(InputError, match=r"differ, and either could be .*; say which with --map"):
+    with pytest.raises(InputError, match=r"differ, and either could be .*; choose one with --map"):
         sources_of(columns)
 
 

@@ -45,7 +45,7 @@ def test_a_choice_between_two_columns_is_told():
 def test_two_bics_that_differ_are_both_left():
     read = columns_of({"BIC": ["a", "b"], "SWIFT": ["c", "d"]})
     assert "bic" not in read.sources
-    assert "no BIC is read" in read.notes[0]
+    assert "neither is read as the BIC" in read.notes[0]
 
 
 def test_two_secondary_references_that_differ_are_refused():

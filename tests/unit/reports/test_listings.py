@@ -21,7 +21,7 @@ SEEN = "[/x] [bold]\\x1b[31m\\u202e"
 def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="payroll.csv"):
     reject = RejectedRow(row=3, field="name", code="NAME_MISSING", message="no payee name; add it")
     kind = BrokenRule(
-        **reject.model_dump(exclude={"row"}), row_count=reject_count, rows=[3, 5, *range(8, 16)]
+        **reject.model_dump(exclude={"row", "place"}), row_count=reject_count, rows=[3, 5, *range(8, 16)]
     )
     api = ApiForecast(
         api=ApiName.COP,

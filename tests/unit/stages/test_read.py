@@ -79,7 +79,7 @@ def test_bank_column_that_holds_words_is_told_and_not_read_unless_the_user_insis
     text = "name,iban,BIC\na,GB1,SUPPLIER\nb,GB2,SUPPLIER\n"
     source = source_of(tmp_path, text)
     assert source.columns[2][:3] == ("BIC", None, "no value is a BIC (kept)")
-    assert source.notes[-1].startswith("the column of banks holds no BIC")
+    assert source.notes[-1].startswith("the bank column holds no BIC")
     assert values(source, "bic") == [(None,), (None,)]
     assert source.original["BIC"].to_list() == ["SUPPLIER", "SUPPLIER"]
     insisted = source_of(tmp_path, text, mapping={"bic": "BIC"})
@@ -206,18 +206,18 @@ def test_whole_numbers_are_amounts_and_blank_rows_are_found_in_parquet(tmp_path)
     [
         (
             {"account_number": [12345678]},
-            r'column "account_number" \(account_number\): numbers, in which leading zeros',
+            r'column "account_number" \(account_number\): holds numbers, which lose their leading zeros',
         ),
         (
             {"iban": ["x"], "Sort Code": [1.0]},
-            r'"Sort Code" \(sort_code\): numbers, in which leading zeros are lost',
+            r'"Sort Code" \(sort_code\): holds numbers, which lose their leading zeros',
         ),
         (
             {"iban": ["x"], "amount": [1.5]},
-            "floating-point numbers cannot hold money exactly; write it as decimal",
+            "holds floating-point numbers, which are not exact; export it as decimals",
         ),
-        ({"iban": ["x"], "bic": [b"x"]}, "values of type Binary; write it as text"),
-        ({"iban": [["x"]]}, "values of type List; write it as text"),
+        ({"iban": ["x"], "bic": [b"x"]}, "holds values of type Binary; export it as text"),
+        ({"iban": [["x"]]}, "holds values of type List; export it as text"),
     ],
 )
 def test_parquet_types_that_cannot_hold_a_field_are_refused(tmp_path, columns, sentence):
@@ -243,26 +243,24 @@ def test_a_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.xlsx"])
 def test_a_folder_is_refused_whatever_its_name(tmp_path, name):
     (tmp_path / name).mkdir()
-    with pytest.raises(
-        InputError, match=rf"{name}: not a file but a folder; give the name of a payment file"
-    ):
+    with pytest.raises(InputError, match=rf"{name}: a folder, not a file; give the name of a payment file"):
         read(tmp_path / name, mapping={})
 
 
 def test_the_folder_that_the_command_stands_in_is_named():
-    with pytest.raises(InputError, match=r"^\.: not a file but a folder"):
+    with pytest.raises(InputError, match=r"^\.: a folder, not a file"):
         read(Path(), mapping={})
 
 
 @pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.parquet"])
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
-    with pytest.raises(InputError, match=rf"{name}: not a file but a pipe or a device; save the payments"):
+    with pytest.raises(InputError, match=rf"{name}: a pipe or a device, not a file; save the payments"):
         read(tmp_path / name, mapping={})
 
 
 def test_a_device_is_refused():
-    with pytest.raises(InputError, match=r"^/dev/null: not a file but a pipe or a device"):
+    with pytest.raises(InputError, match=r"^/dev/null: a pipe or a device, not a file"):
         read(Path("/dev/null"), mapping={})
 
 
@@ -312,7 +310,7 @@ def test_fewer_rows_are_read_as_the_whole_file_was(tmp_path):
 
 def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(tmp_path):
     with pytest.raises(
-        InputError, match=r"the header of column 3 stands between \^ and \$; rename the column"
+        InputError, match=r"the header of column 3 starts with \^ and ends with \$; rename the column"
     ):
         source_of(tmp_path, "name,iban,^n.*$\na,1,2\n")
 

@@ -17,6 +17,7 @@ from pipeline.stages.report import (
     route_counts,
 )
 from schemas.outcomes import ApiName, Environment, Outcome
+from schemas.places import Places
 from schemas.summary import ApiCalls, InputFile, Summary
 
 TIME = "2030-01-02T03:04:05.678Z"
@@ -222,12 +223,12 @@ def test_amount_has_two_decimals_or_the_third_that_it_needs(amount, written):
 
 @pytest.fixture
 def forecast_of(checks_of, check_of):
-    def build(question_count, row_count, limits, rejects=(), spared=Spared()):  # noqa: B008 (it is frozen)
+    def build(question_count, row_count, limits, rejects=(), spared=Spared(), places=None):  # noqa: B008 (it is frozen)
         checks = checks_of(*(check_of(check=number) for number in range(1, question_count + 1)))
         rows = [(row, (row - 1) % question_count + 1) for row in range(1, row_count + 1)]
         assignments = pl.DataFrame(rows, schema=ASSIGNMENTS, orient="row")
         findings = (pl.DataFrame(list(rejects), schema=REJECTS, orient="row"), NO_WARNINGS)
-        return forecast("x.csv", Environment.TEST, findings, (checks, assignments, spared), limits)
+        return forecast("x.csv", Environment.TEST, findings, (checks, assignments, spared), limits, places)
 
     return build
 
@@ -242,6 +243,17 @@ def test_forecast_counts_questions_time_and_days(forecast_of):
     (api,) = found.apis
     assert (api.api, api.row_count, api.question_count) == (ApiName.COP, 10, 7)
     assert (api.duration_s, api.day_count) == (3.5, 3)
+
+
+def test_each_reject_says_where_its_row_stands_in_the_file(forecast_of):
+    rejects = [(11, "name", "NAME_MISSING", "no name"), (12, "name", "NAME_MISSING", "no name")]
+    places = Places(unit="sheet row", stretches=[(1, 5, 1), (12, 40, 1)])
+
+    limits = {ApiName.COP: Limits(2.0, None)}
+    assert [told.place for told in forecast_of(1, 1, limits, rejects, places=places).rejects] == [
+        *("sheet row 15", "sheet row 40")
+    ]
+    assert [told.place for told in forecast_of(1, 1, limits, rejects).rejects] == [None, None]
 
 
 def test_what_the_profile_leaves_unasked_is_no_broken_row(forecast_of):

@@ -363,7 +363,7 @@ def test_amounts_and_currencies_are_read_as_people_write_them(accept):
 
 
 @pytest.mark.parametrize(
-    "amount", ["-5", "\u00a3-5", "5-", "(5)", "\u22125", "-1,234", "(\u00a35.00)", "-0.01"]
+    "amount", ["-1.2345", "-5", "\u00a3-5", "5-", "(5)", "\u22125", "-1,234", "(\u00a35.00)", "-0.01"]
 )
 def test_negative_amount_in_any_notation_is_rejected_as_negative(codes, amount):
     assert "AMOUNT_NEGATIVE" in codes({**UK, "amount": amount})
@@ -384,6 +384,10 @@ def test_amount_of_zero_is_rejected_as_zero(codes, amount):
         ("12.3450", "USD"),
         ("\u00a31.0050", None),
         ("5.0010", None),
+        ("1.2345 GBP", None),
+        ("1.5005 BHD", None),
+        ("1,2345", "EUR"),
+        ("1.23456", None),
     ],
 )
 def test_more_decimals_than_the_currency_has_are_rejected(codes, amount, currency):
@@ -397,6 +401,14 @@ def test_more_decimals_than_the_currency_has_are_rejected(codes, amount, currenc
 def test_decimals_that_the_currency_has_or_that_say_nothing_pass(codes, amount, currency):
     expected = ["AMOUNT_DECIMALS"] if (amount, currency) == ("5.10", "CLP") else []
     assert codes({**UK, "amount": amount, "currency": currency}) == expected
+
+
+@pytest.mark.parametrize("amount", ["US$40.00", "40 pounds", "1e5", "1234567890123456789"])
+def test_what_is_no_amount_says_how_to_write_one_with_its_currency(payments_of, amount):
+    [told] = validate(payments_of({**UK, "amount": amount}), BOTH).rejects.to_dicts()
+    assert told["code"] == "AMOUNT_FORMAT"
+    assert told["message"].startswith("not a readable amount; write at most 18 digits and a decimal point, ")
+    assert told["message"].endswith("as a three-letter code, such as 1234.56 USD")
 
 
 def test_decimals_of_an_unknown_currency_are_not_judged(accept):
