@@ -93,6 +93,8 @@ CANONICAL = "canonical"
 UNKNOWN = Meaning(None, "unknown")
 
 _ALIASES: Mapping[str, Meaning] = {
+    "koinh": Meaning("name", "known header", rank=Rank.HOLDER, says_name=True),
+    "bankn": Meaning("account_number", "known header"),
     "nm": Meaning("name", "known header", rank=Rank.PLAIN),
     "agname1": Meaning("name", "known header", rank=Rank.PAYEE),
     "kndname": Meaning("name", "known header", rank=Rank.PAYEE),
@@ -199,6 +201,13 @@ def _holds_both(words: Words) -> bool:
     )
 
 
+def _is_a_holders(words: Words) -> bool:
+    """Whether a header that names a holder says what is theirs, as `Account holder IBAN` does."""
+    return Cue.HOLDER not in words.cues or (
+        words.order[0] is Cue.HOLDER and not words.cues & {Cue.NAME, Cue.FILLER, Cue.AND}
+    )
+
+
 def _is_a_subjects(words: Words) -> bool:
     """A supplier's account may be its number in our books; its bank account is none."""
     return bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues
@@ -224,7 +233,8 @@ _GRAMMAR = (
         "iban",
         "words of an IBAN",
         (_one(Cue.IBAN),),
-        _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID, Cue.PAYMENT},
+        _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID, Cue.PAYMENT, Cue.HOLDER},
+        when=_is_a_holders,
     ),
     _Line("organisation_bic", "words of an organisation's BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))),
     _Line(
@@ -261,7 +271,8 @@ _GRAMMAR = (
         "account_number",
         "words of an account",
         (_ANY_ACCOUNT,),
-        _one(Cue.NUMBER, Cue.PAYMENT),
+        _one(Cue.NUMBER, Cue.PAYMENT, Cue.HOLDER),
+        when=_is_a_holders,
         plain=_is_a_subjects,
     ),
     # Names.
@@ -300,9 +311,9 @@ _GRAMMAR = (
         _one(Cue.NAME),
         rank=Rank.SUBJECT,
     ),
-    _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), rank=Rank.PART),
-    _Line(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME), rank=Rank.PART),
-    _Line(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME), rank=Rank.PART),
+    _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.HOLDER), rank=Rank.PART),
+    _Line(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
+    _Line(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
     # A payee's company name is the payee; a supplier's is the supplier.
     _Line(
         "name",
@@ -318,7 +329,13 @@ _GRAMMAR = (
         _one(Cue.NAME),
         rank=Rank.SUBJECT,
     ),
-    _Line(COMPANY, "a company", (_one(Cue.COMPANY, Cue.ORGANISATION),), _one(Cue.NAME), rank=Rank.COMPANY),
+    _Line(
+        COMPANY,
+        "a company",
+        (_one(Cue.COMPANY, Cue.ORGANISATION),),
+        _one(Cue.NAME, Cue.HOLDER),
+        rank=Rank.COMPANY,
+    ),
     _Line(
         "name",
         "the name of the account",
@@ -418,6 +435,8 @@ def _meaning(words: Words) -> Meaning:
     if line is None or line.what is None:
         return UNKNOWN
     plain, side = line.plain(words), _side(words.cues)
+    if side is Side.UNSAID and _is_the_holders(line, words.cues):
+        side = Side.PAYEE
     return Meaning(
         line.what,
         line.rule,
@@ -436,6 +455,11 @@ def _side(cues: frozenset[Cue]) -> Side:
     if Cue.OURS in cues:
         return Side.OURS
     return Side.PAYEE if cues & _PAYEE else Side.UNSAID
+
+
+def _is_the_holders(line: _Line, cues: frozenset[Cue]) -> bool:
+    """Whether something other than a whole name is said to be the account holder's, who is the payee."""
+    return Cue.HOLDER in cues and line.what != "name"
 
 
 _HEADER_LENGTH_MAX = 200

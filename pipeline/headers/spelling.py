@@ -52,6 +52,9 @@ _PIECE_LENGTH_MIN = 3
 _COMPOUND_LENGTH_MAX = 100
 _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
+_ENDINGS = ("s", "ns", "ens", "es", "n")
+_STEM_LENGTH_MIN = 5
+"""Of a word without one of the endings that are not English, so that `an` is no `a`."""
 
 
 def _plain(text: str) -> str:
@@ -165,9 +168,18 @@ def _found(tokens: Sequence[str]) -> Found | None:
             return _CURRENCY_WORDS[token]
         if token.isdecimal():
             return int(token) if len(token) == 1 else Cue.FILLER
-        if token.endswith("s"):
-            cue = _lexicon().get((token[:-1],))
+        cue = _without_ending(token)
     return cue
+
+
+def _without_ending(token: str) -> Cue | None:
+    """The cue of a word that stands as a genitive or a plural, as in `mottagarens` or `saajan`."""
+    for ending in _ENDINGS:
+        stem = token.removesuffix(ending)
+        is_long = ending == "s" or len(stem) >= _STEM_LENGTH_MIN
+        if stem != token and is_long and (cue := _lexicon().get((stem,))) is not None:
+            return cue
+    return None
 
 
 def _segmented(text: str) -> list[Found] | None:

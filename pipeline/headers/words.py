@@ -70,7 +70,7 @@ WORDS: Mapping[Cue, str] = {
     Cue.OURS: """
         debit, debited, ultimate debtor, AG, a debitar, debitar, obciążany, terhelendő számla, debtor,
             payer, ordering, orderer, originator, originating, orig, from, source,
-            our, own,
+            our, own, debiting, funding, first party, to be debited, disbursement bank,
             sender, sending, remitter, paying, charge, paid from, pay from, my, issuing, drawer
         Auftraggeber, Absender, Belastung, eigenes, eigene, eigener, unser, unsere, Auftragskonto,
             Zahlungspflichtiger,
@@ -81,20 +81,20 @@ WORDS: Mapping[Cue, str] = {
         opdrachtgever, debiteur, afzender, eigen, onze
         devedor, remetente, débito, própria, próprio, origem, nossa, nosso
         zleceniodawca, zleceniodawcy, nadawca, nadawcy, obciążenia, dłużnik, dłużnika, własny, własne
-        avsändare, avsändarens, betalare, från, eget, egen, debet
-        afsender, betaler, fra, egen konto, debitor
+        avsändare, betalare, från, eget, egen, debet, uttagskonto
+        afsender, betaler, fra, egen konto, debitor, hævekonto
         avsender, avsenders, belastes, belastning, debitors
         maksaja, maksajan, veloitus, veloitettava, lähettäjä, oma
-        plátce, plátcův, odesílatel, příkazce, vlastní, dlužník
-        terhelendő, terhelt, fizető, küldő, saját, adós
-        plătitor, ordonator, debitor, expeditor, propriu
+        plátce, plátcův, odesílatel, odesílatele, příkazce, vlastní, dlužník
+        terhelendő, terhelt, fizető, küldő, saját, adós, megbízó, átutaló, kezdeményező, forrás
+        plătitor, ordonator, debitor, debitat, expeditor, propriu
         εντολέας, εντολέα, χρέωσης, πληρωτής, πληρωτή, αποστολέας, δικός μας
     """,
     Cue.THEIRS: """
         payee, beneficiary, beneficiaries, benef, bene, ben, creditor, cdtr, recipient, receiver,
             pay to, paid to, payable to, payment to, cheque payable to, counterparty, transferee, payable
             name,
-            alternative payee, permitted payee, nominee, ze
+            alternative payee, permitted payee, nominee, ze, remit to, second party
         Empfänger, Empfängers, Empf, Begünst, Zahlungsempf, Zahlung an, Zahlungsempfänger,
             Zahlungsempfängers, Begünstigter, Begünstigte, Begünstigten,
             Begünstigtem, Kreditor, Überweisungsempfänger, Gläubiger, Zahlungsempfängerin, Empfängerin
@@ -105,22 +105,23 @@ WORDS: Mapping[Cue, str] = {
         begunstigde, begunstigden, ontvanger, ontvangers, crediteur, tegenpartij
         beneficiário, beneficiária, destinatário, favorecido, credor
         odbiorca, odbiorcy, beneficjent, beneficjenta, wierzyciel
-        mottagare, mottagarens, mottagar, betalningsmottagare, borgenär
-        modtager, modtagers, betalingsmodtager, kreditor
-        mottaker, mottakers, mottakar, betalingsmottaker, kreditors
-        saaja, saajan, vastaanottaja, vastaanottajan, velkoja
+        mottagare, mottagar, betalningsmottagare, borgenär, förmånstagare, betalas till
+        modtager, betalingsmodtager, beløbsmodtager, begunstiget, betales til, kreditor
+        mottaker, mottakar, betalingsmottaker, beløpsmottaker, kreditors
+        saaja, saajan, maksunsaaja, maksun saaja, vastaanottaja, velkoja
         příjemce, příjemci, adresát, věřitel, protistrana
         kedvezményezett, kedvezményezettje, címzett, jogosult, hitelező
         beneficiar, beneficiarul, beneficiarului, destinatar, creditor
         δικαιούχος, δικαιούχου, παραλήπτης, παραλήπτη, πιστωτής
     """,
     Cue.MARK: """
-        to, credit, credited, a creditar, creditar, uznawany, jóváírandó, receiving, destination, dest, target
+        to, to be credited, credit, credited,
+            a creditar, creditar, uznawany, jóváírandó, receiving, destination, dest, target
         Gutschrift, Gutschrifts, Ziel
         à créditer, crédit, destination
         abono, destino
         accredito
-        tegen
+        tegen, naar
         destino, crédito
         uznania, docelowy
         till
@@ -129,14 +130,15 @@ WORDS: Mapping[Cue, str] = {
         hyvitys
         ve prospěch
         jóváírás
-        credit
+        credit, creditat
         πίστωσης
     """,
     Cue.HOLDER: """
         account holder, account holders, accountholder, name on account, name on the account, name on
             bank account,
             name of account, name of account holder, name of bank account holder, bank account holder name,
-            name of the account holder, name in account, name on bank records, name as per bank, bank
+            name of the account holder, name in account, name shown on account, name shown on the account,
+            name as shown on account, name as on account, name on bank records, name as per bank, bank
             account name
         Kontoinhaber, Kontoinhabers, Kontoinhaberin, Kto Inh, Kto Inhaber
         titulaire du compte, détenteur du compte, titulaire compte, nom du titulaire du compte, titul compte
@@ -150,10 +152,10 @@ WORDS: Mapping[Cue, str] = {
         kontoinnehavare, kontohavare, kontots innehavare
         kontohaver, kontoindehaver
         kontoinnehaver, kontoeier
-        tilinomistaja, tilinhaltija, tilin omistaja, tilinomistajan nimi
-        majitel účtu, vlastník účtu, majitel bankovního účtu
+        tilinomistaja, tilinhaltija, tilin omistaja, tilin haltija
+        majitel účtu, majitele účtu, vlastník účtu, majitel bankovního účtu
         számlatulajdonos, számlatulajdonos neve, bankszámla tulajdonosa
-        titularul contului, titular cont
+        titularul contului, titularului contului, titular cont
         κάτοχος λογαριασμού, δικαιούχος λογαριασμού, δικαιούχοι λογαριασμού, όνομα κατόχου λογαριασμού
     """,
     Cue.OWNER: """
@@ -182,7 +184,7 @@ WORDS: Mapping[Cue, str] = {
         namn
         navn
         nimi
-        jméno, jména, jméno a příjmení, název
+        jméno, jména, jméno a příjmení, příjmení a jméno, název
         név, neve, megnevezés
         nume și prenume, nume, numele, denumire
         όνομα, ονοματεπώνυμο, επωνυμία, ονομα
@@ -208,9 +210,9 @@ WORDS: Mapping[Cue, str] = {
         voornaam, roepnaam, voornamen, voorletters
         nome próprio, primeiro nome
         imię, imiona
-        förnamn
+        förnamn, tilltalsnamn
         fornavn
-        etunimi, etunimet
+        etunimi, etunimet, kutsumanimi
         křestní jméno
         keresztnév, utónév
         prenume, prenumele
@@ -238,17 +240,17 @@ WORDS: Mapping[Cue, str] = {
         achternaam, familienaam
         apelido, apelidos, sobrenome, último nome
         nazwisko
-        efternamn
+        efternamn, släktnamn
         efternavn
         etternavn
         sukunimi
         příjmení
-        vezetéknév, családnév
+        vezetéknév, családnév, családi név
         nume de familie
         επώνυμο, επίθετο
     """,
     Cue.COMPANY: """
-        company, company name, business, business name, firm,
+        company, company name, business, business name, firm, entity,
             trading name, entity name, legal entity, employer
         Firma, Firmenname, Unternehmen, Gesellschaft, Firmierung, Arbeitgeber
         société, raison sociale, entreprise, employeur
@@ -318,10 +320,10 @@ WORDS: Mapping[Cue, str] = {
         werknemer, medewerker
         funcionário, empregado, trabalhador, colaborador
         pracownik, pracownika
-        anställd, anställds, medarbetare
-        medarbejder, ansat
-        ansatt, ansattes, arbeidstaker
-        työntekijä, työntekijän
+        anställd, anställds, medarbetare, löntagare, lönemottagare
+        medarbejder, ansat, lønmodtager
+        ansatt, ansattes, arbeidstaker, lønnsmottaker, lønnstaker
+        työntekijä, työntekijän, palkansaaja
         zaměstnanec, zaměstnance
         munkavállaló, dolgozó, alkalmazott
         angajat, salariat, angajatului
@@ -332,7 +334,8 @@ WORDS: Mapping[Cue, str] = {
             subcontractor, member, tenant, landlord, student,
             pupil, claimant, volunteer, freelancer, consultant, donor, player, participant, patient,
             pensioner,
-            agent name, broker, solicitor, lawyer, executor, assignee, factor, trustee, translator, installer,
+            agent name, broker, solicitor, lawyer, executor, assignee, factor, factoring, trustee,
+            translator, installer,
             practitioner, coach, trainer, teacher, instructor, driver, childminder, host, host family, heir,
             sales rep, support worker, letting agent, shareholder, policyholder, merchant, seller,
             partner, business partner, author, artist, owner
@@ -349,7 +352,7 @@ WORDS: Mapping[Cue, str] = {
         leverantör, leverantörens, kund, hyresgäst, hyresvärd, elev, medlem
         leverandør, leverandørens, kunde, lejer, udlejer
         leietaker, utleier, leverandørnavn
-        toimittaja, toimittajan, asiakas, vuokralainen, vuokranantaja, oppilas
+        toimittaja, toimittajan, asiakas, asiakkaan, vuokralainen, vuokranantaja, oppilas
         dodavatel, dodavatele, zákazník, nájemník, pronajímatel, žák
         szállító, beszállító, vevő, ügyfél, bérlő, bérbeadó
         furnizor, furnizorul, furnizorului, chiriaș, proprietar, elev
@@ -382,8 +385,8 @@ WORDS: Mapping[Cue, str] = {
         bankkonto, bankkontonummer, bankkonto nr
         kontonr
         kontonummer
-        tili, tilinumero, tilin, pankkitili
-        účet, účtu, číslo účtu, č ú
+        tili, tilinumero, tilinro, tilin, pankkitili, pankkitilitieto
+        účet, účtu, číslo účtu, č ú, bankovní spojení
         számla, számlaszám, bankszámla, bankszámlaszám
         cont, contul, contului
         λογαριασμός, λογαριασμού
@@ -456,7 +459,7 @@ WORDS: Mapping[Cue, str] = {
         cod
         κωδικός
     """,
-    Cue.IBAN: "IBAN, IBANs, IBAN number, IBAN nummer, IBAN nr, konto IBAN",
+    Cue.IBAN: "IBAN, IBANs, IBAN number, IBAN nummer, IBAN nr, konto IBAN, ΙΒΑΝ",
     Cue.BIC: """
         BIC, SWIFT, BICFI, BIC SWIFT, SWIFT BIC, SWIFT code, BIC code, bank identifier code
     """,
@@ -625,7 +628,8 @@ WORDS: Mapping[Cue, str] = {
         mandat, RUM, référence unique de mandat, référence du mandat, date de signature
         mandato, referencia del mandato, fecha de firma
         identificativo mandato, data firma
-        machtiging, machtigingskenmerk, machtigingsdatum, mandaat, mandaatreferentie
+        machtiging, machtigingskenmerk, machtigingsnummer, machtigingsdatum, ondertekendatum,
+            datum ondertekening, mandaat, mandaatreferentie
         autorização de débito
         zgoda na polecenie zapłaty
         medgivande
@@ -695,12 +699,12 @@ WORDS: Mapping[Cue, str] = {
         van, het, op, voor, bij, of
         do, da, dos, das, ao
         na, dla
-        på, för, av
+        på, för, av, den
         af, i
         til
         pro, k, zaúčtovaná
         a, az
-        pe, al, ale
+        pe, al, ale, ul
         του, της, το, η, ο, των, τον
     """,
 }

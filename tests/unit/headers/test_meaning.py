@@ -226,6 +226,55 @@ def test_a_name_has_the_rank_of_its_words(header, rank):
     assert meaning(header).rank is rank
 
 
+SIDES_BY_HEADER = {
+    ("name", Side.PAYEE): """
+        Betalningsmottagarens namn; Förmånstagare; Beløbsmodtager; Begunstiget; Beløpsmottaker;
+        Maksunsaajan nimi; Maksun saaja; Remit-To Name; Second Party Name
+    """,
+    ("account_number", Side.PAYEE): """
+        Betalningsmottagarens kontonummer; Beløbsmodtagers kontonummer; Maksunsaajan tilinumero;
+        Naar rekening; Cont creditat; Remit-to Bank Account; Account to be credited
+    """,
+    (
+        "iban",
+        Side.PAYEE,
+    ): "Beløbsmodtagers IBAN; IBAN-ul beneficiarului; ΙΒΑΝ δικαιούχου; Account holder IBAN",  # noqa: RUF001
+    (
+        "name",
+        Side.OURS,
+    ): "Betalarens namn; Megbízó neve; Kezdeményező neve; First Party Name; Debiting account name",
+    ("account_number", Side.OURS): """
+        Účet odesílatele; Megbízó számlaszáma; Kezdeményező számlaszáma; Cont debitat; Funding account;
+        Account to be debited; Disbursement Bank Account
+    """,
+    ("name", Side.UNSAID): """
+        Lönemottagare; Löntagarens namn; Lønmodtagers navn; Medarbejderens navn; Lønnsmottaker;
+        Palkansaajan nimi; Asiakkaan nimi; Hyresvärdens namn; Elevens namn; Kontoinnehavarens namn;
+        Tilinhaltijan nimi;
+        Jméno majitele účtu; Numele titularului contului; Name Shown on the Account; Příjmení a jméno
+    """,
+    (FAMILY, Side.UNSAID): "Släktnamn; Családi név",
+    (GIVEN, Side.UNSAID): "Tilltalsnamn; Kutsumanimi",
+    ("account_number", Side.UNSAID): "Pankkitilitieto; Tilinro; Bankovní spojení",
+    ("iban", Side.UNSAID): "ΙΒΑΝ",  # noqa: RUF001 (Greek on purpose)
+    (MANDATE, Side.UNSAID): "Machtigingsnummer; Ondertekendatum",
+}
+"""Words of the thinner languages, and words that stand as genitives there."""
+
+
+@pytest.mark.parametrize(
+    ("what", "side", "header"),
+    [(*key, header.strip()) for key, headers in SIDES_BY_HEADER.items() for header in headers.split(";")],
+)
+def test_a_header_of_any_language_says_what_it_is_and_whose(what, side, header):
+    assert (meaning(header).what, meaning(header).side) == (what, side)
+
+
+@pytest.mark.parametrize("header", ["Citizen", "Anns", "Edens", "Anes", "Openness"])
+def test_an_ending_makes_no_word_of_another(header):
+    assert meaning(header).what is None
+
+
 @pytest.mark.parametrize(
     ("header", "currency"),
     [
