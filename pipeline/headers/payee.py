@@ -5,13 +5,14 @@ name, a name in parts, a company. An employer beside an employee, a contact pers
 our side are never the payee.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.headers.cells import Cells, comparable
-from pipeline.headers.choice import Choice, either
+from pipeline.headers.choice import Choice, Refusal, either, plus, quoted
 from pipeline.headers.meaning import (
     CANONICAL,
     COMPANY,
@@ -29,13 +30,19 @@ from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
 
 _PARTS = (GIVEN, MIDDLE, FAMILY)
-_FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név")))
+_FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
 """Headers of languages in which the family name goes first."""
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _LONG_WORD = r"[\p{L}]{3,}"
 _NO_NAME = (
     r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
     r"|personal|business|individual|private|company|person)$"
+)
+_IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
+"""How the header of a payee begins who is paid instead of somebody, in the rows in which one is named."""
+_BANK = (
+    r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
+    r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
 )
 _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 
@@ -66,19 +73,20 @@ def choose(cells: Cells) -> list[Choice]:
         Refusal: two columns could be the payee and differ in a row.
     """
     found = _found(cells)
-    names = [*_without_payer(found.whole, cells)]
+    names = _without_ledger_account(_without_payer(found.whole, cells), cells)
     _refuse_plain_account_name(names, found.companies, cells)
     _refuse_parent(found, names, cells)
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
         _refuse_other_parts(names, cells)
     chosen = _of_the_first_rank(names, cells)
-    if chosen and chosen[0].rank is Rank.HOLDER and _is_empty_in_a_row(chosen, cells):
-        chosen += _of_the_first_rank([name for name in names if name.rank is not Rank.HOLDER], cells)
+    if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
+        chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
     chosen = _with_company(chosen, found, cells)
     if not chosen:
         return _empty(cells)
     _refuse_same_name(chosen, cells)
+    _refuse_banks(chosen, cells)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, found.seconds, cells)
     others = tuple(
@@ -237,6 +245,26 @@ def _without_payer(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate
     ]
 
 
+def _without_ledger_account(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate]:
+    """Without the plain account names of a ledger, where every row has the name of a bank account."""
+    of_banks = [
+        name
+        for name in names
+        if name.rank is Rank.HOLDER
+        and not name.meant.plain
+        and not cells.is_constant(name.headers)
+        and not _is_empty_in_a_row([name], cells)
+    ]
+    if not of_banks:
+        return list(names)
+    return [name for name in names if name.rank is not Rank.HOLDER or not name.meant.plain]
+
+
+def _answers_in_some_rows(name: _Candidate) -> bool:
+    """Whether an empty cell of this name leaves the answer to the next rank."""
+    return name.rank is Rank.HOLDER or bool(_IS_INSTEAD.match(fold(name.headers[0])))
+
+
 def _refuse_plain_account_name(
     names: Sequence[_Candidate], companies: Sequence[_Candidate], cells: Cells
 ) -> None:
@@ -297,6 +325,20 @@ def _refuse_same_name(chosen: Sequence[_Candidate], cells: Cells) -> None:
         is_unread = meaning(header).what is None and len(sample) > 0
         if is_unread and sample.str.contains(_LIKE_A_NAME).all() and cells.varies([header]):
             raise either("name", [first.headers, (header,)], cells, what="the payee")
+
+
+def _refuse_banks(chosen: Sequence[_Candidate], cells: Cells) -> None:
+    """A `Name` in a list of bank accounts may be the bank's, and nobody is asked about a bank by mistake."""
+    [first, *_] = chosen
+    if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
+        return
+    [header] = first.headers
+    sample = cells.sample(header)
+    if 2 * sample.str.contains(_BANK).sum() > len(sample):
+        raise Refusal(
+            f"{quoted(header)} has names of banks, rarely who is paid; say which column has the payee "
+            f'with --map name=HEADER, or that the banks are paid with --map "name={plus(first.headers)}"'
+        )
 
 
 def _refuse_second_line(chosen: Sequence[_Candidate], seconds: Sequence[str], cells: Cells) -> None:

@@ -98,6 +98,35 @@ def sources_of(columns):
             [["Name of bank account holder"]],
         ),
         ({"Payee name (from bank statement)": [ADA, BO]}, [["Payee name (from bank statement)"]]),
+        # The name of a bank account goes before that of an account in the books.
+        (
+            {"Account Name": ["Acme (old)", "Brill (new)"], "Bank Account Name": [ACME, BRILL]},
+            [["Bank Account Name"]],
+        ),
+        # Parts of a holder, and a holder's company where the holder is one.
+        (
+            {
+                "First name of account holder": ["Ada", None],
+                "Last name of account holder": ["Quillon", None],
+                "Company of account holder": [None, BRILL],
+                "Supplier": [BRILL, ACME],
+            },
+            [["First name of account holder", "Last name of account holder"], ["Company of account holder"]],
+        ),
+        # Who is paid instead of the supplier, where somebody is.
+        (
+            {"Abw. Zahlungsempfänger": [None, BO], "Name 1": [ACME, BRILL]},
+            [["Abw. Zahlungsempfänger"], ["Name 1"]],
+        ),
+        (
+            {"Alternative payee": [None, BO], "Vendor name": [ACME, BRILL]},
+            [["Alternative payee"], ["Vendor name"]],
+        ),
+        ({"Remit-to name": [ADA, BO], "Supplier name": [ACME, BRILL]}, [["Remit-to name"]]),
+        # Of several, one bank may be paid.
+        ({"Name": [ADA, "Aurora Bank"]}, [["Name"]]),
+        ({"Beneficiary": ["Aurora Bank", "Nova Bank AG"]}, [["Beneficiary"]]),
+        ({"Name": ["Lucy Banks", "Bankside Joinery Ltd"]}, [["Name"]]),
         # Our own side is never asked about.
         ({"Debtor name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
         ({"Debit account holder": [ACME, BRILL], "Payee": [ADA, BO]}, [["Payee"]]),
@@ -126,6 +155,10 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Name": [ADA, BO], "Company": [None, BRILL]},
         {"First name": ["Ada", "Bo"], "Last name": ["Q", "M"], "Company": [None, BRILL]},
         {"Payee": [ADA, BO], "Recipient": [ADA, BRILL]},
+        {"Supplier": [ADA, BO], "Factoring company": [None, BRILL]},
+        {"Entity": [ACME, BRILL], "Name": ["Main account", "Second account"]},
+        {"Account Name": [ADA, BO], "Bank Account Name": [ACME, ACME]},
+        {"Account Name": [ADA, BO], "Bank Account Name": [ACME, None]},
         {"Account Name": ["Office costs", "Travel"], "Supplier": [ACME, BRILL]},
         {"Account Name": ["Office costs", "Travel"], "Name": [ACME, BRILL]},
         {"Name": [ADA, BO], "Name 2": [None, "and sons"]},
@@ -156,3 +189,24 @@ def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns)
 def test_a_file_that_names_nobody_who_is_paid_is_refused(columns):
     with pytest.raises(InputError, match="no column for the payee"):
         sources_of(columns)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Code": ["BANK1", "BANK2"], "Name": ["Aurora Bank AG", "Sparkasse Auental"]},
+        {"Vendor No.": ["1", "2"], "Navn": ["Auroras Sparebank", "Nova Bank A/S"]},
+        {"Name": [ADA, BO], "Bank account name": ["Aurora Pankki", "Nova Bank"]},
+    ],
+)
+def test_names_of_banks_are_not_asked_about_unless_a_map_says_so(columns):
+    with pytest.raises(InputError, match=r"has names of banks, .*; say which column .* --map name=HEADER"):
+        sources_of(columns)
+    frame = pl.DataFrame({**columns, "IBAN": IBANS})
+    assert read_columns(frame, {"name": list(columns)[1]}, where="x.csv").sources["name"]
+
+
+def test_an_iban_is_no_name_though_its_header_names_a_holder():
+    columns = pl.DataFrame({"Account holder name": [ADA, BO], "Account holder IBAN": IBANS})
+    sources = read_columns(columns, {}, where="x.csv").sources
+    assert sources == {"name": (("Account holder name",),), "iban": (("Account holder IBAN",),)}
