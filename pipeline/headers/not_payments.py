@@ -17,6 +17,8 @@ from pipeline.headers.meaning import (
     Side,
     meaning,
 )
+from pipeline.headers.spelling import words_of
+from pipeline.headers.words import Cue
 
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
@@ -51,6 +53,12 @@ def why_not_payments(cells: Cells) -> str | None:
     if both_ways and _has_both_signs(cells):
         return (
             f"looks like a bank statement ({quoted(both_ways[0])}, and amounts of both signs); "
+            f"give a file of payments to be made{_INSIST}"
+        )
+    if (sides := _columns_of_two_ways(cells)) is not None:
+        seen = " and ".join(map(quoted, sides))
+        return (
+            f"looks like a bank statement ({seen}: each row has an amount in one of them); "
             f"give a file of payments to be made{_INSIST}"
         )
     return None
@@ -104,6 +112,32 @@ def _pays_both_ways(cells: Cells) -> bool:
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
     return any(payee.is_in(payer.drop_nulls().implode()).any() for payer in payers for payee in payees)
+
+
+def _columns_of_two_ways(cells: Cells) -> tuple[str, str] | None:
+    """The columns of what went out and what came in, where each row has an amount in one of the two."""
+    out, into = (
+        [header for header in cells.headers if _is_amount_of(side, header, cells)]
+        for side in (Cue.OURS, Cue.MARK)
+    )
+    for debit in out:
+        for credit in into:
+            is_one = cells.text(debit).is_null() ^ cells.text(credit).is_null()
+            if is_one.all():
+                return debit, credit
+    return None
+
+
+_AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
+
+
+def _is_amount_of(side: Cue, header: str, cells: Cells) -> bool:
+    """Whether a header such as `Debit` says no more than a side, over cells that are amounts."""
+    words = words_of(header)
+    if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
+        return False
+    sample = cells.sample(header)
+    return len(sample) > 0 and bool(sample.str.contains(_AMOUNT).all())
 
 
 def _has_both_signs(cells: Cells) -> bool:

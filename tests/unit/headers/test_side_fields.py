@@ -79,6 +79,8 @@ def test_the_header_of_the_amount_gives_the_currency():
         {"Balance": ["100.00", "90.00"]},
         {"Saldo nach Buchung": ["100,00", "90,00"]},
         {"Direction": ["in", "out"], "Amount": ["10.00", "-5.00"]},
+        {"Debit": ["1.190,00", None], "Credit": [None, "4.500,50"]},
+        {"Debit amount": ["10.00", None], "Credit amount": [" ", "(5.00)"]},
         {"Mandate ID": ["M1", "M2"], "Collection date": ["2026-01-01", "2026-01-01"]},
         {"Mandate ID": ["M1", "M2"], "Mandate date": ["2026-01-01", "2026-01-01"]},
         {"Mandatsreferenz": ["M1", "M2"], "Gläubiger-ID": ["DE98ZZZ09999999999", "DE98ZZZ09999999999"]},
@@ -109,6 +111,9 @@ def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
         {"Creditor ID": ["10417", "10418"], "Mandate ID": ["M1", "M2"]},
         {"Value date": ["2026-01-01", "2026-01-01"], "Amount": ["1.00", "2.00"]},
         {"Balance due": ["1.00", "2.00"]},
+        {"Debit": ["1.00", "2.00"], "Credit": [None, None]},
+        {"Debit amount": ["1.00", "2.00"], "Credit amount": ["1.10", "2.20"]},
+        {"Debit": ["X", None], "Credit": [None, "X"]},
         {"Balance Total": ["1.00", "2.00"]},
     ],
 )
