@@ -6,6 +6,7 @@ them are invented.
 
 import csv
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -64,4 +65,6 @@ def test_a_set_of_the_corpus_is_whole(each):
     assert ("asked" in each) != ("refused" in each)
     assert each.get("why") in (REASONS if "refused" in each else {None})
     for _, account in each.get("asked", []):
-        assert (account.isdigit() and len(account) == 14) or schwifty.IBAN(account, validate_bban=True)
+        assert (account.isdigit() and len(account) == 14) or schwifty.IBAN(account)
+        with suppress(schwifty.exceptions.NationalChecksumNotVerified):  # no algorithm, as for Sweden
+            assert account.isdigit() or schwifty.IBAN(account, validate_bban=True)
