@@ -61,22 +61,34 @@ _PAID = {
 _TOTALS = (
     "total", "totals", "grand total", "total amount", "amount total", "sum", "sum total", "batch total",
     "file total", "control total", "control sum", "payment total", "total value", "total paid", "total due",
-    "total net pay", "overall total",
+    "total net pay", "overall total", "total to pay", "total payable", "net total", "total net",
     "summe", "gesamt", "gesamtsumme", "gesamtbetrag", "endsumme", "summe gesamt", "betrag gesamt",
-    "insgesamt",
+    "insgesamt", "summe der zahlungen", "summe aller zahlungen", "zahlungssumme",
     "totaux", "total général", "montant total", "somme", "total des paiements", "total des virements",
+    "total à payer", "total net à payer",
     "totales", "total general", "importe total", "suma", "suma total", "monto total",
+    "total a pagar",
     "totale", "totali", "totale generale", "importo totale", "somma", "totale complessivo",
+    "totale da pagare",
     "totaal", "totalen", "totaalbedrag", "eindtotaal", "som", "totaal bedrag",
+    "totaal te betalen",
     "totais", "total geral", "valor total", "soma", "montante total",
+    "total a transferir", "total líquido",
     "razem", "łącznie", "ogółem", "kwota łączna", "suma całkowita",
+    "razem do wypłaty", "razem do zapłaty",
     "summa", "totalt", "totalsumma", "totalt belopp", "slutsumma",
+    "summa totalt", "summa att betala", "totalt att betala",
     "i alt", "ialt", "samlet beløb", "totalbeløb", "totalsum", "sum totalt", "sluttsum",
+    "i alt at betale", "i alt til udbetaling", "sum å betale", "sum til utbetaling", "totalt å betale",
+    "totalt utbetalt",
     "yhteensä", "loppusumma", "kokonaissumma", "summa yhteensä",
+    "maksettava yhteensä", "maksut yhteensä", "yhteensä maksettava",
     "celkem", "součet", "celková částka", "celkový součet",
-    "összesen", "végösszeg", "mindösszesen",
-    "suma totală", "valoare totală",
+    "celkem k úhradě", "celkem k výplatě",
+    "összesen", "végösszeg", "mindösszesen", "összesen fizetendő", "fizetendő összesen", "utalandó összesen",
+    "suma totală", "valoare totală", "total de plată", "total plată", "total plăți",
     "σύνολο", "γενικό σύνολο", "συνολικό ποσό", "σύνολα",
+    "σύνολο πληρωμών", "σύνολο πληρωμής", "συνολικό πληρωτέο",
 )  # fmt: skip
 _SUBTOTALS = (
     "subtotal", "sub total", "sub-total", "page total", "carried forward", "zwischensumme", "teilsumme",
@@ -128,10 +140,13 @@ _NOTES = (
     "laatinut", "laatija", "hyväksynyt", "hyväksyjä", "tarkastanut", "allekirjoitus", "tulostettu",
     "vypracoval", "vypracovala", "schválil", "schválila", "vyhotovil", "vytištěno",
     "készítette", "jóváhagyta", "ellenőrizte", "aláírás", "nyomtatva",
-    "întocmit de", "aprobat de", "verificat de", "semnătura",
+    "întocmit de", "aprobat de", "verificat de", "întocmit", "aprobat", "verificat", "semnătura",
     "συντάχθηκε από", "εγκρίθηκε από", "ελέγχθηκε από", "υπογραφή",
 )  # fmt: skip
-_ALONE = ("signed", "signature", "firma", "podpis", "end", "signatur")
+_ALONE = (
+    *("signed", "signature", "firma", "podpis", "end", "signatur"),
+    *("întocmit", "aprobat", "verificat"),
+)
 """Of the notes, those after which more is told only behind a colon: a payee may start with such a word."""
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
 _SIGNS = {"£": "GBP", "€": "EUR"}
@@ -180,12 +195,13 @@ def _patterns() -> dict[Kind, re.Pattern[str]]:
     sign = rf"{code}|[£€$]"
     figure = r"(?P<figure>-?[0-9][0-9.,' ]*)"
     amount = rf"(?: ?\(?(?P<code>{code})\)?)? ?[:=]? ?(?:(?P<before>{sign})? ?{figure} ?(?P<after>{sign})?)?"
+    counted = _any([word for words in _PAID.values() for word in words])
     freely = [note for note in _NOTES if note not in _ALONE]
     note = rf"(?P<words>{_any(_NOTES)})(?: ?[:=].*)?|(?P<free>{_any(freely)}) .*"
     return {
         Kind.COUNT: re.compile(rf"(?P<words>{_any(_COUNTS)}) ?[:=]? ?{figure}?"),
         Kind.SUBTOTAL: re.compile(rf"(?P<words>{_any(_SUBTOTALS)}){amount}"),
-        Kind.TOTAL: re.compile(rf"(?P<words>{_any(_TOTALS)}){amount}"),
+        Kind.TOTAL: re.compile(rf"(?P<words>{_any(_TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
         Kind.NOTE: re.compile(note),
     }
 

@@ -53,6 +53,18 @@ def ended(*rows, places=LINES):
         ("Összesen", Kind.TOTAL),
         ("Σύνολο", Kind.TOTAL),
         ("ΣΥΝΟΛΟ", Kind.TOTAL),
+        ("Total (3 payments)", Kind.TOTAL),
+        ("Total (3 payments): £150.00", Kind.TOTAL),
+        ("Summa totalt", Kind.TOTAL),
+        ("I alt til udbetaling", Kind.TOTAL),
+        ("Totalt å betale", Kind.TOTAL),
+        ("Maksettava yhteensä", Kind.TOTAL),
+        ("Celkem k úhradě", Kind.TOTAL),
+        ("Utalandó összesen", Kind.TOTAL),
+        ("TOTAL DE PLATĂ", Kind.TOTAL),
+        ("ΣΥΝΟΛΟ ΠΛΗΡΩΜΩΝ", Kind.TOTAL),
+        ("Total a transferir", Kind.TOTAL),
+        ("Întocmit: Ada Quillon", Kind.NOTE),
         ("Zwischensumme", Kind.SUBTOTAL),
         ("Sous-total", Kind.SUBTOTAL),
         ("Number of payments: 3", Kind.COUNT),
@@ -74,7 +86,7 @@ def test_a_whole_cell_is_a_label(cell, kind):
     [
         "Total Energies", "Totals Ltd", "Total Ltd", "TotalEnergies", "Sum Up Ltd", "Count Dracula",
         "Summer Ada", "Firma Quillon", "Endsleigh", "Signed Copies Ltd", "Prepared", "Grand Total Wine",
-        "Razem Foundation", "", "Number of payments three",
+        "Razem Foundation", "Total (3 Ltd)", "Întocmit Ada", "Verificat SRL", "", "Number of payments three",
     ],
 )  # fmt: skip
 def test_a_name_that_starts_like_a_label_is_none(cell):
