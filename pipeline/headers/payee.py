@@ -277,7 +277,7 @@ def _refuse_plain_account_name(
 
 def _are_two(holder: _Candidate, other: _Candidate, cells: Cells) -> bool:
     """Whether a holder and another name may be two, of whom nobody can say who is paid."""
-    if other.rank is Rank.HOLDER:
+    if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if holder.meant.plain and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY):
         return cells.differ(holder.headers, other.headers)
@@ -293,6 +293,11 @@ def _refuse_other_parts(names: Sequence[_Candidate], cells: Cells) -> None:
         for parts in (name for name in names if name.rank is Rank.PART):
             if not _share_words(plain, parts, cells):
                 raise either("name", [plain.headers, parts.headers], cells, what="the payee")
+
+
+def _is_the_payers(company: _Candidate, name: _Candidate, cells: Cells) -> bool:
+    """Whether a company is the same in every row, where a name is not: it pays."""
+    return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
 def _share_words(one: _Candidate, other: _Candidate, cells: Cells) -> bool:
@@ -377,9 +382,8 @@ def _with_company(chosen: list[_Candidate], found: _Found, cells: Cells) -> list
         return chosen
     if not chosen:
         return companies
-    varies = any(cells.varies(name.headers) for name in chosen)
-    if varies and all(cells.is_constant(company.headers) for company in companies):
-        return chosen  # the payer's own
+    if all(any(_is_the_payers(company, name, cells) for name in chosen) for company in companies):
+        return chosen
     if not is_said:
         for company in companies:
             for name in chosen:

@@ -152,7 +152,7 @@ WORDS: Mapping[Cue, str] = {
         kontoinnehavare, kontohavare, kontots innehavare
         kontohaver, kontoindehaver
         kontoinnehaver, kontoeier
-        tilinomistaja, tilinhaltija, tilin omistaja, tilin haltija
+        tilinomistaja, tilinhaltija, tilin omistaja, tilin haltija, pankkitilin nimi
         majitel účtu, majitele účtu, vlastník účtu, majitel bankovního účtu
         számlatulajdonos, számlatulajdonos neve, bankszámla tulajdonosa
         titularul contului, titularului contului, titular cont

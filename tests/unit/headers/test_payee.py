@@ -41,6 +41,7 @@ def sources_of(columns):
         # The same in every row where the payee differs: the payer.
         ({"Company": [ACME, ACME], "Supplier": [ADA, BO]}, [["Supplier"]]),
         ({"Account name": [ACME, ACME], "Payee": [ADA, BO]}, [["Payee"]]),
+        ({"Company": [ACME, ACME], "Account name": [ADA, BO]}, [["Account name"]]),
         # Parts.
         ({"Surname": ["Quillon", "Marrow"], "First name": ["Ada", "Bo"]}, [["First name", "Surname"]]),
         (
@@ -196,7 +197,7 @@ def test_a_file_that_names_nobody_who_is_paid_is_refused(columns):
     [
         {"Code": ["BANK1", "BANK2"], "Name": ["Aurora Bank AG", "Sparkasse Auental"]},
         {"Vendor No.": ["1", "2"], "Navn": ["Auroras Sparebank", "Nova Bank A/S"]},
-        {"Name": [ADA, BO], "Bank account name": ["Aurora Pankki", "Nova Bank"]},
+        {"Name": [ADA, BO], "Pankkitilin nimi": ["Aurora Pankki", "Nova Bank"]},
     ],
 )
 def test_names_of_banks_are_not_asked_about_unless_a_map_says_so(columns):
