@@ -1,8 +1,7 @@
 """What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
 
-Nothing is sent for it. An earlier run is verified first, then read: its `payees.csv` where it kept one, else
-its outcome file. There are no names in `payees.csv`; the old ones that are shown, masked, are taken from the
-outcome file of the earlier run, as long as that has one.
+Nothing is sent for it. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where
+it kept one, else its outcome file. What counts of it as known is in apis/known.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,22 +11,19 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.payees import KEYED, Hashed, each_once, keyed, payees_of
-from pipeline.errors import InputError, UsageError
-from pipeline.folder import routes_of, rows_of, verify
+from pipeline.apis.known import standings
+from pipeline.apis.payees import payees_of
+from pipeline.errors import UsageError
 from pipeline.formats.whole import write_whole
-from pipeline.frames import PAYEE_KEYS
-from pipeline.headers.payee_ids import payee_id_header
-from pipeline.ledger.reading import Record, recorded
-from pipeline.manifest import purged, read_manifest
-from pipeline.stages.compare import Earlier, compare
-from pipeline.stages.validate import validate
+from pipeline.kept_payees import KnownRun, carried_on, ids_of, known_runs
+from pipeline.kept_payees import keep as keep_payees
+from pipeline.ledger.reading import recorded
+from pipeline.manifest import read_manifest
+from pipeline.stages.compare import compare
 from schemas.changes import Comparison, EarlierRun
 from schemas.folder import CHANGES as CHANGES_NAME
-from schemas.folder import PAYEES as PAYEES_NAME
-from schemas.folder import made_anew
 from schemas.manifest import Manifest
-from schemas.outcomes import Outcome, WarningCode
+from schemas.outcomes import WarningCode
 
 
 class Wanted(NamedTuple):
@@ -64,6 +60,8 @@ class Compared(NamedTuple):
     """`Payees`, of which the run keeps keys for the next."""
     changes: pl.DataFrame
     """`Changes`."""
+    carried: pl.DataFrame
+    """`KeptPayees`: what earlier runs knew, and payments contradict."""
 
 
 def compared(
@@ -95,14 +93,15 @@ def compared(
     if (said := wanted.said) is None:
         return None
     payments, original = rows
-    payees = payees_of(accepted, _ids(original))
+    payees = payees_of(accepted, ids_of(original))
     manifests = _manifests(wanted, subject)
     with ExitStack() as stack:
-        earlier = []
+        runs: list[KnownRun] = []
         for folder, manifest in manifests.items():
             record = stack.enter_context(recorded(folder / "ledger.db", now=now))
-            earlier.append(_earlier(folder, manifest, record))
-        changes = compare(payees, payments["name"], earlier)
+            runs += known_runs(folder, manifest, record.payee_key)
+        runs.sort(key=lambda run: run.origin.finished, reverse=True)
+        changes, contradicted = compare(payees, payments["name"], [run.earlier for run in runs])
     comparison = Comparison(
         said=said,
         runs=[
@@ -117,17 +116,7 @@ def compared(
         payee_count=payees.height,
         new_count=changes.filter(code=WarningCode.PAYEE_NEW).height,
     )
-    return Compared(comparison, payees, changes)
-
-
-def _ids(original: pl.DataFrame) -> pl.Series | None:
-    """What the payer's own system knows the payee of each row by; None where no column says it as text."""
-    header = payee_id_header(original.columns)
-    if header is None:
-        return None
-    column = original[header]
-    is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.dtype.is_integer()
-    return column.cast(pl.String) if is_text else None
+    return Compared(comparison, payees, changes, carried_on(runs, contradicted))
 
 
 # Which runs.
@@ -170,71 +159,22 @@ def _fitting(pattern: str) -> list[Path]:
     return sorted(root.glob(str(Path(pattern).relative_to(root))))
 
 
-# What is known of a run.
-
-
-def _earlier(folder: Path, manifest: Manifest, record: Record) -> Earlier:
-    for finding in verify(folder):
-        if finding.exit_code:
-            raise InputError(
-                f"--compare-with {folder}: not as its run left it, so nothing was compared: "
-                f"{finding.what}: {finding.said}"
-            )
-    hashed = record.payee_hashes(KEYED)
-    outcome_file = folder / manifest.outcome_file.name
-    is_purged = purged(manifest, outcome_file.name) is not None and not outcome_file.exists()
-    keeps_keys = PAYEES_NAME in {file.name for file in manifest.files}
-    if is_purged and not keeps_keys:
-        raise InputError(
-            f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "
-            f"{PAYEES_NAME}, which runs keep that compare; run its command again, which asks nothing twice"
-        )
-
-    def names() -> pl.Series | None:
-        return None if is_purged else rows_of(folder, manifest).payments["name"]
-
-    keys = _kept_keys(folder) if keeps_keys else _keys(folder, manifest, hashed)
-    return Earlier(folder.resolve().name, keys, hashed, names)
-
-
-def _kept_keys(folder: Path) -> pl.DataFrame:
-    path = folder / PAYEES_NAME
-    try:
-        return pl.read_csv(path, schema=PAYEE_KEYS)
-    except (OSError, pl.exceptions.PolarsError):
-        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
-
-
-def _keys(folder: Path, manifest: Manifest, hashed: Hashed) -> pl.DataFrame:
-    """What a run would have kept of its payees, by its outcome file."""
-    rows = rows_of(folder, manifest)
-    accepted = validate(rows.payments, routes_of(manifest.profile)).accepted
-    asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
-    asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
-    return each_once(keyed(payees_of(asked_about, _ids(rows.original)), hashed))
-
-
 # What a run leaves behind.
 
 
-def keep(compared: Compared, outcomes: pl.DataFrame, hashed: Hashed, folder: Path) -> list[Path]:
-    """Write what changed, and the keys of the payees for the next run to compare with.
-
-    What has changed is not taken for known until a bank has said that it matches, as it may never be paid.
+def keep(compared: Compared, outcomes: pl.DataFrame, payee_key: bytes, folder: Path) -> list[Path]:
+    """Write what changed, and what the next run needs to compare with this one.
 
     Args:
         compared: what comparing came to.
         outcomes: `Outcomes` of the run.
-        hashed: of its folder.
+        payee_key: of its folder.
         folder: of the run.
     """
-    unsure = compared.changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
-    matches = outcomes.filter(pl.col("check_outcome") == Outcome.MATCH)
-    doubtful = unsure.join(matches, on="row", how="anti")["row"]
-    known = compared.payees.filter(~pl.col("row").is_in(doubtful.implode()))
-    payees, changes = folder / PAYEES_NAME, folder / CHANGES_NAME
-    with write_whole(payees) as file:
-        each_once(keyed(known, hashed)).write_csv(file)
-    with write_whole(changes) as file:
+    changes = compared.changes if compared.comparison.runs else None
+    known = standings(compared.payees["row"], outcomes, changes)
+    payees = keep_payees(compared.payees, known, compared.carried, payee_key, folder)
+    path = folder / CHANGES_NAME
+    with write_whole(path) as file:
         compared.changes.write_ndjson(file)
-    return [payees, changes]
+    return [payees, path]

@@ -100,7 +100,17 @@ PAYEE_KEYS: Schema = {
     "account": pl.UInt64(),
     "account_shown": pl.String(),  # masked
 }
-"""What a run keeps of its `Payees`: each combination once, under the key of its folder."""
+"""What is known of the `Payees` of a run, under the key of its folder."""
+
+KEPT_PAYEES: Schema = {
+    **PAYEE_KEYS,
+    "known": pl.String(),  # apis.known.Standing
+    # Of what is carried: the folder of the run that knew it, when that ended, and the key of its hashes.
+    "folder": pl.String(),
+    "finished": pl.String(),
+    "payee_key": pl.String(),  # in hexadecimal digits
+}
+"""What a run keeps for the next one to compare with: its own `PayeeKeys`, and what it carries of others."""
 
 CHANGES: Schema = {
     "row": pl.UInt32(),
@@ -196,7 +206,7 @@ PLACEMENTS: Schema = {
     "row": pl.UInt32(),
     "place": pl.String(),  # release or hold
     "why": pl.String(),  # why it is held, as a sentence; null where it is not
-    "decided": pl.Boolean(),  # whether a person's decision made it so
+    "decided": pl.Boolean(),  # whether a person decided so
 }
 
 

@@ -24,7 +24,6 @@ import structlog
 from pipeline.apis.currencies import currency_sources
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.apis.modulus import used
-from pipeline.apis.payees import KEYED
 from pipeline.asking import ask_all, calls
 from pipeline.channels import api_of, quota_path, routes, scope_for
 from pipeline.comparing import Subject, Wanted, compared, keep
@@ -294,7 +293,7 @@ def _kept(job: Job, planned: Planned, outcomes: pl.DataFrame, ledger: Ledger) ->
     """What is kept for the next run to compare with, where this one compared."""
     if planned.compared is None:
         return []
-    return keep(planned.compared, outcomes, ledger.payee_hashes(KEYED), job.out)
+    return keep(planned.compared, outcomes, ledger.payee_key, job.out)
 
 
 def _write_summary(summary: Summary, folder: Path) -> Path:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from schemas.review import Decision
+
 
 class Approval(BaseModel):
     """One decision of one person about some rows."""
@@ -15,6 +17,10 @@ class Approval(BaseModel):
     what: Annotated[str, Field(description="What was decided, and for which file.")]
     why: Annotated[str, Field(description="The reason that was given.")]
     rows: Annotated[list[int], Field(description="The rows that it is about.")]
+    decision: Annotated[
+        Decision | None,
+        Field(description="What was decided and followed; null where it was refused, or is not on record."),
+    ] = None
 
 
 class Approvals(RootModel[list[Approval]]):

@@ -112,6 +112,8 @@ class SplitMade(Part):
     reasons: FileEvidence
     refused_rows: list[int]
     """Rows that a person decided to release, and that stayed held."""
+    held_rows: list[int] | None = None
+    """Null where an older version split, which did not say it."""
 
 
 class Manifest(Part):

@@ -78,12 +78,6 @@ def _keys(texts: pl.Series, hashed: Callable[[str], bytes]) -> pl.Series:
     return pl.Series(texts.name, keys, pl.Binary).bin.reinterpret(dtype=PAYEE_KEYS[texts.name])
 
 
-def each_once(keys: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` without those that say the same as a later one."""
-    assert keys.schema == PAYEE_KEYS
-    return keys.unique(KEYED, keep="last", maintain_order=True)
-
-
 def masked_account() -> pl.Expr:
     """The account of `Payees`, which is 14 digits or an IBAN, as `identifiers.masked` shows it."""
     account, reference = pl.col("account"), pl.col("secondary_reference")

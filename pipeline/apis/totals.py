@@ -5,7 +5,7 @@ from decimal import Decimal
 import polars as pl
 
 from pipeline.apis.amounts import read_amounts
-from pipeline.apis.currencies import completed, of_uk_accounts, read_currencies
+from pipeline.apis.currencies import OTHER, amount_faults, completed, of_uk_accounts, read_currencies
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
@@ -14,14 +14,27 @@ MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
 
 
 def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """`amount` as `frames.MONEY` and `currency` as a code; null where nothing says it (currencies.py).
+    """`amount` as `frames.MONEY` and `currency` as a code, null where the file does not say one.
 
     Args:
         payments: with `MONEY_FIELDS`.
     """
     amounts = read_amounts(payments["amount"])
-    given = read_currencies(payments["currency"])
-    return amounts.money, completed(given, amounts.mark, of_uk_accounts(payments))
+    written, given = payments["currency"], read_currencies(payments["currency"])
+    currency = completed(given, amounts.mark, of_uk_accounts(payments))
+    is_unreadable = given.is_null() & written.is_not_null()
+    contradicts = amount_faults(amounts.money, amounts.mark, given, currency) == OTHER
+    return amounts.money, currency.set(is_unreadable | contradicts.fill_null(value=False), None)
+
+
+def currency_shown(payments: pl.DataFrame) -> pl.Series:
+    """The currency of each payment for people: as it is known, else what the file says.
+
+    Args:
+        payments: with `MONEY_FIELDS`.
+    """
+    _, currency = money_of(payments)
+    return currency.zip_with(currency.is_not_null(), payments["currency"])
 
 
 def with_money(payments: pl.DataFrame) -> pl.DataFrame:

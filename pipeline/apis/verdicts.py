@@ -14,6 +14,7 @@ DEFAULT_POLICY: Mapping[str, Verdict] = {
 }
 ANSWERED = pl.col("check_outcome").is_in(RELEASABLE)
 
+_AND = " and "
 _BY_STRICTNESS = (Verdict.RELEASE, Verdict.REVIEW, Verdict.HOLD)
 
 
@@ -27,8 +28,9 @@ def verdicts(outcomes: pl.DataFrame, warned: pl.DataFrame, policy: Mapping[str, 
 
     Returns:
         The outcomes, in their order, with `by_answer` and `answer_key`, the verdict on the answer and the
-        outcome or code that it is of; `by_warning` and `warning`, the same of the warnings, null where the
-        policy names none of them; `verdict`, and the key that it was `decided_by`.
+        outcome or code that it is of; `by_warning` and `warnings`, the strictest verdict on the warnings and
+        their codes with a space between, null where the policy names none of them; `verdict`, and the keys
+        that it was `decided_by`, with " and " between.
     """
     rows = (
         outcomes.join(_strictest(warned, policy), on="row", how="left", maintain_order="left")
@@ -43,10 +45,14 @@ def verdicts(outcomes: pl.DataFrame, warned: pl.DataFrame, policy: Mapping[str, 
             .otherwise(pl.col("check_outcome").cast(pl.String)),
         )
     )
-    warning_decides = _strictness("by_warning") > _strictness("by_answer")
+    strictness = (_strictness("by_answer"), _strictness("by_warning"))
+    verdict = pl.when(strictness[1] > strictness[0]).then("by_warning").otherwise("by_answer")
+    deciding = (
+        pl.when(strictness[0] >= strictness[1]).then("answer_key"),
+        pl.when(strictness[1] >= strictness[0]).then(pl.col("warnings").str.replace_all(" ", _AND)),
+    )
     return rows.with_columns(
-        verdict=pl.when(warning_decides).then("by_warning").otherwise("by_answer"),
-        decided_by=pl.when(warning_decides).then("warning").otherwise("answer_key"),
+        verdict=verdict, decided_by=pl.concat_str(deciding, separator=_AND, ignore_nulls=True)
     )
 
 
@@ -57,13 +63,14 @@ def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
 
 
 def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:
-    """Of each row with a warning that the policy names: the strictest verdict, and the first code with it."""
+    """Of each row with a warning that the policy names: the strictest verdict, and the codes with it."""
     named = {key: verdict for key, verdict in policy.items() if key in set(WarningCode)}
-    found = warned.select("row", warning="code", by_warning=_verdict("code", named))
+    found = warned.select("row", warnings="code", by_warning=_verdict("code", named)).drop_nulls()
+    strictness = _strictness("by_warning")
     return (
-        found.drop_nulls()
-        .sort(_strictness("by_warning"), descending=True, maintain_order=True)
-        .unique("row", keep="first", maintain_order=True)
+        found.filter(strictness == strictness.max().over("row"))
+        .group_by("row", maintain_order=True)
+        .agg(pl.col("warnings").unique(maintain_order=True).str.join(" "), pl.col("by_warning").first())
     )
 
 

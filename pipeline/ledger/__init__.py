@@ -18,7 +18,6 @@ arise.
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -30,7 +29,7 @@ from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger import lines
 from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, opened
-from pipeline.ledger.keyed import keyed_hash, payee_hashes
+from pipeline.ledger.keyed import keyed_hash, payee_key
 from pipeline.ledger.lines import Counts, FinalAnswer, Finish, Reuse
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged, insertion
@@ -56,7 +55,7 @@ class Ledger:
     Attributes:
         run: what it is the record of.
         created_at: when the first run in this folder began.
-        payee_hashes: of each of some columns, what this folder knows payees and accounts by.
+        payee_key: under which this folder knows payees and accounts.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Ledger:
         self._db = connection
         [run_key, name_proof] = connection.execute("SELECT run_key, name_proof FROM run").fetchone()
         self._hashed = keyed_hash(run_key)
-        self.payee_hashes = partial(payee_hashes, run_key)
+        self.payee_key = payee_key(run_key)
         self._names = Names.under(secret, run_key, path)
         self._names.require(name_proof)
         self._commits = Commits(path, connection)

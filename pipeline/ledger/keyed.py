@@ -24,17 +24,22 @@ def keyed_hash(run_key: bytes) -> KeyedHash:
     return hashed
 
 
-def payee_hashes(run_key: bytes, columns: Iterable[str]) -> dict[str, Callable[[str], bytes]]:
-    """BLAKE2b under the key of a run, another for each column: 8 bytes of any text.
+def payee_key(run_key: bytes) -> bytes:
+    """The key of a run's payees, which a later run may keep: nothing else can be told by it."""
+    return blake2b(key=run_key, person=b"payees", digest_size=32).digest()
+
+
+def payee_hashes(payee_key: bytes, columns: Iterable[str]) -> dict[str, Callable[[str], bytes]]:
+    """BLAKE2b under the key of a run's payees, another for each column: 8 bytes of any text.
 
     A file has millions of names and accounts, and HMAC takes four times as long. By a column's hash nothing
-    can be told of another's, nor of the questions'.
+    can be told of another's.
     """
-    return {column: _payee_hash(run_key, column) for column in columns}
+    return {column: _payee_hash(payee_key, column) for column in columns}
 
 
-def _payee_hash(run_key: bytes, column: str) -> Callable[[str], bytes]:
-    prepared = blake2b(key=run_key, person=column.encode(), digest_size=PAYEE_KEY_BYTE_COUNT)
+def _payee_hash(payee_key: bytes, column: str) -> Callable[[str], bytes]:
+    prepared = blake2b(key=payee_key, person=column.encode(), digest_size=PAYEE_KEY_BYTE_COUNT)
 
     def hashed(text: str) -> bytes:
         copy = prepared.copy()

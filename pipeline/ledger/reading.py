@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 
 from pipeline.frames import Check
 from pipeline.ledger import lines
 from pipeline.ledger.files import explained, opened_to_read
-from pipeline.ledger.keyed import keyed_hash, payee_hashes
+from pipeline.ledger.keyed import keyed_hash, payee_key
 from pipeline.ledger.lines import Attempt, Counts, FinalAnswer, Finish
 from pipeline.ledger.locks import require_folder, shared
 
@@ -26,7 +25,7 @@ class Record:
         self.created_at = lines.created_at(db)
         [run_key] = db.execute("SELECT run_key FROM run").fetchone()
         self._hashed = keyed_hash(run_key)
-        self.payee_hashes = partial(payee_hashes, run_key)
+        self.payee_key = payee_key(run_key)
 
     def question_key(self, check: Check) -> bytes:
         """What this ledger knows a question by."""

@@ -84,7 +84,7 @@ def compared_with(comparison: Comparison) -> str:
         )
     folders = " and ".join(run.folder for run in comparison.runs)
     if comparison.payee_count and all_are_new(comparison):
-        return f"No payee and no account of this file was in {folders}: is it the run you mean?"
+        return f"No payee and no account of this file is known from {folders}: is it the run you mean?"
     return f"Compared with {folders}."
 
 

@@ -77,7 +77,7 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
     judged = verdicts(rows, policy.warned, said or {})
     holding = [
         pl.when(pl.col(by) == Verdict.HOLD).then(key)
-        for by, key in (("by_answer", "answer_key"), ("by_warning", "warning"))
+        for by, key in (("by_answer", "answer_key"), ("by_warning", "warnings"))
     ]
     never = pl.when(~ANSWERED).then(pl.col("check_outcome").cast(pl.String))
     held = pl.when(ANSWERED & pl.lit(said is not None)).then(

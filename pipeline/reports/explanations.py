@@ -105,7 +105,8 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "Make sure that the name is of whom you mean to pay.",
     ),
     WarningCode.PAYEE_NEW: _warning(
-        "Neither the payee nor the account was in the run that the file was compared with.",
+        "Neither the payee nor the account is known from the run compared with: not there, or neither "
+        "confirmed by a match nor released.",
         "that the payee is not genuine.",
         "Make sure that somebody ordered the payment.",
     ),

@@ -8,6 +8,7 @@ from pipeline.errors import UsageError
 from pipeline.finished import FinishedRun
 from pipeline.formats import decisions as workbook
 from schemas.approvals import Approval
+from schemas.review import Decision
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
@@ -39,9 +40,26 @@ def decisions_of(path: Path | None, run: FinishedRun) -> pl.DataFrame:
     )
 
 
-def approvals_for(by: str, time: str, decisions: pl.DataFrame, what: str) -> list[Approval]:
-    """One for each reason that was given."""
+def approvals_for(
+    by: str, time: str, decisions: pl.DataFrame, what: str, decision: Decision | None
+) -> list[Approval]:
+    """One for each reason that was given.
+
+    Args:
+        by: who decided.
+        time: UTC, ISO 8601 with Z.
+        decisions: `Decisions`.
+        what: was decided, in words.
+        decision: the same, if it was followed; None where it was refused.
+    """
     return [
-        Approval(by=by, time=time, what=what, why=str(why or "no reason given"), rows=said["row"].to_list())
+        Approval(
+            by=by,
+            time=time,
+            what=what,
+            why=str(why or "no reason given"),
+            rows=said["row"].to_list(),
+            decision=decision,
+        )
         for (why,), said in decisions.group_by("reason", maintain_order=True)
     ]

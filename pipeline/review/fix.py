@@ -55,7 +55,7 @@ def fix_folder(job: FixJob) -> Fix:
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
-            record_approval(job.folder, *approvals_for(decider(job.by), now, reasons, what))
+            record_approval(job.folder, *approvals_for(decider(job.by), now, reasons, what, Decision.FIX))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = pl.concat([corrections, nothing_known(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), files)

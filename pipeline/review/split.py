@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.apis.identifiers import masked
+from pipeline.apis.totals import currency_shown
 from pipeline.apis.verdicts import DEFAULT_POLICY
 from pipeline.approvals import decider, record_approval
 from pipeline.errors import IncompleteError, InputError
@@ -84,6 +85,7 @@ def split_folder(job: SplitJob) -> Split:
             hold=_evidence_of(hold),
             reasons=evidence(job.folder / HOLD_REASONS),
             refused_rows=_refused(decisions, placements)["row"].to_list(),
+            held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
         )
         take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", split=made)
     released_warnings = _released_warnings(warned, placements)
@@ -151,16 +153,16 @@ def _approvals(
     decisions: pl.DataFrame,
     placements: pl.DataFrame,
     release: PaymentFile | None,
-    sign: Callable[[pl.DataFrame, str], list[Approval]],
+    sign: Callable[[pl.DataFrame, str, Decision | None], list[Approval]],
 ) -> list[Approval]:
     """What people decided: what counted, then what was refused."""
     decided = decisions.join(placements.filter("decided"), on="row", how="semi", maintain_order="left")
     counted = [
         approval
-        for (decision,), said in decided.group_by("decision", maintain_order=True)
-        for approval in sign(said, _told(str(decision), release))
+        for (word,), said in decided.group_by("decision", maintain_order=True)
+        for approval in sign(said, _told(str(word), release), Decision(word))
     ]
-    return [*counted, *sign(_refused(decisions, placements), "release refused: the rows stay held")]
+    return [*counted, *sign(_refused(decisions, placements), "release refused: the rows stay held", None)]
 
 
 def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:
@@ -221,7 +223,7 @@ def _write_reasons(
         payee="name",
         account=pl.Series([masked(account) for account in accounts], dtype=pl.String),
         amount="amount",
-        currency="currency",
+        currency=currency_shown(rows),
         outcome="check_outcome",
         code="check_code",
         why_held=pl.concat_str(pl.col("check_reason"), why, separator=" "),

@@ -2,10 +2,10 @@
 
 Earlier runs are known by keyed hashes alone, each under the key of its own folder, so that what is compared
 is hashed anew for each. What the latest run that knows a payee says of that payee counts, and likewise of an
-account: an older one is not looked at.
+account: an older one is not looked at. Which payments make known: apis/known.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -19,58 +19,110 @@ SHOWN_MAX = 3
 
 
 class Earlier(NamedTuple):
-    """What is known of an earlier run."""
+    """What an earlier run says of payees."""
 
     folder: str
-    keys: pl.DataFrame
-    """`PayeeKeys`."""
+    known: pl.DataFrame
+    """`PayeeKeys`, of payments that make their account known."""
+    unsure: pl.DataFrame
+    """`PayeeKeys`, of all others."""
     hashed: Hashed
     """Of its folder."""
     names: Callable[[], pl.Series | None]
     """Reads the name of every payment in its file, in row order; None where they are no longer there."""
 
 
-def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) -> pl.DataFrame:
+class Contradicted(NamedTuple):
+    """What an earlier run says that payments contradict: `PayeeKeys`; `row` is that of the payment now."""
+
+    known: pl.DataFrame
+    unsure: pl.DataFrame
+
+
+class Differences(NamedTuple):
+    """What is not as it was."""
+
+    changes: pl.DataFrame
+    """`Changes`, by row and code."""
+    contradicted: list[Contradicted]
+    """Of each earlier run."""
+
+
+def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) -> Differences:
     """Find what is not as it was.
 
     A payee is the same by its id where both files have one, else by its name. Its account has changed where
     it is none of those that the earlier run paid it to. The name of an account has changed where it is none
-    of those that the earlier run paid there. A payee is new where neither it nor its account was there.
+    of those that the earlier run paid there. What no run knows is looked for among what runs are unsure of.
+    A payee is new where neither it nor its account is known, and not changed either.
 
     Args:
         payees: `Payees`.
         names: the name in every row of the file, to be shown masked.
         earlier: the runs to compare with, latest first.
-
-    Returns:
-        `Changes`, by row and code.
     """
     assert payees.schema == PAYEES
-    changes = [pl.DataFrame(schema=CHANGES)]
-    payees_left = accounts_left = payees["row"]
-    for run in earlier:
-        assert run.keys.schema == PAYEE_KEYS
+    if not earlier:
+        return Differences(pl.DataFrame(schema=CHANGES), [])
+    everybody = _Left(payees["row"], payees["row"])
+    known, left = _told(payees, names, [(run, run.known) for run in earlier], everybody)
+    unsure, _ = _told(payees, names, [(run, run.unsure) for run in earlier], left)
+    changes = pl.concat([found.changes for found in (*known, *unsure)])
+    new = payees.filter(_is_in(left.payees) & _is_in(left.accounts) & ~_is_in(changes["row"]))
+    told_new = _changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW)
+    contradicted = [
+        Contradicted(of_known.contradicted, of_unsure.contradicted)
+        for of_known, of_unsure in zip(known, unsure, strict=True)
+    ]
+    return Differences(pl.concat([changes, told_new]).sort("row", "code"), contradicted)
+
+
+class _Left(NamedTuple):
+    """The rows of which nothing was found so far."""
+
+    payees: pl.Series
+    accounts: pl.Series
+
+
+class _Told(NamedTuple):
+    changes: pl.DataFrame
+    contradicted: pl.DataFrame
+    """`PayeeKeys`."""
+
+
+def _told(
+    payees: pl.DataFrame, names: pl.Series, runs: Iterable[tuple[Earlier, pl.DataFrame]], left: _Left
+) -> tuple[list[_Told], _Left]:
+    """What each run tells by some of its `PayeeKeys`, and the rows of which none tells anything."""
+    told = []
+    for run, keys in runs:
+        assert keys.schema == PAYEE_KEYS
+        some = payees.filter(_is_in(left.payees) | _is_in(left.accounts))
         # Most payments say what an earlier one said, and then there is nothing more to be found.
-        ours = keyed(payees, run.hashed).join(run.keys, on=KEYED, how="anti", nulls_equal=True)
-        known = _paid_elsewhere(ours.filter(_is_in(payees_left)), run)
-        held = _held_by_others(ours.filter(_is_in(accounts_left)), run, names)
-        changes += [known.changes, held.changes]
-        payees_left, accounts_left = known.left, held.left
-    if earlier:
-        new = payees.filter(_is_in(payees_left) & _is_in(accounts_left))
-        changes.append(_changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW))
-    return pl.concat(changes).sort("row", "code")
+        ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
+        payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys)
+        account = _held_by_others(ours.filter(_is_in(left.accounts)), run, keys, names)
+        told.append(
+            _Told(
+                pl.concat([payee.changes, account.changes]),
+                pl.concat([payee.contradicted, account.contradicted]).unique(maintain_order=True),
+            )
+        )
+        left = _Left(payee.left, account.left)
+    return told, left
 
 
 class _Found(NamedTuple):
     changes: pl.DataFrame
+    contradicted: pl.DataFrame
+    """`PayeeKeys`."""
     left: pl.Series
     """The rows whose payee, or account, this run says nothing of."""
 
 
-def _paid_elsewhere(ours: pl.DataFrame, run: Earlier) -> _Found:
+def _paid_elsewhere(ours: pl.DataFrame, folder: str, keys: pl.DataFrame) -> _Found:
     """The payees of a run who are to be paid to none of the accounts that it paid them to."""
-    keys = run.keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
+    keys = keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
     known = _by_payee(keys)
     is_known_by_id = _has_one_of(keys["payee_id"])
     payee = (
@@ -83,10 +135,14 @@ def _paid_elsewhere(ours: pl.DataFrame, run: Earlier) -> _Found:
     )
     ours = ours.with_columns(payee=payee)
     changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
-    then = known.join(changed, on="payee", how="semi").group_by("payee").agg(then=_listed("account_shown"))
+    before = known.join(changed, on="payee", how="semi")
+    then = before.group_by("payee").agg(then=_listed("account_shown"))
     told = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
     left = ours.join(known, on="payee", how="anti")["row"]
-    return _Found(_changes(told, WarningCode.ACCOUNT_CHANGED, run.folder), left)
+    contradicted = changed.select("row", "payee").join(before.drop("row"), on="payee")
+    return _Found(
+        _changes(told, WarningCode.ACCOUNT_CHANGED, folder), contradicted.select(list(PAYEE_KEYS)), left
+    )
 
 
 _BY_ID = pl.format("id {}", "payee_id")
@@ -96,25 +152,24 @@ _BY_NAME_ALONE = pl.format("name alone {}", "name")
 
 def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
     """Of each payee, by everything that it is known by, the accounts that it was paid to."""
-    accounts = ("account", "account_shown")
     without_id = keys.filter(pl.col("payee_id").is_null())
     return pl.concat(
         [
-            keys.select(*accounts, payee=_BY_ID),
-            keys.select(*accounts, payee=_BY_NAME),
-            without_id.select(*accounts, payee=_BY_NAME_ALONE),
+            keys.with_columns(payee=_BY_ID),
+            keys.with_columns(payee=_BY_NAME),
+            without_id.with_columns(payee=_BY_NAME_ALONE),
         ]
     ).drop_nulls("payee")
 
 
-def _held_by_others(ours: pl.DataFrame, run: Earlier, names: pl.Series) -> _Found:
+def _held_by_others(ours: pl.DataFrame, run: Earlier, keys: pl.DataFrame, names: pl.Series) -> _Found:
     """The payments to accounts of a run under none of the names that it paid them under."""
-    held = run.keys.drop_nulls("name")
+    held = keys.drop_nulls("name")
     named = ours.drop_nulls("name").join(held, on="account", how="semi")
     changed = named.join(held, on=["account", "name"], how="anti")
-    before = held.join(changed, on="account", how="semi").select("account", "row")
+    before = held.join(changed, on="account", how="semi")
     then = (
-        before.with_columns(name=_masked(run.names, before["row"]))
+        before.select("account", name=_masked(run.names, before["row"]))
         .group_by("account")
         .agg(then=_listed("name"))
     )
@@ -124,8 +179,13 @@ def _held_by_others(ours: pl.DataFrame, run: Earlier, names: pl.Series) -> _Foun
     told = told.join(then, on="account", how="left").with_columns(
         then=pl.when(pl.col("then") == pl.col("now")).then(otherwise).otherwise("then")
     )
-    left = ours.join(run.keys, on="account", how="anti")["row"]
-    return _Found(_changes(told.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder), left)
+    left = ours.join(keys, on="account", how="anti")["row"]
+    contradicted = changed.select("row", "account").join(before.drop("row"), on="account")
+    return _Found(
+        _changes(told.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder),
+        contradicted.select(list(PAYEE_KEYS)),
+        left,
+    )
 
 
 def _masked(names: Callable[[], pl.Series | None], rows: pl.Series) -> pl.Series:
@@ -185,7 +245,9 @@ def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFr
         "earlier",
         sides if with_names else pl.lit(""),
     )
-    new = pl.lit("neither the payee nor the account was paid last time; make sure that the payment is meant")
+    new = pl.lit(
+        "neither the payee nor the account is known from last time; make sure that the payment is meant"
+    )
     warnings = changes.select(
         "row",
         "code",

@@ -18,8 +18,8 @@ def split(
     """Say of every payment whether it may be paid.
 
     Of what the policy says of the answer and of the warnings, the strictest counts. A decision to hold or
-    to fix always holds. A decision to release counts where the policy leaves the row to a person, and
-    nowhere else.
+    to fix always holds. A decision to release counts where the policy leaves the row to a person or
+    releases it anyway, and nowhere else.
 
     Args:
         outcomes: `Outcomes`.
@@ -36,7 +36,7 @@ def split(
     rows = verdicts(outcomes, warned, policy).join(decisions, on="row", how="left", maintain_order="left")
     verdict = pl.col("verdict")
     is_held_by_person = pl.col("decision").is_in([Decision.HOLD, Decision.FIX]).fill_null(value=False)
-    is_released_by_person = (verdict == Verdict.REVIEW) & pl.col("decision").eq_missing(Decision.RELEASE)
+    is_released_by_person = (verdict != Verdict.HOLD) & pl.col("decision").eq_missing(Decision.RELEASE)
     released = ANSWERED & ~is_held_by_person & ((verdict == Verdict.RELEASE) | is_released_by_person)
     placements = rows.select(
         "row",

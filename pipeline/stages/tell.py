@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import polars as pl
 
 from pipeline.apis.identifiers import masked
+from pipeline.apis.totals import currency_shown
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, QUESTION, Check
 from pipeline.ledger.reading import Attempt
 from schemas.outcomes import COLUMNS, ApiName, Environment, OutcomeColumns
@@ -48,7 +49,8 @@ def tell(row: int, told: Told, requests: Requests) -> Story:
     assert told.payments.schema == PAYMENTS
     assert told.accepted.schema == ACCEPTED
     assert told.outcomes.schema == OUTCOMES
-    [payment] = told.payments.filter(pl.col("row") == row).select(FIELDS).to_dicts()
+    mine = told.payments.filter(pl.col("row") == row)
+    [payment] = mine.with_columns(currency_shown(mine)).select(FIELDS).to_dicts()
     [outcome] = told.outcomes.filter(pl.col("row") == row).select(COLUMNS).to_dicts()
     check = _check_of(row, told.planned)
     attempts = [] if check is None else requests.attempts(check)

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from pipeline.apis.payees import KEYED, each_once, keyed, masked_name, payees_of
+from pipeline.apis.payees import KEYED, keyed, masked_name, payees_of
 from pipeline.frames import ACCEPTED
 from pipeline.ledger.keyed import payee_hashes
 
@@ -70,11 +70,9 @@ def test_a_number_beside_more_than_three_names_is_nobodys():
     assert found["payee_id"].to_list() == [None, None, None, None, "1", "1"]
 
 
-def test_what_is_kept_says_the_same_once_and_shows_of_an_account_its_end_alone():
+def test_what_is_kept_shows_of_an_account_its_end_alone():
     iban = {"account": "DE35370400440084210077", "secondary_reference": "R1234"}
-    kept = each_once(keys({}, iban, {}))
-    assert kept["row"].to_list() == [2, 3]
-    assert kept["account_shown"].to_list() == ["DE**0077 (reference **34)", "**2345"]
+    assert keys(iban, {})["account_shown"].to_list() == ["DE**0077 (reference **34)", "**2345"]
 
 
 def test_a_masked_name_shows_no_word_and_how_long_each_is():

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.apis.totals import added, totals, with_money
+from pipeline.apis.totals import added, currency_shown, totals, with_money
 
 
 @pytest.fixture
@@ -31,6 +31,24 @@ def test_what_is_no_code_of_a_currency_is_in_no_document(totals_of):
         ("GBP", 1, Decimal("2.00")),
         (None, 2, Decimal("4.00")),
     ]
+
+
+def test_a_currency_that_is_contradicted_or_cannot_be_read_is_in_no_sum_of_that_currency(payments_of):
+    uk = {"sort_code": "112233"}
+    rows = [
+        {**uk, "amount": "\u20ac1", "currency": "GBP"},
+        {**uk, "amount": "2", "currency": "Pounds"},
+        {**uk, "amount": "\u00a34", "currency": "GBP"},
+        {**uk, "amount": "8"},
+    ]
+    payments = payments_of(*rows)
+    found = totals(with_money(payments))
+    assert [(total.currency, total.amount) for total in found] == [
+        ("GBP", Decimal("12.00")),
+        (None, Decimal("3.00")),
+    ]
+    shown = currency_shown(payments)
+    assert shown.to_list() == ["GBP", "Pounds", "GBP", "GBP"], "as the file says it where it is not known"
 
 
 def test_totals_of_parts_add_up_to_those_of_the_whole(payments_of):

@@ -3,12 +3,13 @@
 import polars as pl
 import pytest
 
-from pipeline.apis.payees import KEYED, each_once, keyed
-from pipeline.frames import CHANGES, PAYEES
+from pipeline.apis.payees import KEYED, keyed
+from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES
 from pipeline.ledger.keyed import payee_hashes
 from pipeline.stages.compare import Earlier, compare, warnings_of
 
 A, B, C, D = ("1" * 14, "2" * 14, "3" * 14, "4" * 14)
+NOTHING = pl.DataFrame(schema=PAYEE_KEYS)
 
 
 def payees(*rows):
@@ -20,12 +21,12 @@ def payees(*rows):
 def earlier(*rows, folder="january", key=b"\x01" * 32, has_names=True):
     frame, hashed = payees(*rows), payee_hashes(key, KEYED)
     names = frame["name"] if has_names else None
-    return Earlier(folder, each_once(keyed(frame, hashed)), hashed, lambda: names)
+    return Earlier(folder, keyed(frame, hashed), NOTHING, hashed, lambda: names)
 
 
 def changes(new, *runs):
     frame = payees(*new)
-    return compare(frame, frame["name"], runs)
+    return compare(frame, frame["name"], runs).changes
 
 
 def codes(new, *runs):

@@ -53,9 +53,13 @@ def test_a_code_goes_before_its_outcome(place_of):
 
 
 def test_a_decision_that_changes_nothing_is_not_counted_as_one(place_of):
-    assert place_of("match", "MTCH", decision=Decision.RELEASE) == ("release", False)
     assert place_of("no_match", "ANNM", decision=Decision.RELEASE) == ("hold", False)
     assert place_of("match", "MTCH", decision=Decision.HOLD) == ("hold", True)
+
+
+def test_a_release_of_what_is_released_anyway_is_counted_as_the_word_of_a_person(place_of):
+    assert place_of("match", "MTCH", decision=Decision.RELEASE) == ("release", True)
+    assert place_of("match", "MTCH") == ("release", False)
 
 
 def test_a_servers_own_code_cannot_stand_for_an_answer(place_of):
@@ -69,9 +73,21 @@ def test_the_stricter_of_answer_and_warning_counts(place_of, of_answer, of_warni
     policy = {"match": of_answer} | ({} if of_warning is None else {"PAYMENT_REPEATED": of_warning})
     place, decided = place_of("match", policy=policy, decision=decision, warnings=["PAYMENT_REPEATED"])
     both = {of_answer, of_warning}
-    asks_a_person = Verdict.HOLD not in both and Verdict.REVIEW in both
-    released = both <= {None, Verdict.RELEASE} or (asks_a_person and decision is not None)
-    assert (place == "release", decided) == (released, asks_a_person and decision is not None)
+    by_person = Verdict.HOLD not in both and decision is not None
+    released = both <= {None, Verdict.RELEASE} or by_person
+    assert (place == "release", decided) == (released, by_person)
+
+
+def test_a_row_is_held_for_everything_that_holds_it(place_of, said):
+    policy = {"no_match": Verdict.HOLD, "ACCOUNT_CHANGED": Verdict.HOLD, "NAME_CHANGED": Verdict.HOLD}
+    place_of("no_match", policy=policy, warnings=["ACCOUNT_CHANGED", "NAME_CHANGED", "ENUMERATION"])
+    place_of("match", policy=policy, warnings=["ACCOUNT_CHANGED"])
+    place_of("no_match", policy=policy | {"ACCOUNT_CHANGED": Verdict.REVIEW}, warnings=["ACCOUNT_CHANGED"])
+    assert said == [
+        "The policy holds no_match and ACCOUNT_CHANGED and NAME_CHANGED.",
+        "The policy holds ACCOUNT_CHANGED.",
+        "The policy holds no_match.",
+    ]
 
 
 def test_the_strictest_of_several_warnings_counts_and_is_named(place_of, said):

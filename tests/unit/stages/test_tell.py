@@ -52,7 +52,7 @@ def story(payments_of, outcomes_of):
 
 def test_a_row_is_told_from_the_file_to_the_answer(story):
     told = story([UK], [ANSWERED])
-    assert told.payment == {**UK, "account_number": "**5678"}
+    assert told.payment == {**UK, "account_number": "**5678", "currency": "GBP"}, "as it is of a UK account"
     assert told.question.fields == {
         "api": "cop",
         "account": "**5678",
