@@ -87,8 +87,8 @@ def little_memory(file_bytes: int) -> Iterator[None]:
         yield
     except MemoryError:
         raise InputError(
-            f"a value in it, or a row, expands to more than {RECORD_BYTES_MAX} bytes, which no payment has; "
-            "remove the column, or export the payments again"
+            "a value in it, or all its cells together, take more room than those of any payment file of this "
+            "size; remove the column, or export the payments again"
         ) from None
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
