@@ -394,13 +394,13 @@ def test_a_sentence_on_a_terminal_ends_its_lines_between_words_and_keeps_a_map_w
     file = desk.file("bank.csv", "The tenant,Landlord of it,IBAN\nAvery Thornwood,Rowan Blackmere,DE89\n")
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with desk.start("run", file, stderr=theirs, COLUMNS="80") as running:
+    with desk.start("plan", file, stderr=theirs, COLUMNS="80") as running:
         os.close(theirs)
         running.wait()
         told = os.read(ours, 64 * 1024).decode()
     os.close(ours)
     lines = told.splitlines()
     assert max(map(len, lines)) <= 80
-    [sentence] = desk("run", file).sentences
+    [sentence] = desk("plan", file).sentences
     assert " ".join(lines) == sentence
     assert any('--map "name=The tenant"' in line for line in lines)
