@@ -386,12 +386,12 @@ def test_columns_of_a_file_whose_cells_cannot_hold_a_field_are_shown_too(desk):
     shown = desk("columns", "bank.parquet")
     assert shown.status == 65
     assert re.search(r"amt +amount +the header says amount +1\.5", shown.err)
-    assert "floating-point numbers cannot hold money exactly" in shown.sentences[0]
+    assert "floating-point numbers" in shown.sentences[0]
 
 
 def test_a_sentence_on_a_terminal_ends_its_lines_between_words_and_keeps_a_map_whole(desk):
     """In a pipe it is one line, as for a log."""
-    file = desk.file("bank.csv", "The tenant,Landlord of it,IBAN\nAvery Thornwood,Rowan Blackmere,DE89\n")
+    file = desk.file("bank.csv", "The tenant,The landlord,IBAN\nAvery Thornwood,Rowan Blackmere,DE89\n")
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     with desk.start("plan", file, stderr=theirs, COLUMNS="80") as running:
