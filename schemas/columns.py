@@ -10,13 +10,22 @@ class Column(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    header: str
+    header: Annotated[str, Field(description="The place, as #1, where the file has no header line.")]
     field: Annotated[str | None, Field(description="The field it is read as; null where it is only kept.")]
     rule: Annotated[str, Field(description="By which rule, or why it is only kept.")]
     others: Annotated[
         list[str], Field(description="Headers of other columns that could have been this field.")
     ]
     values: Annotated[list[str], Field(description="The first three values of the column.")]
+    disputed: Annotated[
+        bool, Field(description="Whether it could be the field as well as the others: then none is read.")
+    ] = False
+    map: Annotated[
+        str | None,
+        Field(
+            description="What to say with --map to have it read, where its cells show it and no header does."
+        ),
+    ] = None
 
 
 class ColumnsRead(BaseModel):

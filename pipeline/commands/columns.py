@@ -20,6 +20,7 @@ def columns(
     """
     from pipeline.errors import InputError
     from pipeline.headers.columns import ColumnsError
+    from pipeline.headers.looks import PLACE
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
     from pipeline.stages.read import read
@@ -29,20 +30,32 @@ def columns(
     try:
         source = read(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
         readings, notes = source.columns, source.notes
+        if not source.header_line:
+            readings = tuple(
+                reading._replace(header=f"{PLACE}{at}") for at, reading in enumerate(readings, start=1)
+            )
     except InputError as error:
         refusal, readings, notes = error, error.readings if isinstance(error, ColumnsError) else (), ()
+    told = ColumnsRead(
+        file=file.name,
+        columns=[
+            Column(
+                header=reading.header,
+                field=reading.field,
+                rule=reading.how,
+                others=list(reading.others),
+                values=list(reading.values),
+                disputed=reading.is_disputed,
+                map=reading.map,
+            )
+            for reading in readings
+        ],
+        notes=list(notes),
+        refusal=None if refusal is None else str(refusal),
+    )
     if as_json:
-        told = ColumnsRead(
-            file=file.name,
-            columns=[
-                Column(header=header, field=field, rule=rule, others=list(others), values=list(values))
-                for header, field, rule, others, values in readings
-            ],
-            notes=list(notes),
-            refusal=None if refusal is None else str(refusal),
-        )
         click.echo(told.model_dump_json())
-    elif readings:
-        print_columns(readings, notes, console())
+    elif told.columns:
+        print_columns(told, console())
     if refusal is not None:
         raise refusal

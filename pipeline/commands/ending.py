@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from shutil import get_terminal_size
 from typing import Any, NoReturn
 
 import click
@@ -63,9 +64,10 @@ def say(sentence: str, *, status: int | None = None) -> None:
 
         structlog.get_logger().error(sentence, **({} if status is None else {"status": status}))
         return
-    from pipeline.reports.terminal import visible
+    from pipeline.reports.terminal import between_words, visible
 
-    click.echo(f"precheck: {visible(sentence)}", err=True)
+    said = f"precheck: {visible(sentence)}"
+    click.echo(between_words(said, get_terminal_size().columns) if sys.stderr.isatty() else said, err=True)
 
 
 def _on_signal(handler: Callable[[int, object], NoReturn]) -> dict[signal.Signals, Any]:

@@ -13,11 +13,12 @@ from pipeline.formats.preamble import (
     Heading,
     heading_of,
     looks_like_payment,
-    maps_of,
     refuse_accounts_above,
 )
 from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
-from pipeline.headers.columns import is_sufficient, recognised, refuse_repeats
+from pipeline.headers.columns import ColumnsError, is_sufficient, recognised, refuse_repeats
+from pipeline.headers.looks import by_place, looks_of, maps_of
+from pipeline.headers.readings import readings_by_look
 
 DELIMITERS = (",", ";", "|", "\t")
 COLUMNS_MAX = 1_000
@@ -159,7 +160,13 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         refuse_accounts_above(
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
-    headers = header_line(heading.cells, sufficient=best.sufficient, where=where, at=f"{where} line {header}")
+    headers = header_line(
+        heading.cells,
+        [line.cells for line in lines[heading.at :]],
+        sufficient=best.sufficient,
+        where=where,
+        at=f"{where} line {header}",
+    )
     body_at, line_first = (
         (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
     )
@@ -217,26 +224,26 @@ def _first_lines(head: str, delimiter: str) -> Iterator[_Line]:
         return
 
 
-def header_line(cells: Sequence[str], *, sufficient: bool, where: str, at: str) -> tuple[str, ...]:
+def header_line(
+    cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, at: str
+) -> tuple[str, ...]:
     """The headers, a blank one named by its position.
 
     Args:
         cells: Of the line that should be the header line.
+        lines: The cells of this line and of some below it, which show what it is where it is a payment.
         sufficient: Whether an account and a payee are known among them.
         where: The file, for messages.
         at: The line, for messages.
 
     Raises:
-        InputError: there are none or too many, they look like a payment, or one stands twice.
+        InputError: there are none or too many, or one stands twice.
+        ColumnsError: they look like a payment.
     """
     if len(cells) > COLUMNS_MAX:
         raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
     if not sufficient and looks_like_payment(cells):
-        raise InputError(
-            f"{at}: this looks like a payment, not like headers; "
-            "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
-            f"which columns are which by their places: {maps_of(cells) or '--map name=#1 --map iban=#2'}"
-        )
+        raise _without_headers(lines, at)
     if not cells:
         raise InputError(f"{where}: no header line found; add a first line that names the columns")
     headers = tuple(
@@ -244,6 +251,19 @@ def header_line(cells: Sequence[str], *, sufficient: bool, where: str, at: str) 
     )
     refuse_repeats(headers, where=where)
     return headers
+
+
+def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
+    """The refusal of a file that starts with a payment, and what to say instead, by the look of its cells."""
+    cells = by_place(lines)
+    looks = looks_of(cells)
+    maps = maps_of(looks, cells.headers) or "--map name=#1 --map iban=#2"
+    return ColumnsError(
+        f"{at}: this looks like a payment, not like headers; "
+        "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
+        f"which columns are which by their places: {maps}",
+        readings_by_look(looks, cells),
+    )
 
 
 def _require_text(cells: Sequence[str], where: str) -> None:

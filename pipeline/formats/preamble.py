@@ -82,27 +82,6 @@ def looks_like_payment(cells: Sequence[str]) -> bool:
     return any(_OF_A_PAYMENT.fullmatch(cell.strip()) for cell in cells)
 
 
-def maps_of(cells: Sequence[str]) -> str:
-    """What to say with `--map` for a line of a payment, as far as its cells show it."""
-    places: dict[str, int] = {}
-    for place, cell in enumerate(cells, start=1):
-        field = next((field for field, look in _LOOKS.items() if look.fullmatch(cell.strip())), None)
-        if field is not None:
-            places.setdefault(field, place)
-    return " ".join(f"--map {field}=#{place}" for field, place in places.items())
-
-
-_LOOKS: Mapping[str, re.Pattern[str]] = {
-    "iban": re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9 ]{11,}"),
-    "sort_code": re.compile(r"[0-9]{2}-[0-9]{2}-[0-9]{2}|[0-9]{6}"),
-    "account_number": re.compile(r"[0-9]{8}|[0-9]{14}"),
-    "amount": re.compile(r"[0-9][0-9,]*\.[0-9]{2}|[0-9][0-9.]*,[0-9]{2}"),
-    "currency": re.compile(r"GBP|EUR|USD|CHF"),
-    "name": re.compile(r"[^\W\d_][^\d]*[ ][^\d]+"),
-}
-"""Field -> the look of its cells."""
-
-
 def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:
     """Headers that only two rows together say."""
     for at in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):

@@ -44,12 +44,14 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
     # A column without any account is read where there is no other: each of its rows is told what it lacks.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
+    bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
+    why_not = dict.fromkeys(bare, "nobody says whose account, so taken for your own beside the payee's")
     choices = []
     for field in _FIELDS:
         of_field = [header for header, meant in kept.items() if meant.what == field]
         if of_field and field not in said:
             others = tuple(header for header, meant in candidates.items() if meant.what == field)
-            choices.append(_one(field, of_field, others, cells))
+            choices.append(_one(field, of_field, others, cells)._replace(why_not=why_not))
     _refuse_unread_accounts(choices, cells)
     return choices
 

@@ -22,6 +22,8 @@ class Choice(NamedTuple):
     """What a person may want to know of it, as sentences."""
     rules: Mapping[str, str] = {}
     """Header -> its own rule, where the sources have different ones."""
+    why_not: Mapping[str, str] = {}
+    """Header -> why it is not this field, of columns that no file of their kind is read from."""
 
     def how_of(self, header: str) -> str:
         """By which rule this header is read."""
@@ -29,7 +31,17 @@ class Choice(NamedTuple):
 
 
 class Refusal(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
-    """Why the columns of a file cannot be read without a word from the user: a sentence without the file."""
+    """Why the columns of a file cannot be read without a word from the user: a sentence without the file.
+
+    Attributes:
+        field: which nobody can choose a column for; empty where it is not about one.
+        candidates: the columns that it could be.
+    """
+
+    def __init__(self, sentence: str, field: str = "", candidates: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.field = field
+        self.candidates = tuple(candidates)
 
 
 def either(
@@ -48,7 +60,11 @@ def either(
     """
     shown = " and ".join(_with_values(headers, cells) for headers in candidates)
     said = maps or " or ".join(f"--map {_word(f'{field}={plus(headers)}')}" for headers in candidates)
-    return Refusal(f"{shown} differ, and either could be {what}; choose one with {said}")
+    return Refusal(
+        f"{shown} differ, and either could be {what}; choose one with {said}",
+        field,
+        [header for headers in candidates for header in headers],
+    )
 
 
 def _with_values(headers: Sequence[str], cells: Cells) -> str:

@@ -7,6 +7,7 @@ hold these rules; this module joins them and says of every header how it was rea
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import polars as pl
@@ -15,8 +16,10 @@ from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import Choice, Refusal, quoted
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, NEVER, PARENT, SECOND, Side, meaning
+from pipeline.headers.looks import PLACE, Look, looks_of, maps_of
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, meaning
 from pipeline.headers.not_payments import why_not_payments
+from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold
 from schemas.payments import FIELDS
 
@@ -26,21 +29,6 @@ PAYEE_FIELDS = ("name", "lei", "organisation_bic", "organisation_id")
 """...and one of these."""
 
 HEADERS_QUOTED_MAX = 20
-POSITION = "#"
-"""Before a number, in `--map`: the column at that place, from 1."""
-
-
-class ColumnReading(NamedTuple):
-    """How one header was read."""
-
-    header: str
-    field: str | None
-    how: str
-    """By which rule; of a column that is not read, why not."""
-    others: tuple[str, ...] = ()
-    """The headers of the other columns that could have been this field."""
-    values: tuple[str, ...] = ()
-    """The first three that the column has."""
 
 
 class ColumnsError(InputError):
@@ -73,7 +61,7 @@ class Columns(NamedTuple):
         """The same as `--map` would say it, by position: read again by this, nothing is decided anew."""
         at = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
         return {
-            field: "|".join("+".join(f"{POSITION}{at[header]}" for header in parts) for parts in alternatives)
+            field: "|".join("+".join(f"{PLACE}{at[header]}" for header in parts) for parts in alternatives)
             for field, alternatives in self.sources.items()
         }
 
@@ -101,14 +89,15 @@ def read_columns(
     seen = Cells(cells)
     try:
         said = _mapped(mapping if decided is None else decided, headers)
-        choices = [] if decided is not None else _choices(seen, said)
+        insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
+        choices = [] if decided is not None else _choices(seen, said, insisted=insisted)
         found = {field: Choice(field, sources, "map") for field, sources in said.items()}
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
-        _require(found, headers)
+        _require(found, seen)
     except Refusal as refusal:
         raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None
     notes = [note for choice in choices for note in choice.notes]
-    readings = _readings(seen, found)
+    readings = readings_of(seen, [*found.values(), *(choice for choice in choices if not choice.sources)])
     currency = _currency(found)
     if currency is not None:
         notes.append(
@@ -139,7 +128,7 @@ def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[
         fold(part): field
         for field, target in mapping.items()
         for part in (target, *_parts_of(target))
-        if not part.startswith(POSITION)
+        if not part.startswith(PLACE)
     }
     return frozenset(
         what
@@ -159,14 +148,21 @@ def is_sufficient(fields: Collection[str]) -> bool:
 
 def by_position(mapping: Mapping[str, str]) -> bool:
     """Whether `--map` gives places of columns, as it must for a file without a header line."""
-    return any(part.startswith(POSITION) for target in mapping.values() for part in _parts_of(target))
+    return any(part.startswith(PLACE) for target in mapping.values() for part in _parts_of(target))
 
 
-def _choices(cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[Choice]:
-    """What the headers and the cells say, of the fields that `--map` leaves to them."""
+def _choices(
+    cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
+) -> list[Choice]:
+    """What the headers and the cells say, of the fields that `--map` leaves to them.
+
+    Args:
+        cells: Of the file.
+        said: What `--map` says.
+        insisted: Whether it is to be read even where it looks like no payment file.
+    """
     taken = {header for sources in said.values() for parts in sources for header in parts}
     left = cells.without(taken)
-    insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
     if not insisted and (why := why_not_payments(cells)) is not None:
         raise Refusal(why)
     choices = side_fields.choose(left, said)
@@ -202,7 +198,7 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
         if None in parts:
             raise Refusal(
                 f"--map {field}={target}: the file has no such header{_listed(headers)}; "
-                f"write it as it is in the file, or give its position, as in {field}={POSITION}1"
+                f"write it as it is in the file, or give its position, as in {field}={PLACE}1"
             )
         alternatives.append(tuple(part for part in parts if part is not None))
     return tuple(alternatives)
@@ -216,20 +212,61 @@ def _matching(target: str, headers: Sequence[str]) -> str | None:
     """The one header that is meant: the same text, its place, or else the only one that folds alike."""
     if target in headers:
         return target
-    place = target.strip().removeprefix(POSITION)
-    if target.strip().startswith(POSITION) and place.isdecimal() and 1 <= int(place) <= len(headers):
+    place = target.strip().removeprefix(PLACE)
+    if target.strip().startswith(PLACE) and place.isdecimal() and 1 <= int(place) <= len(headers):
         return headers[int(place) - 1]
     alike = [header for header in headers if fold(header) == fold(target) != ""]
     return alike[0] if len(alike) == 1 else None
 
 
-def _require(found: Collection[str], headers: Sequence[str]) -> None:
-    needed = ((ACCOUNT_FIELDS, "account"), (PAYEE_FIELDS, "payee"))
-    missing = [(fields, what) for fields, what in needed if not any(field in found for field in fields)]
+def _require(found: Collection[str], cells: Cells) -> None:
+    missing = _missing(found)
     if missing:
-        whats = " and none for ".join(f"the {what} ({' or '.join(fields)})" for fields, what in missing)
-        maps = " and ".join(f"--map {fields[0]}=HEADER" for fields, _ in missing)
-        raise Refusal(f"no column for {whats}{_listed(headers)}; name the right column with {maps}")
+        whats = " and none for ".join(f"the {need.what}" for need in missing)
+        looks = _looks_of_unknown(cells, missing)
+        maps = " and ".join(
+            maps_of(
+                {header: look for header, look in looks.items() if look.field in need.fields}, cells.headers
+            )
+            or need.maps
+            for need in missing
+        )
+        which = "the right column" if len(missing) == 1 else "the right columns"
+        raise Refusal(f"no column for {whats}{_listed(cells.headers)}; name {which} with {maps}")
+
+
+class _Need(NamedTuple):
+    """What a file cannot do without."""
+
+    what: str
+    any_of: tuple[str, ...]
+    """It is there where one of these fields is..."""
+    fields: tuple[str, ...]
+    """...and these are the fields that it is made of."""
+    maps: str
+    """What to say where nothing shows which column it is."""
+
+
+_NEEDS = (
+    _Need(
+        "account",
+        ACCOUNT_FIELDS,
+        (*ACCOUNT_FIELDS, "sort_code"),
+        "--map iban=HEADER (or account_number=HEADER and sort_code=HEADER)",
+    ),
+    _Need("payee", PAYEE_FIELDS, ("name",), "--map name=HEADER"),
+)
+
+
+def _missing(found: Collection[str]) -> list[_Need]:
+    return [need for need in _NEEDS if not any(field in found for field in need.any_of)]
+
+
+def _looks_of_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Look]:
+    """What is missing, as the cells show it below headers that nobody knows."""
+    fields = {field for need in missing for field in need.fields}
+    unknown = cells.without([header for header in cells.headers if meaning(header).what is not None])
+    return {header: look for header, look in looks_of(unknown).items() if look.field in fields}
 
 
 def _currency(found: Mapping[str, Choice]) -> str | None:
@@ -239,62 +276,36 @@ def _currency(found: Mapping[str, Choice]) -> str | None:
     return meaning(header).currency
 
 
-def _readings(cells: Cells, found: Mapping[str, Choice]) -> tuple[ColumnReading, ...]:
-    used = {header: choice for choice in found.values() for parts in choice.sources for header in parts}
-    readings = []
-    for header in cells.headers:
-        choice = used.get(header)
-        values = cells.first_values(header)
-        if choice is not None:
-            others = tuple(other for other in choice.others if used.get(other) is not choice)
-            readings.append(ColumnReading(header, choice.field, choice.how_of(header), others, values))
-        else:
-            readings.append(ColumnReading(header, None, _why_kept(cells, header), (), values))
-    return tuple(readings)
-
-
-def _why_kept(cells: Cells, header: str) -> str:
-    """Why a column is not read as anything."""
-    meant = meaning(header)
-    if meant.what is None:
-        return "unknown (kept)"
-    if not cells.is_filled(header):
-        return "empty in every row (kept)"
-    if meant.side is Side.OURS:
-        return "our own side, never asked about (kept)"
-    if meant.what in (NEVER, PARENT):
-        return "never the payee (kept)"
-    if meant.what == SECOND:
-        return "second line of a name (kept)"
-    is_payees = meant.what in FIELDS or meant.what == COMPANY
-    return "another column is more explicit (kept)" if is_payees else f"{meant.what} (kept)"
-
-
 def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
-    """How each header would be read where the whole cannot be; nothing where no header is known.
+    """How each header would be read where the whole cannot be: what is disputed, and all that is not."""
+    said: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for field, target in mapping.items():
+        with suppress(Refusal):
+            said[field] = _targets(field, target, cells.headers)
+    disputed: dict[str, tuple[str, tuple[str, ...]]] = {}
+    while (choices := _undisputed(cells, said, disputed)) is None:
+        pass
+    found = [Choice(field, sources, "map") for field, sources in said.items()]
+    readings = readings_of(cells, [*found, *choices], disputed)
+    missing = _missing({*said, *(choice.field for choice in choices)})
+    return with_looks(readings, _looks_of_unknown(cells.without(disputed), missing))
 
-    A line without any known header may be somebody's payment.
-    """
-    if not recognised(cells.headers, mapping):
-        return ()
-    mapped = {
-        header: field
-        for field, target in mapping.items()
-        for part in (target, *_parts_of(target))
-        if (header := _matching(part, cells.headers)) is not None
-    }
-    readings = []
-    for header in cells.headers:
-        meant = meaning(header)
-        values = cells.first_values(header)
-        if header in mapped:
-            readings.append(ColumnReading(header, mapped[header], "map", (), values))
-        elif meant.side is Side.OURS or meant.what not in _OF_A_HEADER_LINE or not cells.is_filled(header):
-            readings.append(ColumnReading(header, None, _why_kept(cells, header), (), values))
-        else:
-            field = "name" if meant.what in (GIVEN, FAMILY, COMPANY) else meant.what
-            readings.append(ColumnReading(header, field, f"candidate: {meant.rule}", (), values))
-    return tuple(readings)
+
+def _undisputed(
+    cells: Cells,
+    said: dict[str, tuple[tuple[str, ...], ...]],
+    disputed: dict[str, tuple[str, tuple[str, ...]]],
+) -> list[Choice] | None:
+    """The choices that can be made; None, and one dispute more, where one cannot."""
+    try:
+        return _choices(cells.without(disputed), said, insisted=True)
+    except Refusal as refusal:
+        assert refusal.candidates, "a choice that cannot be made names its columns"  # noqa: PT017
+        said.setdefault(refusal.field, ())
+        for header in refusal.candidates:
+            others = tuple(other for other in refusal.candidates if other != header)
+            disputed[header] = (refusal.field, others)
+        return None
 
 
 def _listed(headers: Sequence[str]) -> str:

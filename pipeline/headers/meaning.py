@@ -87,38 +87,38 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
 BARE_ACCOUNT = "an account, and nobody says whose"
 """The rule of a header such as `Konto`."""
 
-CANONICAL = "canonical"
+CANONICAL = "the field's name"
 """The rule of a header that is the name of a field."""
 
 UNKNOWN = Meaning(None, "unknown")
 
 _ALIASES: Mapping[str, Meaning] = {
-    "koinh": Meaning("name", "known header", rank=Rank.HOLDER, says_name=True),
-    "bankn": Meaning("account_number", "known header"),
-    "nm": Meaning("name", "known header", rank=Rank.PLAIN),
-    "agname1": Meaning("name", "known header", rank=Rank.PAYEE),
-    "kndname": Meaning("name", "known header", rank=Rank.PAYEE),
-    "requestname": Meaning("name", "known header", rank=Rank.PAYEE),
-    "requestiban": Meaning("iban", "known header"),
-    "empfangerabsendername": Meaning("name", "known header", rank=Rank.PAYEE),
-    "empfangerabsenderkontonummer": Meaning("account_number", "known header", Side.PAYEE),
-    "agkto": Meaning("account_number", "known header", Side.PAYEE),
-    "kndkontonr": Meaning("account_number", "known header", Side.PAYEE),
-    "ktonummer": Meaning("account_number", "known header"),
-    "ktonr": Meaning("account_number", "known header"),
-    "tegenrekening": Meaning("account_number", "known header", Side.PAYEE),
-    "beguenstigterzahlungspflichtiger": Meaning("name", "known header", rank=Rank.PAYEE, says_name=True),
-    "begunstigterzahlungspflichtiger": Meaning("name", "known header", rank=Rank.PAYEE, says_name=True),
-    "anybic": Meaning("organisation_bic", "known header"),
-    "bicorbei": Meaning("organisation_bic", "known header"),
-    "beneficiaryorgid": Meaning("organisation_id", "known header"),
-    "customid": Meaning("payment_id", "known header"),
-    "payrollno": Meaning("payment_id", "known header", explicit=0),
-    "payrollnumber": Meaning("payment_id", "known header", explicit=0),
-    "btgwaehr": Meaning("currency", "known header"),
-    "vkwahrung": Meaning("currency", "known header"),
-    "zweck1": Meaning("reference", "known header"),
-    "sendvalue": Meaning("amount", "known header"),
+    "koinh": Meaning("name", "a known header", rank=Rank.HOLDER, says_name=True),
+    "bankn": Meaning("account_number", "a known header"),
+    "nm": Meaning("name", "a known header", rank=Rank.PLAIN),
+    "agname1": Meaning("name", "a known header", rank=Rank.PAYEE),
+    "kndname": Meaning("name", "a known header", rank=Rank.PAYEE),
+    "requestname": Meaning("name", "a known header", rank=Rank.PAYEE),
+    "requestiban": Meaning("iban", "a known header"),
+    "empfangerabsendername": Meaning("name", "a known header", rank=Rank.PAYEE),
+    "empfangerabsenderkontonummer": Meaning("account_number", "a known header", Side.PAYEE),
+    "agkto": Meaning("account_number", "a known header", Side.PAYEE),
+    "kndkontonr": Meaning("account_number", "a known header", Side.PAYEE),
+    "ktonummer": Meaning("account_number", "a known header"),
+    "ktonr": Meaning("account_number", "a known header"),
+    "tegenrekening": Meaning("account_number", "a known header", Side.PAYEE),
+    "beguenstigterzahlungspflichtiger": Meaning("name", "a known header", rank=Rank.PAYEE, says_name=True),
+    "begunstigterzahlungspflichtiger": Meaning("name", "a known header", rank=Rank.PAYEE, says_name=True),
+    "anybic": Meaning("organisation_bic", "a known header"),
+    "bicorbei": Meaning("organisation_bic", "a known header"),
+    "beneficiaryorgid": Meaning("organisation_id", "a known header"),
+    "customid": Meaning("payment_id", "a known header"),
+    "payrollno": Meaning("payment_id", "a known header", explicit=0),
+    "payrollnumber": Meaning("payment_id", "a known header", explicit=0),
+    "btgwaehr": Meaning("currency", "a known header"),
+    "vkwahrung": Meaning("currency", "a known header"),
+    "zweck1": Meaning("reference", "a known header"),
+    "sendvalue": Meaning("amount", "a known header"),
 }
 """Headers of single products whose words say nothing to anybody else, folded."""
 
@@ -231,15 +231,15 @@ _GRAMMAR = (
     # Accounts, banks and identifications.
     _Line(
         "iban",
-        "words of an IBAN",
+        "the header says IBAN",
         (_one(Cue.IBAN),),
         _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID, Cue.PAYMENT, Cue.HOLDER},
         when=_is_a_holders,
     ),
-    _Line("organisation_bic", "words of an organisation's BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))),
+    _Line("organisation_bic", "the header says organisation BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))),
     _Line(
         "bic",
-        "words of a BIC",
+        "the header says BIC",
         (_one(Cue.BIC),),
         _one(Cue.CODE, Cue.NUMBER, Cue.ACCOUNT, Cue.ID, Cue.PAYMENT),
     ),
@@ -252,15 +252,17 @@ _GRAMMAR = (
     ),
     _Line(
         "sort_code",
-        "words of a sort code",
+        "the header says sort code",
         (_one(Cue.SORT_CODE),),
         _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
     ),
-    _Line("secondary_reference", "words of a secondary reference", (_one(Cue.SECONDARY),), _one(Cue.NUMBER)),
-    _Line("lei", "words of a LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
-    _Line("organisation_id_scheme", "words of an organisation's id", (*_ORGANISATION, _one(Cue.SCHEME))),
-    _Line("organisation_id_issuer", "words of an organisation's id", (*_ORGANISATION, _one(Cue.ISSUER))),
-    _Line("organisation_id", "words of an organisation's id", _ORGANISATION),
+    _Line(
+        "secondary_reference", "the header says secondary reference", (_one(Cue.SECONDARY),), _one(Cue.NUMBER)
+    ),
+    _Line("lei", "the header says LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
+    _Line("organisation_id_scheme", "the header says organisation id", (*_ORGANISATION, _one(Cue.SCHEME))),
+    _Line("organisation_id_issuer", "the header says organisation id", (*_ORGANISATION, _one(Cue.ISSUER))),
+    _Line("organisation_id", "the header says organisation id", _ORGANISATION),
     _Line(
         "account_number",
         BARE_ACCOUNT,
@@ -269,7 +271,7 @@ _GRAMMAR = (
     ),
     _Line(
         "account_number",
-        "words of an account",
+        "the header says account",
         (_ANY_ACCOUNT,),
         _one(Cue.NUMBER, Cue.PAYMENT, Cue.HOLDER),
         when=_is_a_holders,
@@ -386,31 +388,47 @@ _GRAMMAR = (
     # Fields that are no part of the question, or only say what kind of payee it is.
     _Line(
         "account_type",
-        "words of an account type",
+        "the header says account type",
         (_one(Cue.PERSON_OR_BUSINESS, Cue.TYPE),),
         _ANY_ACCOUNT | {Cue.TYPE},
     ),
     _Line(
-        "currency", "words of a currency", (_one(Cue.CURRENCY), _one(Cue.PAYMENT)), _one(Cue.CODE), explicit=0
+        "currency",
+        "the header says currency",
+        (_one(Cue.CURRENCY), _one(Cue.PAYMENT)),
+        _one(Cue.CODE),
+        explicit=0,
     ),
-    _Line("currency", "words of a currency", (_one(Cue.CURRENCY),), _one(Cue.CODE, Cue.AMOUNT)),
-    _Line("amount", "words of an amount", (_one(Cue.AMOUNT), _one(Cue.PAYMENT)), _one(Cue.NET), explicit=2),
-    _Line("amount", "words of an amount", (_one(Cue.AMOUNT),), _one(Cue.NET)),
+    _Line("currency", "the header says currency", (_one(Cue.CURRENCY),), _one(Cue.CODE, Cue.AMOUNT)),
     _Line(
-        "amount", "words of an amount", (_one(Cue.NET),), _one(Cue.PAYMENT), qualifiers=_NOTHING, explicit=0
+        "amount", "the header says amount", (_one(Cue.AMOUNT), _one(Cue.PAYMENT)), _one(Cue.NET), explicit=2
     ),
-    _Line("payment_id", "words of a payment's id", (_one(Cue.END_TO_END),), frozenset(Cue)),
-    _Line("payment_id", "words of a payment's id", (_one(Cue.PAYMENT), _one(Cue.ID, Cue.NUMBER)), explicit=2),
+    _Line("amount", "the header says amount", (_one(Cue.AMOUNT),), _one(Cue.NET)),
+    _Line(
+        "amount",
+        "the header says amount",
+        (_one(Cue.NET),),
+        _one(Cue.PAYMENT),
+        qualifiers=_NOTHING,
+        explicit=0,
+    ),
+    _Line("payment_id", "the header says payment id", (_one(Cue.END_TO_END),), frozenset(Cue)),
     _Line(
         "payment_id",
-        "words of an employee's number",
+        "the header says payment id",
+        (_one(Cue.PAYMENT), _one(Cue.ID, Cue.NUMBER)),
+        explicit=2,
+    ),
+    _Line(
+        "payment_id",
+        "the header says employee number",
         (_one(Cue.PERSON), _one(Cue.NUMBER, Cue.ID)),
         qualifiers=_NOTHING,
         explicit=0,
     ),
     _Line(
         "reference",
-        "words of a reference",
+        "the header says reference",
         (_one(Cue.REFERENCE, Cue.MESSAGE),),
         _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
         explicit=0,
@@ -418,14 +436,17 @@ _GRAMMAR = (
     ),
     _Line(
         "reference",
-        "words of a reference",
+        "the header says reference",
         (_one(Cue.REFERENCE, Cue.MESSAGE),),
         _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
         explicit=2,
         when=lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
     ),
     _Line(
-        "reference", "words of a reference", (_one(Cue.REFERENCE),), _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE)
+        "reference",
+        "the header says reference",
+        (_one(Cue.REFERENCE),),
+        _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
     ),
 )
 

@@ -61,6 +61,8 @@ class _Found(NamedTuple):
     whole: list[_Candidate]
     companies: list[_Candidate]
     parents: list[_Candidate]
+    codes: list[str]
+    """Columns headed as names that hold none."""
     seconds: list[str]
     has_person: bool
     """Whether the list is about people: employees, staff."""
@@ -101,8 +103,27 @@ def choose(cells: Cells) -> list[Choice]:
             chosen[0].meant.rule,
             others,
             rules={header: candidate.meant.rule for candidate in chosen for header in candidate.headers},
+            why_not=_why_not(found, names, chosen, cells),
         )
     ]
+
+
+def _why_not(
+    found: _Found, names: Sequence[_Candidate], chosen: Sequence[_Candidate], cells: Cells
+) -> dict[str, str]:
+    """Header -> why it is not the payee, of columns that are no candidates though they name somebody."""
+    companies = [company for company in found.companies if company not in chosen]
+    employers = companies if found.has_person else []
+    ours = [name for name in found.whole if name not in names]
+    ours += [company for company in companies if cells.is_constant(company.headers)]
+    return {
+        **dict.fromkeys(found.codes, "no name in its cells"),
+        **{header: _OURS for name in ours for header in name.headers},
+        **{header: "the employer, never the payee" for name in employers for header in name.headers},
+    }
+
+
+_OURS = "the same in every row where the payee differs, so taken for your own"
 
 
 def _found(cells: Cells) -> _Found:
@@ -116,17 +137,22 @@ def _found(cells: Cells) -> _Found:
     def of(what: str) -> list[str]:
         return [header for header in usable if meant[header].what == what]
 
+    codes = [
+        header
+        for header in of("name")
+        if meant[header].rule != CANONICAL and _holds_codes(header, cells, says_name=meant[header].says_name)
+    ]
     whole = [
         _Candidate((header,), _rank(meant[header]), meant[header])
         for header in of("name")
-        if meant[header].rule == CANONICAL
-        or not _holds_codes(header, cells, says_name=meant[header].says_name)
+        if header not in codes
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
     return _Found(
         whole=_with_parts(whole, parts, cells),
         companies=[_Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
         parents=[_Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
+        codes=codes,
         seconds=of(SECOND),
         has_person=any(meant[header].subject is Cue.PERSON for header in usable)
         or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers),
@@ -342,7 +368,9 @@ def _refuse_banks(chosen: Sequence[_Candidate], cells: Cells) -> None:
     if 2 * sample.str.contains(_BANK).sum() > len(sample):
         raise Refusal(
             f"{quoted(header)} has names of banks, rarely who is paid; say which column has the payee "
-            f'with --map name=HEADER, or that the banks are paid with --map "name={plus(first.headers)}"'
+            f'with --map name=HEADER, or that the banks are paid with --map "name={plus(first.headers)}"',
+            "name",
+            first.headers,
         )
 
 

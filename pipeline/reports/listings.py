@@ -18,13 +18,13 @@ from pipeline.reports.terminal import (
     warning_text,
     which_rows,
 )
+from schemas.columns import Column, ColumnsRead
 from schemas.places import place_text
 from schemas.summary import ApiForecast, Forecast
 
 REJECTS_SHOWN_MAX = 20
-VALUE_CHARS_MAX = 30
-CANDIDATE = "candidate"
-"""How the rule of a column begins that could be a field and is not read, as nobody can choose."""
+VALUE_CHARS_MAX = 34
+"""As long as an IBAN can be."""
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
@@ -102,28 +102,37 @@ def _rejects(forecast: Forecast, width: int) -> Table:
     return rule_table(">rows", kinds, width=width)
 
 
-def print_columns(
-    columns: Sequence[tuple[str, str | None, str, Sequence[str], Sequence[str]]],
-    notes: Sequence[str],
-    console: Console,
-) -> None:
-    """Show how columns were read: (header, field or None, rule, other candidates, values), and notes."""
+def print_columns(told: ColumnsRead, console: Console) -> None:
+    """Show how the columns of a file are read, one a row, and what is noted of them."""
     table = table_of("header", "field", "why", "values")
-    for column in table.columns:
-        column.no_wrap = False  # a header can be a sentence
-    for header, field, rule, others, values in columns:
-        style = "yellow" if rule.startswith(CANDIDATE) else ""
-        name = Text(field or "-", style="bold" if field else "dim")
-        instead = f"; not {', '.join(others)}" if others else ""
+    for shown in table.columns:
+        shown.no_wrap, shown.overflow = False, "fold"  # a header can be a sentence, and an IBAN stays whole
+    table.columns[1].no_wrap = True
+    for column in told.columns:
         table.add_row(
-            Text(visible(header)),
-            name,
-            Text(visible(f"{rule}{instead}"), style=style),
-            Text(visible(", ".join(value[:VALUE_CHARS_MAX] for value in values)), style="dim"),
+            Text(visible(column.header)),
+            Text(column.field or "-", style="bold" if column.field else "dim"),
+            Text(visible(_why(column)), style="yellow" if column.disputed or column.map else ""),
+            Text(visible("; ".join(map(_cut, column.values))), style="dim"),
         )
     console.print(table)
-    for line in notes_told(notes):
+    if any(column.field is None for column in told.columns) and told.refusal is None:
+        console.print(Text("Columns with - are not read, and come back as they are."))
+    for line in notes_told(told.notes):
         console.print(Text(visible(line)))
+
+
+def _why(column: Column) -> str:
+    """By which rule a column is read, instead of which others, and what to say to have it read."""
+    if column.disputed:
+        why = f"candidate: {column.rule}" + (f"; or {', '.join(column.others)}" if column.others else "")
+    else:
+        why = f"{column.rule}; instead of {', '.join(column.others)}" if column.others else column.rule
+    return f"{why}; --map {column.map}" if column.map else why
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= VALUE_CHARS_MAX else f"{value[: VALUE_CHARS_MAX - 1]}…"
 
 
 def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console) -> None:

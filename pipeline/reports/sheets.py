@@ -52,7 +52,7 @@ _TYPE = Column("Account type", "account_type", 13, wraps=True)
 _TYPE_FOUND = Column("Account type at the bank", "account_type_found", 18)
 _MONEY = (Column("Amount", "amount", 13), Column("Currency", "currency", 11, wraps=True))
 _WHY = (
-    Column("Code", "check_code", 26, wraps=True),
+    Column("Code", "check_code", 30, wraps=True),
     Column("What it means", "check_reason", 34, wraps=True),
     Column("What to do", "action", 16, wraps=True),
 )
@@ -127,12 +127,12 @@ ALL = Sheet(
         *_WHY,
         _MATCHED,
         *_DECIDED,
-        _TYPE._replace(is_printed=False),
-        Column("Sort code", "sort_code", 12, wraps=True, is_printed=False),
-        Column("Account number", "account_number", 18, wraps=True, is_printed=False),
-        Column("IBAN", "iban", 30, wraps=True, is_printed=False),
-        Column("Secondary reference", "secondary_reference", 24, wraps=True, is_printed=False),
-        Column("Reference", "reference", 28, wraps=True, is_printed=False),
+        _TYPE._replace(wraps=False, is_printed=False),
+        Column("Sort code", "sort_code", 12, is_printed=False),
+        Column("Account number", "account_number", 18, is_printed=False),
+        Column("IBAN", "iban", 30, is_printed=False),
+        Column("Secondary reference", "secondary_reference", 24, is_printed=False),
+        Column("Reference", "reference", 28, is_printed=False),
         Column("API", "check_api", 14, is_printed=False),
         Column("Answered", "check_time", 27, is_printed=False),
         Column("Correlation id", "check_id", 39, is_printed=False),
@@ -147,7 +147,7 @@ def fitted(columns: Sequence[Column], rows: pl.DataFrame) -> list[Column]:
     So that as much as possible of a sheet is read at once, on a screen and on paper.
     """
     sources = {column.source for column in columns if column.source is not None}
-    longest = rows.select(pl.col(source).cast(pl.String).str.len_chars().max() for source in sources)
+    longest = rows.select(_char_count(pl.col(source).cast(pl.String)).max() for source in sources)
     return [
         column
         if column.source is None
@@ -158,17 +158,28 @@ def fitted(columns: Sequence[Column], rows: pl.DataFrame) -> list[Column]:
     ]
 
 
+def _char_count(text: pl.Expr) -> pl.Expr:
+    """How many characters wide a text is: a column is measured in digits, and capitals are wider."""
+    return text.str.len_chars() + text.str.count_matches(r"\p{Lu}") // 4
+
+
+def _header_width(header: str) -> int:
+    """How many characters a header takes in two lines, with the button of the filter."""
+    words = header.split()
+    cuts = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words) + 1))
+    return min(max(map(len, lines)) for lines in cuts) + _FILTER_CHARS
+
+
 def _width(column: Column, char_count: int, kind: pl.DataType) -> int:
     if kind == pl.Decimal:
         comma_count = max(char_count - 4, 0) // 3  # a comma for each three digits before the point
         return max(column.width, char_count + comma_count + _MARGIN_CHARS)
-    word = max(map(len, column.header.split())) + _FILTER_CHARS
-    return min(column.width, max(word, char_count + _MARGIN_CHARS))
+    return min(column.width, max(_header_width(column.header), char_count + _MARGIN_CHARS))
 
 
 _MARGIN_CHARS = 2
 _FILTER_CHARS = 4
-"""Beside the word of a header, for the button of the filter."""
+"""Beside a header, for the button of the filter."""
 
 
 def shown(rows: pl.DataFrame) -> pl.DataFrame:

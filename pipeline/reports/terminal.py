@@ -1,8 +1,10 @@
 """The summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, JustifyMethod, RenderableType
@@ -103,6 +105,22 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
     console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
     if (folder / PAGE_NAME).exists():
         console.print(Text(visible(f"Open {folder / PAGE_NAME} in a browser."), style="bold"))
+
+
+def between_words(sentence: str, width: int) -> str:
+    """A sentence on lines of a terminal; an option and what follows it stay together.
+
+    >>> print(between_words('say which with --map name=Tenant or --map "name=The owner"', 33))
+    say which with --map name=Tenant
+    or --map "name=The owner"
+    """
+    together = _OPTION.sub(lambda option: option[0].replace(" ", _BLANK_KEPT), sentence)
+    return fill(together, width, break_long_words=False, break_on_hyphens=False).replace(_BLANK_KEPT, " ")
+
+
+_OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
+_BLANK_KEPT = "\0"
+"""Stands for a blank at which no line ends; `visible` leaves none in a sentence."""
 
 
 def advice(action: Action, code: str) -> str:

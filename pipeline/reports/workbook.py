@@ -48,6 +48,8 @@ _POLICY_UNKNOWN = (
 )
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
+_MEANING_WIDTH, _MEANING_CHARS = 70, 74
+"""Of the column of sentences in Summary: in digits, which are wider than letters, and in letters."""
 _NUMBERS = (ROW, "Amount", "Rows")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
 """How large the library takes a sheet to be; programs find it out without."""
@@ -244,7 +246,7 @@ class _Writer:
     def _write_summary(self) -> None:
         summary = self._summary
         title = f"Payee check of {_told(summary.input.name)}"
-        page = self._page("Summary", title, [27, 11, 25, 14, 70])
+        page = self._page("Summary", title, [27, 11, 25, 14, _MEANING_WIDTH])
         page.hide_gridlines(2)
         page.repeat_rows(0, 1)
         line = _HEADER_LINE + 1
@@ -301,7 +303,7 @@ class _Writer:
         self._write_headers(page, line, headers)
         for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
             meaning = _told(code.reason)
-            page.set_row(line_of_code, LINE_POINTS * ceil(len(meaning) / 70))
+            page.set_row(line_of_code, LINE_POINTS * ceil(len(meaning) / _MEANING_CHARS))
             page.write_string(line_of_code, 0, _told(code.code), self._text)
             page.write_number(line_of_code, 1, code.row_count, self._count)
             page.write_string(line_of_code, 2, code.action.value.replace("_", " "), self._text)
@@ -318,7 +320,7 @@ class _Writer:
         headers = ["Policy for", "Rows", "It says", "Decisions", "What that means"]
         self._write_headers(page, line, headers)
         for line_of_key, one in enumerate(said, start=line + 1):
-            page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / 66))
+            page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / _MEANING_CHARS))
             page.write_string(line_of_key, 0, one.key, self._text)
             page.write_number(line_of_key, 1, one.row_count, self._count)
             page.write_string(line_of_key, 2, one.verdict, self._text)

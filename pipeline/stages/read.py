@@ -21,7 +21,8 @@ from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
 from pipeline.headers.account import by_cell
-from pipeline.headers.columns import ColumnReading, Columns, read_columns
+from pipeline.headers.columns import Columns, ColumnsError, read_columns
+from pipeline.headers.readings import ColumnReading
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
 from schemas.places import Places
@@ -147,7 +148,10 @@ def _source(table: Table, identity: "_Identity", file_format: Format, where: str
     columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
     if not is_ours:
         columns = _without_words_for_bics(columns, original, where)
-    payments = _payments(original, table, columns, where)
+    try:
+        payments = _payments(original, table, columns, where)
+    except InputError as error:  # a type that cannot hold its field: how the columns were read is known
+        raise ColumnsError(str(error), columns.readings) from None
     ended = Footers(payments.height, []) if is_ours else footers_of(payments, original, table.places)
     if ended.payment_count == 0:
         raise InputError(f"{where}: no payment rows above the totals; give a file with payments")
@@ -285,7 +289,7 @@ def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str
     if not bic_column_is_none(_text(original[header], "bic", where)):
         return columns
     readings = tuple(
-        reading._replace(field=None, how="no value is a BIC (kept)") if reading.header == header else reading
+        reading._replace(field=None, how="no BIC in its cells") if reading.header == header else reading
         for reading in columns.readings
     )
     sources = {field: named for field, named in columns.sources.items() if field != "bic"}

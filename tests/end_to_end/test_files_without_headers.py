@@ -1,5 +1,9 @@
 """A file without a header line, read by the places of its columns: from the run to the released file."""
 
+import re
+
+import openpyxl
+
 from schemas.columns import ColumnsRead
 
 ROWS = (
@@ -40,5 +44,52 @@ def test_a_file_without_headers_says_how_to_name_its_columns(desk):
     assert "line 1: this looks like a payment, not like headers" in refused.err
     assert "--map sort_code=#1 --map account_number=#2 --map name=#3 --map amount=#4" in refused.err
     assert not (desk.folder / "payments.precheck").exists()
+
+
+def test_columns_shows_a_table_by_place_of_a_file_without_headers(desk):
+    (desk.folder / "payments.csv").write_text(
+        "Mills Ltd,Avery Thornwood,00-11-22,00012345,100.00\n"
+        "Mills Ltd,Rowan Blackmere,20-04-15,31926819,1.00\n"
+    )
+    shown = desk("columns", "payments.csv")
+    assert shown.status == 65
+    for line in (
+        r"^#1 +- +the same in every row: a text, or your own name +Mills Ltd *$",
+        r"^#2 +name +its cells look like names; --map name=#2 +Avery Thornwood; Rowan Blackmere *$",
+        r"^#3 +sort_code +its cells look like sort codes; --map sort_code=#3 +00-11-22; 20-04-15 *$",
+    ):
+        assert re.search(line, shown.err, re.MULTILINE), line
+    [said] = shown.sentences
+    assert said.endswith("--map name=#2 --map sort_code=#3 --map account_number=#4 --map amount=#5")
+
     told = ColumnsRead.model_validate_json(desk("columns", "payments.csv", "--json").out)
     assert "this looks like a payment" in told.refusal
+    assert [(column.header, column.field, column.map) for column in told.columns[:2]] == [
+        ("#1", None, None),
+        ("#2", "name", "name=#2"),
+    ]
+    assert told.columns[1].values == ["Avery Thornwood", "Rowan Blackmere"]
+
+    words = [f"--map={column.map}" for column in told.columns if column.map]
+    followed = ColumnsRead.model_validate_json(desk("columns", "payments.csv", "--json", *words).out)
+    assert followed.refusal is None
+    assert [(column.header, column.field) for column in followed.columns] == [
+        (column.header, column.field) for column in told.columns
+    ]
+
+
+def test_two_who_could_be_paid_are_candidates_by_place_in_a_workbook_too(desk):
+    book = openpyxl.Workbook()
+    for row in (("Avery Thornwood", "Rowan Blackmere", "001122", "00012345"),
+                ("Imre Falkner", "Luc Verrier", "200415", "31926819")):  # fmt: skip
+        book.active.append(row)
+    book.save(desk.folder / "payments.xlsx")
+    told = ColumnsRead.model_validate_json(desk("columns", "payments.xlsx", "--json").out)
+    assert [(column.header, column.field, column.disputed, column.others) for column in told.columns[:2]] == [
+        ("#1", "name", True, ["#2"]),
+        ("#2", "name", True, ["#1"]),
+    ]
+    assert told.refusal.startswith("payments.xlsx sheet row 1: this looks like a payment")
+    assert told.refusal.endswith(
+        "--map sort_code=#3 --map account_number=#4, and --map name=#1 or --map name=#2"
+    )

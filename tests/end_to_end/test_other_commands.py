@@ -1,12 +1,17 @@
 """plan, columns, quota, doctor, init, schema, sandbox and --help, as people call them."""
 
+import fcntl
 import json
+import os
 import re
 import stat
+import struct
 import subprocess
 import sys
+import termios
 import tomllib
 
+import polars as pl
 import pytest
 
 from schemas.columns import ColumnsRead
@@ -157,6 +162,11 @@ def test_a_refusal_of_columns_is_in_the_document_and_names_nobody_in_its_sentenc
     ("headers", "shown_as", "sentence"),
     [
         ("Tenant;Owner;Sort Code;Account", r"Tenant +name +candidate", "either could be the payee"),
+        (
+            "Pupil Name;Parent Name;Sort Code;Account",
+            r"Parent Name +name +candidate",
+            "either could be the payee",
+        ),
         ("Contact;Approver;Sort Code;Account", r"Contact +- +never the payee", "no column for the payee"),
     ],
 )
@@ -170,7 +180,7 @@ def test_columns_shows_the_table_and_the_sentence_where_headers_cannot_be_used(
 
     assert shown.status == 65
     assert re.search(shown_as, shown.err)
-    assert re.search(r"Sort Code +sort_code", shown.err)
+    assert re.search(r"Sort Code +sort_code +the field's name +001122", shown.err)
     [said] = shown.sentences
     assert sentence in said
 
@@ -367,3 +377,30 @@ def test_the_sandbox_says_when_it_cannot_listen(desk):
 
     assert finished.status == 78
     assert len(finished.sentences) == 1
+
+
+def test_columns_of_a_file_whose_cells_cannot_hold_a_field_are_shown_too(desk):
+    pl.DataFrame({"payee": ["Avery"], "iban": ["DE89370400440532013000"], "amt": [1.5]}).write_parquet(
+        desk.folder / "bank.parquet"
+    )
+    shown = desk("columns", "bank.parquet")
+    assert shown.status == 65
+    assert re.search(r"amt +amount +the header says amount +1\.5", shown.err)
+    assert "floating-point numbers" in shown.sentences[0]
+
+
+def test_a_sentence_on_a_terminal_ends_its_lines_between_words_and_keeps_a_map_whole(desk):
+    """In a pipe it is one line, as for a log."""
+    file = desk.file("bank.csv", "The tenant,The landlord,IBAN\nAvery Thornwood,Rowan Blackmere,DE89\n")
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with desk.start("plan", file, stderr=theirs, COLUMNS="80") as running:
+        os.close(theirs)
+        running.wait()
+        told = os.read(ours, 64 * 1024).decode()
+    os.close(ours)
+    lines = told.splitlines()
+    assert max(map(len, lines)) <= 80
+    [sentence] = desk("plan", file).sentences
+    assert " ".join(lines) == sentence
+    assert any('--map "name=The tenant"' in line for line in lines)

@@ -88,6 +88,26 @@ def test_advice_keeps_its_width_beside_much_money(page_file, reading, kind):
             assert lines < len(advice.inner_text().split()) / 2
 
 
+def test_what_is_searched_by_stands_in_one_line_on_a_common_screen(page_file, reading):
+    with reading(page_file("sample")) as reader:
+        reader.page.set_viewport_size({"width": 1280, "height": 800})
+        tools = reader.page.locator(".tools :is(input, select, button)")
+        assert len({round(tool.bounding_box()["y"]) for tool in tools.all()}) == 1
+
+
+def test_amounts_of_several_currencies_take_no_more_width_than_the_widest(page_file, reading):
+    with reading(page_file("billions")) as reader:
+        reader.page.set_viewport_size({"width": 1280, "height": 800})
+        step = reader.page.locator(".steps li").first
+        money, advice = (step.locator(part).bounding_box() for part in (".money", "a"))
+        widest = (
+            "money => Math.max(...[...money.children].map((part) => { const range = document.createRange();"
+        )
+        widest += " range.selectNodeContents(part); return range.getBoundingClientRect().width; }))"
+        assert money["width"] < step.locator(".money").evaluate(widest) + 24
+        assert advice["width"] > 180
+
+
 def test_a_bar_is_as_long_as_its_share(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         cell = reader.page.locator(".picture tr.match td").first

@@ -94,7 +94,13 @@ def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     if sufficient:
         above = slice(heading.at)
         refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
-    headers = header_line(heading.cells, sufficient=sufficient, where=where, at=f"{where}, header row")
+    headers = header_line(
+        heading.cells,
+        first_rows[heading.at :],
+        sufficient=sufficient,
+        where=where,
+        at=f"{where} sheet row {header}",
+    )
     body = cells.slice(heading.end)
     if body.height == 0:
         raise InputError(f"{where}: no payment rows after the header row; give a sheet with payments")

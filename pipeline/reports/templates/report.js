@@ -11,7 +11,7 @@
   const made = (tag, words) => Object.assign(document.createElement(tag), words);
   const button = (words) => made("button", { type: "button", ...words });
   const rows = []; // all that the page has, in its own order: by what to do, most money first
-  let sorted = null; // { head, way }, by a column; null: the page's own order
+  let sorted = null; // { head, way, key, sign }, by a column; null: the page's own order
   let at = 0; // the page of rows that is shown
   let forget = () => {}; // of the row that was copied last, that it was
 
@@ -28,26 +28,20 @@
     }
   }
 
-  function searched() {
-    const everywhere = search.value.trim() || outcome.value === "match";
-    return everywhere ? rows : rows.filter(({ matches }) => !matches);
-  }
-
   function found() {
     const words = plain(search.value).split(/\s+/);
-    const chosen = searched().filter(({ row, group, text }) =>
+    const everywhere = search.value.trim() || outcome.value === "match";
+    const searched = rows.filter(({ matches }) => everywhere || !matches);
+    const chosen = searched.filter(({ row, group, text }) =>
       (!action.value || group === `do-${action.value}`)
       && (!outcome.value || row.classList.contains(outcome.value))
       && words.every((word) => text.includes(word) || text.includes(number(word))));
-    if (!sorted) return chosen;
-    const { dataset, cellIndex } = sorted.head;
-    const sign = sorted.way === "ascending" ? 1 : -1;
-    const keyed = chosen.map((one) => [dataset.sort ? one.row.dataset.rank : said(one.row, cellIndex), one]);
-    return keyed.sort(([a], [b]) => sign * collator.compare(a, b)).map(([, one]) => one);
+    if (sorted) chosen.sort((a, b) => sorted.sign * collator.compare(sorted.key(a.row), sorted.key(b.row)));
+    return [chosen, searched.length];
   }
 
   function show(page = 0, size = Number(table.dataset.rowsAtOnce)) {
-    const all = found();
+    const [all, searchedCount] = found();
     const part = all.slice(page * size, (page + 1) * size);
     at = page;
     for (const body of [...table.tBodies]) body.remove();
@@ -63,7 +57,7 @@
     table.classList.toggle("sorted", Boolean(sorted));
     const order = sorted ? "sorted" : "grouped by what to do";
     const here = all.length > size ? `; here ${count(page * size + 1)} to ${count(page * size + part.length)}` : "";
-    status.textContent = `${count(all.length)} of ${count(searched().length)} rows, ${order}${here}.`;
+    status.textContent = `${count(all.length)} of ${count(searchedCount)} rows, ${order}${here}.`;
     pages.hidden = all.length <= size;
     pages.firstElementChild.disabled = page === 0;
     pages.lastElementChild.disabled = (page + 1) * size >= all.length;
@@ -80,12 +74,13 @@
     const [before, most] = [at, Number(table.dataset.rowsOnPaper)];
     onafterprint = () => show(before);
     show(0, most);
-    if (found().length > most) status.textContent += " All of them are in the outcome file.";
+    if (found()[0].length > most) status.textContent += " All of them are in the outcome file.";
   }
 
   function sort(head) {
     const way = { null: "ascending", ascending: "descending", descending: null }[head.ariaSort];
-    sorted = way && { head, way }; // the third time is the page's own order again
+    const key = (row) => head.dataset.sort ? row.dataset.rank : said(row, head.cellIndex);
+    sorted = way && { head, way, key, sign: way === "ascending" ? 1 : -1 }; // the third time: the page's own order
     show();
   }
 
@@ -97,16 +92,16 @@
   }
 
   async function copy(row, pushed) {
-    const name = `row ${said(row, 0)}`;
-    let [answer, told] = ["Copied", `Row ${said(row, 0)} is copied.`];
+    const which = said(row, 0);
+    const say = (word) => Object.assign(pushed, { textContent: word, ariaLabel: `${word} row ${which}` });
+    let [answer, told] = ["Copied", `Row ${which} is copied.`];
     try {
       await navigator.clipboard.writeText(line(row));
     } catch {
       getSelection().selectAllChildren(row);
-      [answer, told] = ["Not copied", `The browser did not copy ${name}: it is selected, copy it with the keyboard.`];
+      [answer, told] = ["Not copied", `Row ${which} is selected: the browser did not copy it, so use the keyboard.`];
     }
     forget();
-    const say = (word) => Object.assign(pushed, { textContent: word, ariaLabel: `${word} ${name}` });
     forget = () => say("Copy");
     say(answer);
     status.textContent = told;

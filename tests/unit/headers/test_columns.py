@@ -1,5 +1,7 @@
 """Which column of a file is which field: the joined decision, `--map`, and what is said of each header."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -26,11 +28,11 @@ def read_as(columns):
 def test_canonical_headers_are_read_as_their_fields():
     columns = columns_of(*FIELDS)
     assert read_as(columns) == {field: field for field in FIELDS}
-    assert {reading.how for reading in columns.readings} == {"canonical"}
+    assert {reading.how.partition(";")[0] for reading in columns.readings} == {"the field's name"}
 
 
 def test_all_that_is_missing_is_told_at_once():
-    with pytest.raises(InputError, match=r"the account .* and none for the payee .*--map iban=.*--map name="):
+    with pytest.raises(InputError, match=r"the account and none for the payee .*--map iban=.*--map name="):
         columns_of("amount", "reference")
 
 
@@ -57,7 +59,7 @@ def test_case_spaces_punctuation_and_width_do_not_matter(header):
 )
 def test_a_header_that_could_mean_two_things_is_kept_as_unknown(header):
     reading = columns_of("name", "iban", header).readings[-1]
-    assert (reading.field, reading.how) == (None, "unknown (kept)")
+    assert (reading.field, reading.how) == (None, "header not known")
 
 
 def test_a_reading_says_rule_other_candidates_and_values():
@@ -65,7 +67,7 @@ def test_a_reading_says_rule_other_candidates_and_values():
     name, supplier, _ = columns.readings
     assert (name.field, name.how, name.others) == ("name", "the payee's role", ("Supplier",))
     assert name.values == ("Beneficiary Name 0", "Beneficiary Name 1")
-    assert (supplier.field, supplier.how) == (None, "another column is more explicit (kept)")
+    assert (supplier.field, supplier.how) == (None, '"Beneficiary Name" is read instead')
 
 
 def test_map_decides_between_two_headers_and_the_other_is_kept():
@@ -165,14 +167,118 @@ def test_recognised_names_the_fields_of_a_header_line():
     assert not is_sufficient(found - {"family name"})
 
 
+def said_of(headers, *rows, mapping=None):
+    """Header -> what is said of it, of a file with these cells, which may be refused."""
+    cells = pl.DataFrame(rows, schema=headers, orient="row")
+    try:
+        readings = read_columns(cells, mapping or {}, where=WHERE).readings
+    except ColumnsError as error:
+        readings = error.readings
+    return {reading.header: reading for reading in readings}
+
+
 def test_headers_that_cannot_be_used_still_tell_how_each_would_be_read():
     with pytest.raises(ColumnsError) as raised:
         columns_of("Tenant", "Landlord", "IBAN", "Colour")
-    assert [(reading.header, reading.field, reading.how) for reading in raised.value.readings] == [
-        ("Tenant", "name", "candidate: whom the list is about"),
-        ("Landlord", "name", "candidate: whom the list is about"),
-        ("IBAN", "iban", "candidate: canonical"),
-        ("Colour", None, "unknown (kept)"),
+    assert [reading[:4] for reading in raised.value.readings] == [
+        ("Tenant", "name", "whom the list is about", ("Landlord",)),
+        ("Landlord", "name", "whom the list is about", ("Tenant",)),
+        ("IBAN", "iban", "the field's name; no IBAN in its cells", ()),
+        ("Colour", None, "header not known", ()),
+    ]
+    assert [reading.is_disputed for reading in raised.value.readings] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("headers", "disputed"),
+    [
+        (("Pupil name", "Parent name", "IBAN"), {"Pupil name", "Parent name"}),
+        (("Name 1", "Name 2", "IBAN"), {"Name 1", "Name 2"}),
+        (("Payee", "IBAN", "Old IBAN", "Lei", "LEI code"), {"IBAN", "Old IBAN", "Lei", "LEI code"}),
+    ],
+)
+def test_whatever_the_sentence_says_could_be_it_is_a_candidate_and_nothing_else_is(headers, disputed):
+    rows = [
+        [f"{iban}{row}" if "IBAN" in header else f"{header} of {row}" for header in headers]
+        for row, iban in enumerate(("DE89370400440532013000", "FR7630003012340000482100733"))
+    ]
+    if "Old IBAN" in headers:
+        rows[0][2] = "DE35370400440084210077"
+    said = said_of(headers, *rows)
+    assert {header for header, reading in said.items() if reading.is_disputed} == disputed
+
+
+def test_what_is_not_read_says_why():
+    headers = (
+        "Employer",
+        "Staff Name",
+        "First name",
+        "Vendor",
+        "Contact",
+        "Our IBAN",
+        "Saldo",
+        "Valuta",
+        "IBAN",
+    )
+    iban = "DE89370400440532013000"
+    said = said_of(
+        headers,
+        ("Mills Ltd", "Avery Thornwood", "Avery", "V100", "Rowan", iban, "1.00", "27.11.2026", iban),
+        ("Mills Ltd", "Imre Falkner", "Imre", "V101", "Rowan", iban, "2.00", "28.11.2026", iban),
+        mapping={"iban": "IBAN"},
+    )
+    assert {header: reading.how for header, reading in said.items() if reading.field is None} == {
+        "Employer": "the employer, never the payee",
+        "First name": '"Staff Name" is read instead',
+        "Vendor": "no name in its cells",
+        "Contact": "never the payee",
+        "Our IBAN": "your own side, never asked about",
+        "Saldo": "a balance",
+        "Valuta": "no currency in its cells",
+    }
+
+
+def test_a_name_of_your_own_and_an_account_of_nobody_are_told_as_such():
+    iban, other = "DE89370400440532013000", "FR7630003012340000482100733"
+    said = said_of(
+        ("Konto", "Name", "Empfänger", "IBAN"),
+        ("4711", "Mills Ltd", "Avery Thornwood", iban),
+        ("4711", "Mills Ltd", "Imre Falkner", other),
+    )
+    assert said["Name"].how == "the same in every row where the payee differs, so taken for your own"
+    assert said["Konto"].how == "nobody says whose account, so taken for your own beside the payee's"
+    assert said["Empfänger"].others == ()
+
+
+@pytest.mark.parametrize(
+    ("cells", "how"),
+    [
+        (("12345678", "87654321"), "the header says account"),
+        (
+            ("DE89.3704.0044.0532.0130.00", "12345678", "12-34-56 12345678"),
+            (
+                "the header says account; holds IBANs, account numbers and sort codes with account numbers, "
+                "each read as what it is"
+            ),
+        ),
+        (("SUP001", "SUP002"), "the header says account; no account number in its cells"),
+    ],
+)
+def test_a_column_of_accounts_says_which_kinds_are_in_it(cells, how):
+    said = said_of(("Payee", "Account"), *((f"Payee {at}", cell) for at, cell in enumerate(cells)))
+    assert said["Account"].how == how
+
+
+def test_where_no_header_says_it_the_cells_show_what_to_say():
+    headers, row = ("Who", "Where", "When"), ("Avery Thornwood", "DE89370400440532013000", "2026-11-27")
+    with pytest.raises(
+        ColumnsError, match=r"name the right columns with --map iban=#2 and --map name=#1$"
+    ) as raised:
+        read_columns(pl.DataFrame([row], schema=headers, orient="row"), {}, where=WHERE)
+    assert [(reading.map, reading.how) for reading in raised.value.readings] == [
+        ("name=#1", "header not known; its cells look like names"),
+        ("iban=#2", "header not known; its cells look like IBANs"),
+        (None, "header not known"),
     ]
 
 
@@ -188,8 +294,9 @@ def test_a_refusal_names_candidates_with_shortened_values_and_what_to_say():
     )
 
 
-def test_a_line_without_a_known_header_is_not_repeated():
-    """It may be somebody's payment."""
+def test_a_line_without_a_known_header_is_in_the_table_and_not_in_the_sentence():
+    """It may be somebody's payment, and the sentence may end in a log."""
     with pytest.raises(ColumnsError) as raised:
         columns_of("Ada Quillon", "12345678")
-    assert raised.value.readings == ()
+    assert [reading.header for reading in raised.value.readings] == ["Ada Quillon", "12345678"]
+    assert not {"Quillon", "12345678"} & set(re.findall(r"\w+", str(raised.value)))

@@ -11,6 +11,7 @@ from pipeline.reports.listings import (
     print_forecast,
     print_quota,
 )
+from schemas.columns import Column, ColumnsRead
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import ApiForecast, BrokenRule, Forecast, RejectedRow, WarningCount
 
@@ -109,19 +110,61 @@ def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):
     )
 
 
+def column_of(header, field=None, rule="x", **more):
+    return Column(header=header, field=field, rule=rule, **{"others": [], "values": [], **more})
+
+
+def columns_of(*columns, notes=(), refusal=None):
+    return ColumnsRead(file="x.csv", columns=columns, notes=list(notes), refusal=refusal)
+
+
 def test_columns_show_how_each_header_was_read(shown):
-    columns = [("Payee", "name", "the payee's role", ("Firm",), ("Ada",)), ("Note", None, "kept", (), ())]
-    text = shown(lambda console: print_columns(columns, ["two differ"], console))
-    assert "the payee's role; not Firm" in text
-    assert "Ada" in text
-    assert "kept" in text
-    assert "Note: two differ." in text
+    told = columns_of(
+        column_of("Payee", "name", "the payee's role", others=["Firm"], values=["1.200,00", "45,10"]),
+        column_of("Note", rule="header not known"),
+        notes=["two differ"],
+    )
+    text = shown(lambda console: print_columns(told, console))
+    for said in (
+        "the payee's role; instead of Firm",
+        "1.200,00; 45,10",
+        "header not known",
+        "Columns with - are not read, and come back as they are.",
+        "Note: two differ.",
+    ):
+        assert said in text
+    assert "candidate" not in text
+
+
+def test_columns_nobody_can_choose_between_are_candidates_and_a_guess_says_the_map(shown):
+    told = columns_of(
+        column_of("Tenant", "name", "whom the list is about", others=["Landlord"], disputed=True),
+        column_of("Where", rule="header not known; its cells look like IBANs", map="iban=#2"),
+        refusal="no",
+    )
+    text = shown(lambda console: print_columns(told, console), width=160)
+    assert "candidate: whom the list is about; or Landlord" in text
+    assert "its cells look like IBANs; --map iban=#2" in text
+    assert "come back" not in text  # nothing does
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_columns_lose_no_character_of_a_header_a_field_or_an_iban(shown, width):
+    field = "organisation_id_scheme"
+    told = columns_of(column_of("H" * 60, field, "a rule of several words " * 3, values=["M" * 34, "N" * 35]))
+    text = shown(lambda console: print_columns(told, console), width=width)
+    compact = "".join(text.split())
+    assert (compact.count("H"), compact.count("M"), compact.count("N")) == (60, 34, 33)
+    assert field in text
 
 
 @pytest.mark.parametrize("markup", [True, False])
 def test_headers_and_scopes_are_shown_as_text_on_any_console(shown, markup):
     columns = shown(
-        lambda console: print_columns([(HOSTILE, "name", "x", (HOSTILE,), (HOSTILE,))], [HOSTILE], console),
+        lambda console: print_columns(
+            columns_of(column_of(HOSTILE, "name", others=[HOSTILE], values=[HOSTILE]), notes=[HOSTILE]),
+            console,
+        ),
         width=200,
         markup=markup,
     )

@@ -1,6 +1,7 @@
 """The workbook, read back by another library and as the XML that it is."""
 
 import re
+import textwrap
 import zipfile
 
 import openpyxl
@@ -282,6 +283,22 @@ def test_sheets_print_on_landscape_pages_of_one_width_with_their_headers_on_each
         ]
         assert sum(widths) < PRINTED_CHARS_MAX
     assert "What stands after Reason is not printed." in book["All"]["A1"].value
+
+
+def test_what_is_not_printed_makes_no_row_taller_and_no_code_or_header_is_cut(book_of):
+    rejected = {"outcome": "rejected", "code": "ACCOUNT_NUMBER_DAMAGED", "action": "correct_row"}
+    close = {**CLOSE, "code": "BAMM", "action": "fix_name_and_account_type"}
+    book = openpyxl.load_workbook(book_of([("Ada", "1.00")] * 2, [rejected, close]))
+    sheet = book["All"]
+    at = {cell.value: cell for cell in sheet[3]}
+    unprinted = [cell.column_letter for header, cell in at.items() if cell.column > at["Reason"].column]
+    assert not any(sheet[f"{letter}4"].alignment.wrap_text for letter in unprinted)
+    # A column is as wide as so many digits, and these capitals as 26.
+    assert sheet.column_dimensions[at["Code"].column_letter].width >= 26 + 2
+    for sheet in book.worksheets[1:]:
+        for cell in sheet[3]:
+            room = int(sheet.column_dimensions[cell.column_letter].width) - 3
+            assert len(textwrap.wrap(cell.value, room)) <= 2, cell.value
 
 
 def test_a_column_is_as_wide_as_its_contents_and_what_is_longer_is_wrapped(book_of):

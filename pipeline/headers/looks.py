@@ -1,0 +1,157 @@
+"""What columns could be by the look of their cells alone, where no header says it.
+
+A guess is shown to a person, and never read: two that could be the payee are both told.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.headers.cells import Cells
+from schemas.payments import FIELDS
+
+PLACE = "#"
+"""Before a number: the column at that place, from 1."""
+
+_IBAN = re.compile(r"(?:IBAN:?)? ?[A-Z]{2}[0-9]{2}(?:[ .-]?[A-Z0-9]){10,30}", re.IGNORECASE | re.ASCII)
+_UK_ACCOUNT = re.compile(r"[0-9]{8}|[0-9]{14}|[0-9]{2}([- ]?)[0-9]{2}\1[0-9]{2}[- ]?[0-9]{8}")
+_SORT_CODE = re.compile(r"[0-9]{2}([- ]?)[0-9]{2}\1[0-9]{2}")
+_NUMBER = re.compile(r"[-(]?[£€$]? ?[0-9][0-9.,' ]*[)-]?")
+_DECIMALS = re.compile(r"[.,][0-9]{1,2}[)-]?$")
+_CURRENCY = re.compile(r"GBP|EUR|USD|CHF|PLN|SEK|DKK|NOK|CZK|HUF|RON|BGN|ISK|CAD|AUD|JPY")
+_KIND = re.compile(r"personal|business|individual|private|company|corporate", re.IGNORECASE)
+_BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
+_NAME = re.compile(r"[^\W\d_][^\d]* [^\d]+")
+_MONTH, _DAY_OF_MONTH = r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12][0-9]|3[01])"
+_DATE = re.compile(
+    rf"(?:19|20)?[0-9]{{2}}[-/. ]?{_MONTH}[-/. ]?{_DAY_OF_MONTH}"
+    rf"|{_DAY_OF_MONTH}[-/. ]?{_MONTH}[-/. ]?(?:19|20)?[0-9]{{2}}"
+)
+
+
+class Look(NamedTuple):
+    """What the cells of a column look like."""
+
+    field: str | None
+    """What it could be; None for nothing that is read."""
+    words: str
+    """The same in words: "its cells look like IBANs"."""
+    others: tuple[str, ...] = ()
+    """The other columns that could as well be this field; where there are any, nobody can choose."""
+
+
+def looks_of(cells: Cells) -> dict[str, Look]:
+    """Header -> what the cells below it look like.
+
+    Of two columns for one field, one that could be dates, or is the same in every row, does not count where
+    the other is not so: it is a day, or the payer's own.
+    """
+    looks = {header: _look(cells.sample(header).to_list()) for header in cells.headers}
+    looks = _with_bic(looks, cells)
+    for field in FIELDS:
+        rivals = [header for header, look in looks.items() if look.field == field]
+        left = _without(rivals, lambda header: _are(_DATE, cells.sample(header).to_list()))
+        looks |= dict.fromkeys(set(rivals) - set(left), Look(None, "its cells look like dates"))
+        if field in ("name", "iban", "sort_code", "account_number"):
+            rivals, left = left, _without(left, lambda header: cells.is_constant([header]))
+            what = "a text, or your own name" if field == "name" else "perhaps your own account"
+            same = Look(None, f"the same in every row: {what}")
+            looks |= dict.fromkeys(set(rivals) - set(left), same)
+        for header in left:
+            others = tuple(other for other in left if other != header)
+            looks[header] = looks[header]._replace(others=others)
+    return looks
+
+
+def maps_of(looks: Mapping[str, Look], headers: Sequence[str]) -> str:
+    """What to say with `--map` by these looks, as far as they go: fields that are sure, then the choices.
+
+    >>> maps_of({"#1": Look("name", "", ("#3",)), "#2": Look("iban", ""), "#3": Look("name", "", ("#1",))},
+    ...         ["#1", "#2", "#3"])
+    '--map iban=#2, and --map name=#1 or --map name=#3'
+    """
+    said: dict[str, list[str]] = {}
+    for header in (header for header in headers if header in looks):
+        if (field := looks[header].field) is not None:
+            said.setdefault(field, []).append(f"--map {field}={PLACE}{headers.index(header) + 1}")
+    sure = " ".join(maps[0] for maps in said.values() if len(maps) == 1)
+    choices = [" or ".join(maps) for maps in said.values() if len(maps) > 1]
+    return ", and ".join(filter(None, (sure, *choices)))
+
+
+def by_place(lines: Sequence[Sequence[str]]) -> Cells:
+    """The cells of lines that have no headers, under their places."""
+    width = max(map(len, lines), default=0)
+    columns = {
+        f"{PLACE}{at + 1}": [cells[at] if at < len(cells) else None for cells in lines] for at in range(width)
+    }
+    return Cells(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
+
+
+def kinds_in(values: Sequence[str]) -> tuple[str, ...]:
+    """Which kinds of account these cells hold: "IBANs", "account numbers", ..."""
+    compact = [_PUNCTUATION.sub("", value) for value in values]
+    return tuple(kind for kind, look in _KINDS.items() if any(map(look.fullmatch, compact)))
+
+
+_PUNCTUATION = re.compile(r"[\s\-./:]")
+_KINDS = {
+    "IBANs": _IBAN,
+    "account numbers": re.compile(r"[0-9]{6,10}"),
+    "sort codes with account numbers": re.compile(r"[0-9]{14}"),
+}
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words with commas and an "and" between them."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _look(values: Sequence[str]) -> Look:
+    if not values:
+        return Look(None, "empty in every row")
+    for field, words, look in _LOOKS:
+        if _are_mostly(look, values):
+            return Look(field, f"its cells look like {words or listed(kinds_in(values))}")
+    if _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values):
+        return Look("amount", "its cells look like amounts")
+    return Look(None, "its cells show nothing that is asked about")
+
+
+_LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
+    ("iban", "IBANs", _IBAN),
+    ("sort_code", "sort codes", _SORT_CODE),
+    ("account_number", "", re.compile(f"{_UK_ACCOUNT.pattern}|(?i:{_IBAN.pattern})")),
+    (None, "dates", _DATE),
+    ("currency", "currencies", _CURRENCY),
+    ("account_type", "account types", _KIND),
+    ("name", "names", _NAME),
+)
+"""The first that most cells have counts; without words it is what they hold."""
+
+
+def _with_bic(looks: dict[str, Look], cells: Cells) -> dict[str, Look]:
+    """A word of eight or eleven letters is a BIC only where it has the country of the IBAN beside it."""
+    ibans = [header for header, look in looks.items() if look.field == "iban"]
+    for header, look in looks.items():
+        if look.field is None and _are_mostly(_BIC, cells.sample(header).to_list()):
+            countries = cells.text(header).str.slice(4, 2)
+            if any((countries == cells.text(iban).str.slice(0, 2)).any() for iban in ibans):
+                looks = {**looks, header: Look("bic", "its cells look like BICs")}
+    return looks
+
+
+def _without(rivals: list[str], is_unlikely: Callable[[str], bool]) -> list[str]:
+    """Those that are likely; all of them where none is."""
+    return [header for header in rivals if not is_unlikely(header)] or rivals
+
+
+def _are(look: re.Pattern[str], values: Sequence[str]) -> bool:
+    return bool(values) and all(look.fullmatch(value) for value in values)
+
+
+def _are_mostly(look: re.Pattern[str], values: Sequence[str]) -> bool:
+    return sum(1 for value in values if look.fullmatch(value)) * 2 > len(values)

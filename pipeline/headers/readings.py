@@ -1,0 +1,147 @@
+"""What is said of each column: as which field it is read and by which rule, or why it is only kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pipeline.headers.cells import Cells
+from pipeline.headers.choice import Choice, quoted
+from pipeline.headers.looks import PLACE, Look, kinds_in, listed
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, MIDDLE, NEVER, SECOND, Meaning, Side, meaning
+from schemas.payments import FIELDS
+
+
+class ColumnReading(NamedTuple):
+    """How one header was read."""
+
+    header: str
+    field: str | None
+    how: str
+    """By which rule; of a column that is not read, why not."""
+    others: tuple[str, ...] = ()
+    """The headers of the other columns that could have been this field."""
+    values: tuple[str, ...] = ()
+    """The first three that the column has."""
+    is_disputed: bool = False
+    """Whether nobody can choose between this column and the others: then none of them is read."""
+    map: str | None = None
+    """What to say with `--map` to have it read, where the cells show it and the header does not."""
+
+
+def readings_of(
+    cells: Cells, choices: Sequence[Choice], disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None
+) -> tuple[ColumnReading, ...]:
+    """How each header is read, in file order.
+
+    Args:
+        cells: Of the file.
+        choices: Where its fields are read from.
+        disputed: Header -> a field that it could be, and the other columns that could be it as well.
+    """
+    used = {header: choice for choice in choices for parts in choice.sources for header in parts}
+    readings = []
+    for header in cells.headers:
+        values = cells.first_values(header)
+        choice = used.get(header)
+        if disputed is not None and header in disputed:
+            field, others = disputed[header]
+            readings.append(ColumnReading(header, field, _rule(header), others, values, is_disputed=True))
+        elif choice is not None:
+            others = tuple(
+                other
+                for other in choice.others
+                if used.get(other) is not choice
+                and other not in choice.why_not
+                and meaning(other).side is not Side.OURS
+            )
+            how = f"{choice.how_of(header)}{_of_accounts(choice.field, header, cells)}"
+            readings.append(ColumnReading(header, choice.field, how, others, values))
+        else:
+            readings.append(ColumnReading(header, None, _why_kept(header, cells, choices), (), values))
+    return tuple(readings)
+
+
+def readings_by_look(looks: Mapping[str, Look], cells: Cells) -> tuple[ColumnReading, ...]:
+    """How columns without headers would be read, if `--map` said so."""
+    return tuple(
+        ColumnReading(
+            header,
+            look.field,
+            look.words,
+            look.others,
+            cells.first_values(header),
+            bool(look.others),
+            None if look.field is None else f"{look.field}={header}",
+        )
+        for header, look in looks.items()
+    )
+
+
+def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Look]) -> tuple[ColumnReading, ...]:
+    """Readings, and what columns that nobody knows the header of could be."""
+    return tuple(
+        reading._replace(
+            how=f"{reading.how}; {looks[reading.header].words}",
+            others=looks[reading.header].others,
+            map=f"{looks[reading.header].field}={PLACE}{at}",
+        )
+        if reading.header in looks
+        else reading
+        for at, reading in enumerate(readings, start=1)
+    )
+
+
+def spoken(field: str) -> str:
+    """A field in words: "account number", "BIC"."""
+    return field.upper() if field in ("iban", "bic", "lei") else field.replace("_", " ")
+
+
+def _rule(header: str) -> str:
+    meant = meaning(header)
+    return "by its cells" if meant.what is None else meant.rule
+
+
+_ACCOUNT_FIELDS = ("iban", "account_number")
+_OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
+
+
+def _of_accounts(field: str, header: str, cells: Cells) -> str:
+    """What kinds of account a column holds, where they are not the one that its header says."""
+    sample = cells.sample(header).to_list()
+    if field not in _ACCOUNT_FIELDS or not sample:
+        return ""
+    held = kinds_in(sample)
+    if not held:
+        return f"; no {spoken(field)} in its cells"
+    return "" if held == _OWN_KIND[field] else f"; holds {listed(held)}, each read as what it is"
+
+
+def _why_kept(header: str, cells: Cells, choices: Sequence[Choice]) -> str:
+    """Why a column is not read as anything."""
+    meant = meaning(header)
+    if meant.what is None:
+        return "header not known"
+    if not cells.is_filled(header):
+        return "empty in every row"
+    if meant.side is Side.OURS:
+        return "your own side, never asked about"
+    by_choosers = (choice.why_not[header] for choice in choices if header in choice.why_not)
+    return next(by_choosers, None) or _KEPT.get(meant.what) or _instead_of(meant, choices)
+
+
+_KEPT = {NEVER: "never the payee", SECOND: "a second line of a name"}
+
+
+def _instead_of(meant: Meaning, choices: Sequence[Choice]) -> str:
+    """What is read where a column is not that could be the same; or what it is, where it is no field."""
+    field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
+    if field not in FIELDS:
+        return meant.rule
+    first = _read_first(field, choices)
+    return f"{quoted(first)} is read instead" if first is not None else f"no {spoken(field)} in its cells"
+
+
+def _read_first(field: str, choices: Sequence[Choice]) -> str | None:
+    """The column that is read as a field; of an account, whichever says it."""
+    fields = (field, *_ACCOUNT_FIELDS) if field in ("sort_code", *_ACCOUNT_FIELDS) else (field,)
+    sources = [choice.sources for wanted in fields for choice in choices if choice.field == wanted]
+    return next((source[0][0] for source in sources if source), None)
