@@ -15,7 +15,7 @@ from pipeline.apis.amounts import read_amounts
 from pipeline.apis.currencies import read_currencies
 from pipeline.apis.footer_labels import Kind, Label, label_of
 from pipeline.apis.totals import MONEY_FIELDS, plain, with_money
-from pipeline.headers.account_in_text import holds_account
+from pipeline.headers.account_looks import holds_account
 from schemas.places import Places
 from schemas.summary import NotPayment
 

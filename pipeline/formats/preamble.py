@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.headers.account_in_text import holds_account
+from pipeline.headers.account_looks import holds_account
 from pipeline.headers.columns import by_position, is_sufficient, recognised
 
 LINES_BEFORE_HEADER_MAX = 20

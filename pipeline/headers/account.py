@@ -1,4 +1,4 @@
-"""Which columns hold the payee's account, and what a cell of them is: its look decides, not only its header.
+"""Which columns hold the payee's account: the look of their cells decides, not only their header.
 
 Sides come first: a column of our side is never asked about, and one that is marked for the payee goes before
 one that is not.
@@ -8,28 +8,26 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline.headers.account_looks import IBAN, PUNCTUATION
 from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, either
-from pipeline.headers.meaning import BARE_ACCOUNT, Meaning, Side, meaning
+from pipeline.headers.choice import Choice, either, map_option
+from pipeline.headers.meaning import BARE_ACCOUNT, Meaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
 
-IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
-"""The look of an IBAN, without blanks and punctuation."""
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
 """The look of a UK account number, damaged ones too, and of one with its sort code."""
 _SORT_CODE = r"^[0-9]{5,6}$"
-_PUNCTUATION = r"[\s\-./:]"
+_SIX_DIGITS = r"^[0-9]{6}$"
+_EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
-_IBAN_LENGTH_MIN = 15
-_COMBINED_DIGITS = 14
 
 
-def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
+def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[Choice]:
     """The columns of the payee's account.
 
     Args:
         cells: The columns that `--map` does not speak of.
-        said: The fields that it does speak of.
+        said: The fields that it does speak of, and where they are read from.
 
     Raises:
         Refusal: two columns could be the account and differ in a row.
@@ -47,24 +45,93 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, "nobody says whose account, so taken for your own beside the payee's")
     choices = []
-    for field in _FIELDS:
+    for field in _left_to_headers(cells, said):
         of_field = [header for header, meant in kept.items() if meant.what == field]
-        if of_field and field not in said:
+        if of_field:
             others = tuple(header for header, meant in candidates.items() if meant.what == field)
             choices.append(_one(field, of_field, others, cells)._replace(why_not=why_not))
+        elif field == "sort_code":
+            choices += _sort_code_of_bank({**said, **_sources(choices)}, cells)
     _refuse_unread_accounts(choices, cells)
+    _refuse_same_account(_sources(choices), cells)
     return choices
+
+
+def _left_to_headers(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
+    """The fields that `--map` leaves open: of an account, the sort code, if it can have one."""
+    if not said.keys() & {"iban", "account_number"}:
+        return [field for field in _FIELDS if field not in said]
+    if "sort_code" in said:
+        return ()
+    headers = [header for parts in said.get("iban", ()) for header in parts]
+    is_iban = "account_number" not in said and all(_are_ibans(cells.sample(header)) for header in headers)
+    return () if is_iban else ("sort_code",)
+
+
+def _sources(choices: Sequence[Choice]) -> dict[str, Sequence[tuple[str, ...]]]:
+    return {choice.field: choice.sources for choice in choices}
+
+
+def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> list[Choice]:
+    """A column of banks' codes, where each of them has six digits and each account number beside it eight.
+
+    Raises:
+        Refusal: two such columns differ in a row.
+    """
+    numbers = [header for parts in sources.get("account_number", ()) for header in parts]
+    if "iban" in sources or not all(_are(_EIGHT_DIGITS, header, cells) for header in numbers):
+        return []
+    codes = [
+        header for header in cells.headers if is_code_of_bank(header) and _are(_SIX_DIGITS, header, cells)
+    ]
+    for other in codes[1:]:
+        if cells.differ(codes[:1], [other]):
+            raise either("sort_code", [(codes[0],), (other,)], cells, what="the payee's sort code")
+    rule = "a bank's code, and each cell could be a sort code"
+    return [Choice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
+
+
+def _are(look: str, header: str, cells: Cells) -> bool:
+    sample = cells.sample(header)
+    return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).all())
+
+
+def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> None:
+    """Of an IBAN and a UK account, one that is the same in every row where the other differs may be ours.
+
+    Raises:
+        Refusal: there are two such; nobody can say which is the payee's.
+    """
+    if not {"iban", "account_number"} <= sources.keys():
+        return
+    iban, number = (sources[field][0] for field in ("iban", "account_number"))
+    sort_code = sources["sort_code"][0] if "sort_code" in sources else ()
+    # Without a sort code it may be the payee's own number for us, unless each row pays somebody else.
+    is_second = bool(sort_code) or _pays_several(cells)
+    is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
+    is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
+    if is_ours_iban or is_ours_number:
+        maps = f"{map_option('iban', iban)} or {map_option('account_number', number)}"
+        raise either("iban", [iban, number], cells, what="the payee's account", maps=maps)
+
+
+def _pays_several(cells: Cells) -> bool:
+    """Whether a column of names that are not ours differs from row to row."""
+    return any(
+        meaning(header).rank is not None and meaning(header).side is not Side.OURS and cells.varies([header])
+        for header in cells.headers
+    )
 
 
 def _by_look(meant: Meaning, sample: pl.Series) -> Meaning:
     """A column that is headed as account numbers and holds nothing but IBANs is one of IBANs."""
-    if meant.what == "account_number" and len(sample) and _are_ibans(sample):
+    if meant.what == "account_number" and _are_ibans(sample):
         return meant._replace(what="iban")
     return meant
 
 
 def _are_ibans(sample: pl.Series) -> bool:
-    return bool(sample.str.replace_all(_PUNCTUATION, "").str.contains(IBAN).all())
+    return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(IBAN).all())
 
 
 def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
@@ -74,7 +141,7 @@ def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
         return
     for header in cells.headers:
         sample = cells.sample(header)
-        is_unread = meaning(header).what is None and len(sample) > 0 and _are_ibans(sample)
+        is_unread = meaning(header).what is None and _are_ibans(sample)
         first = chosen.sources[0]
         if is_unread and not cells.is_constant([header]) and cells.differ(first, [header]):
             raise either("iban", [first, (header,)], cells, what="the payee's account")
@@ -156,105 +223,4 @@ _WORDS = {"iban": "IBAN", "account_number": "account", "sort_code": "sort code"}
 def _looks_like(field: str, sample: pl.Series) -> bool:
     """Whether any cell could be what the field is."""
     look = _SORT_CODE if field == "sort_code" else f"{_DIGITS}|{IBAN}"
-    return bool(sample.str.replace_all(_PUNCTUATION, "").str.contains(look).any())
-
-
-# Of payments: which field a cell belongs to.
-
-
-def by_cell(payments: pl.DataFrame) -> pl.DataFrame:
-    """Payments with each account in the field of its look, and no account twice.
-
-    An IBAN under the header of an account number is an IBAN; digits under the header of an IBAN are a UK
-    account. An account number without a sort code beside an IBAN, and a sort code and account number that the
-    IBAN itself holds, are no second account. Two different accounts stay, and are rejected later.
-
-    Args:
-        payments: With `sort_code`, `account_number` and `iban` as text.
-
-    Returns:
-        The same rows in the same order; cells as written, except that a sort code and account number in one
-        cell stand apart.
-    """
-    payments = _with_ibans_in_place(payments)
-    payments = _with_digits_in_place(payments)
-    return _without_second_account(_with_combined_accounts_split(payments))
-
-
-def _compact(field: str) -> pl.Expr:
-    return pl.col(field).str.replace_all(_PUNCTUATION, "").str.to_uppercase()
-
-
-def _longest(column: pl.Series) -> int:
-    longest = column.str.len_bytes().max()
-    return int(longest) if isinstance(longest, int) else 0
-
-
-def _with_ibans_in_place(payments: pl.DataFrame) -> pl.DataFrame:
-    if _longest(payments["account_number"]) < _IBAN_LENGTH_MIN:
-        return payments
-    is_iban = _compact("account_number").str.contains(IBAN) & pl.col("iban").is_null()
-    return payments.with_columns(
-        iban=pl.when(is_iban).then("account_number").otherwise("iban"),
-        account_number=pl.when(~is_iban).then("account_number"),
-    )
-
-
-def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
-    if not payments["iban"].str.contains(_DIGIT_FIRST).any():
-        return payments
-    digits = _compact("iban")
-    is_account = pl.col("account_number").is_null() & (
-        (digits.str.contains(r"^[0-9]{8}$") & pl.col("sort_code").is_not_null())
-        | digits.str.contains(rf"^[0-9]{{{_COMBINED_DIGITS}}}$")
-    )
-    return payments.with_columns(
-        account_number=pl.when(is_account).then("iban").otherwise("account_number"),
-        iban=pl.when(~is_account.fill_null(value=False)).then("iban"),
-    )
-
-
-_DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
-"""Of a cell; no IBAN starts so."""
-_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{8})$"
-
-
-def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
-    """Sort code and account number apart, in rows that have both in account_number and no sort code."""
-    if _longest(payments["account_number"]) < _COMBINED_DIGITS:
-        return payments
-    combined = pl.col("sort_code").is_null() & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
-    account = pl.col("account_number")
-    sort_code = pl.concat_str(account.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
-    return payments.with_columns(
-        sort_code=pl.when(combined).then(sort_code).otherwise("sort_code"),
-        account_number=pl.when(combined)
-        .then(account.str.extract(_SORT_CODE_AND_ACCOUNT, 4))
-        .otherwise("account_number"),
-    )
-
-
-def _without_second_account(payments: pl.DataFrame) -> pl.DataFrame:
-    has_both = payments.select(
-        (
-            pl.col("iban").is_not_null()
-            & pl.any_horizontal(pl.col("sort_code", "account_number").is_not_null())
-        ).any()
-    ).item()
-    if not has_both:
-        return payments
-    is_other_iban = (
-        _compact("account_number").str.contains(IBAN) & (_compact("account_number") != _compact("iban"))
-    ).fill_null(value=False)
-    iban, sort_code, number = (_compact(field) for field in ("iban", "sort_code", "account_number"))
-    own_digits = iban.str.replace(r"^IBAN", "").str.slice(8, _COMBINED_DIGITS)
-    holds_uk_digits = iban.str.replace(r"^IBAN", "").str.contains(r"^(?:GB|IE)")
-    same = holds_uk_digits & (own_digits == pl.concat_str(sort_code, number))
-    same_bank = ~holds_uk_digits | (own_digits.str.head(6) == sort_code)
-    is_no_second = (pl.col("iban").is_not_null() & ~is_other_iban) & (
-        pl.col("sort_code").is_null() | same | (pl.col("account_number").is_null() & same_bank)
-    )
-    is_no_second = is_no_second.fill_null(value=False)
-    return payments.with_columns(
-        pl.when(~is_no_second).then(field).alias(field) for field in ("sort_code", "account_number")
-    )
+    return bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).any())

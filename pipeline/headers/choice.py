@@ -59,7 +59,7 @@ def either(
         maps: What else to say with `--map`, where the candidates are not what one would say.
     """
     shown = " and ".join(_with_values(headers, cells) for headers in candidates)
-    said = maps or " or ".join(f"--map {_word(f'{field}={plus(headers)}')}" for headers in candidates)
+    said = maps or " or ".join(map_option(field, headers) for headers in candidates)
     return Refusal(
         f"{shown} differ, and either could be {what}; choose one with {said}",
         field,
@@ -70,6 +70,15 @@ def either(
 def _with_values(headers: Sequence[str], cells: Cells) -> str:
     values = ", ".join(map(shortened, cells.joined_values(headers)))
     return f"{'+'.join(map(quoted, headers))} ({values})"
+
+
+def map_option(field: str, headers: Sequence[str]) -> str:
+    """What to say for a field to be read from these headers.
+
+    >>> map_option("name", ["First name", "Surname"])
+    '--map "name=First name+Surname"'
+    """
+    return f"--map {_word(f'{field}={plus(headers)}')}"
 
 
 def plus(headers: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import Choice, Refusal, quoted
 from pipeline.headers.looks import PLACE, Look, looks_of, maps_of
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, meaning
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
 from pipeline.headers.not_payments import why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold
@@ -137,13 +137,15 @@ def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[
     )
 
 
-_OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, FAMILY, COMPANY})
+_OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, INITIALS, FAMILY, COMPANY})
 
 
 def is_sufficient(fields: Collection[str]) -> bool:
     """Whether these fields hold an account and a payee."""
     named = any(field in fields for field in (*PAYEE_FIELDS, COMPANY))
-    return any(field in fields for field in ACCOUNT_FIELDS) and (named or {GIVEN, FAMILY}.issubset(fields))
+    return any(field in fields for field in ACCOUNT_FIELDS) and (
+        named or (FAMILY in fields and (GIVEN in fields or INITIALS in fields))
+    )
 
 
 def by_position(mapping: Mapping[str, str]) -> bool:
@@ -166,12 +168,16 @@ def _choices(
     if not insisted and (why := why_not_payments(cells)) is not None:
         raise Refusal(why)
     choices = side_fields.choose(left, said)
-    if not said.keys() & {"iban", "account_number"}:
-        choices += account.choose(left, said)
-    elif "sort_code" not in said:
-        choices += [choice for choice in account.choose(left, said) if choice.field == "sort_code"]
+    choices += account.choose(left, said)
     if "name" not in said:
-        choices += payee.choose(left)
+        read = {**said, **{choice.field: choice.sources for choice in choices}}
+        accounts = [
+            header
+            for field in (*ACCOUNT_FIELDS, "sort_code")
+            for parts in read.get(field, ())
+            for header in parts
+        ]
+        choices += payee.choose(left, accounts)
     return choices
 
 

@@ -53,7 +53,7 @@ class Meaning(NamedTuple):
     rank: Rank | None = None
     """Of a name."""
     subject: Cue | None = None
-    """Whom the list is about, where the header says it: a person or a firm."""
+    """Whom the list is about, where the header says it: a person, a supplier, a customer or another party."""
     plain: bool = False
     """An account name that may be one in the books, or an account of which nobody says whose it is."""
     explicit: int = 1
@@ -64,10 +64,12 @@ class Meaning(NamedTuple):
     """Whether the header says that it is a name; `Supplier` may be a number."""
 
 
-GIVEN, MIDDLE, FAMILY, COMPANY, SECOND = (
+GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY, COMPANY, SECOND = (
     "given name",
+    "initials",
     "middle name",
     "family name",
+    "second family name",
     "company name",
     "second line of a name",
 )
@@ -151,14 +153,26 @@ def meaning(header: str) -> Meaning:
     return UNKNOWN
 
 
+def is_code_of_bank(header: str) -> bool:
+    """Whether a header says that its column has codes of the payee's banks, of whatever kind.
+
+    >>> is_code_of_bank("Beneficiary bank code"), is_code_of_bank("Debit bank code")
+    (True, False)
+    """
+    words = words_of(header)
+    if words is None or not words.cues <= _QUALIFIERS - {Cue.OURS} | {Cue.BANK_CODE, Cue.CODE, Cue.NUMBER}:
+        return False
+    return Cue.BANK_CODE in words.cues or (Cue.BANK in words.cues and Cue.CODE in words.cues)
+
+
 # The grammar: the first line that fits the cues of a header says what it means.
 
-_QUALIFIERS = frozenset(
-    {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.PERSON, Cue.FIRM, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
-)
+_FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
+_SUBJECTS = _FIRMS | {Cue.PERSON}
+_QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
 """What may stand beside anything, and says whose it is."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
-_SUBJECTS = frozenset({Cue.PERSON, Cue.FIRM})
+_SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
 _NOTHING = frozenset({Cue.FILLER, Cue.AND})
 
@@ -314,8 +328,10 @@ _GRAMMAR = (
         rank=Rank.SUBJECT,
     ),
     _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.HOLDER), rank=Rank.PART),
+    _Line(INITIALS, "a part of a name", (_one(Cue.INITIALS),), _one(Cue.HOLDER), rank=Rank.PART),
     _Line(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
     _Line(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
+    _Line(SECOND_FAMILY, "a part of a name", (_one(Cue.SECOND_FAMILY),), _one(Cue.HOLDER), rank=Rank.PART),
     # A payee's company name is the payee; a supplier's is the supplier.
     _Line(
         "name",
@@ -327,7 +343,7 @@ _GRAMMAR = (
     _Line(
         "name",
         "whom the list is about",
-        (_one(Cue.COMPANY, Cue.ORGANISATION), _one(Cue.FIRM, Cue.OURS)),
+        (_one(Cue.COMPANY, Cue.ORGANISATION), _FIRMS | {Cue.OURS}),
         _one(Cue.NAME),
         rank=Rank.SUBJECT,
     ),
@@ -375,7 +391,7 @@ _GRAMMAR = (
         _NAME_ONLY,
         qualifiers=frozenset(),
         rank=Rank.SUBJECT,
-        when=lambda words: len(words.cues & _SUBJECTS) == 1,
+        when=lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
     ),
     _Line(
         "name",
@@ -464,7 +480,7 @@ def _meaning(words: Words) -> Meaning:
         # Whose a ledger account of a supplier is, its header does not say.
         Side.UNSAID if plain and side is Side.PAYEE else side,
         line.rank,
-        next((cue for cue in (Cue.PERSON, Cue.FIRM) if cue in words.cues), None),
+        next((cue for cue in _SUBJECTS_IN_ORDER if cue in words.cues), None),
         plain,
         line.explicit,
         words.currency if line.what == "amount" else None,

@@ -7,94 +7,75 @@ our side are never the payee.
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
 
 import polars as pl
 
-from pipeline.headers.cells import Cells, comparable
-from pipeline.headers.choice import Choice, Refusal, either, plus, quoted
-from pipeline.headers.meaning import (
-    CANONICAL,
-    COMPANY,
-    FAMILY,
-    GIVEN,
-    MIDDLE,
-    PARENT,
-    SECOND,
-    Meaning,
-    Rank,
-    Side,
-    meaning,
-)
+from pipeline.headers.cells import Cells
+from pipeline.headers.choice import Choice, Refusal, either, map_option, plus, quoted
+from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
+from pipeline.headers.meaning import Rank, Side, meaning
+from pipeline.headers.names import Candidate, Found, found
+from pipeline.headers.parties import is_of_unknown, names_somebody_unknown, party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
 
-_PARTS = (GIVEN, MIDDLE, FAMILY)
-_FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
-"""Headers of languages in which the family name goes first."""
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _LONG_WORD = r"[\p{L}]{3,}"
-_NO_NAME = (
-    r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
-    r"|personal|business|individual|private|company|person)$"
-)
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
 """How the header of a payee begins who is paid instead of somebody, in the rows in which one is named."""
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
     r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
 )
-_CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 
 
-class _Candidate(NamedTuple):
-    """A name, whole or in parts."""
-
-    headers: tuple[str, ...]
-    rank: Rank
-    meant: Meaning
+_OURS = "the same in every row where the payee differs, so taken for your own"
 
 
-class _Found(NamedTuple):
-    """What the headers of a file name, without empty columns and those of our side."""
-
-    whole: list[_Candidate]
-    companies: list[_Candidate]
-    parents: list[_Candidate]
-    codes: list[str]
-    """Columns headed as names that hold none."""
-    seconds: list[str]
-    has_person: bool
-    """Whether the list is about people: employees, staff."""
-
-
-def choose(cells: Cells) -> list[Choice]:
+def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
     """Where the payee's name is read from; nothing where no column names one.
+
+    Args:
+        cells: The columns that `--map` does not speak of.
+        accounts: The headers of the account that is asked about: `Landlord IBAN` says who is paid.
 
     Raises:
         Refusal: two columns could be the payee and differ in a row.
     """
-    found = _found(cells)
-    names = _without_ledger_account(_without_payer(found.whole, cells), cells)
-    _refuse_plain_account_name(names, found.companies, cells)
-    _refuse_parent(found, names, cells)
+    seen = found(cells)
+    party = _party_of(accounts)
+    names, why_not = list(seen.whole), dict.fromkeys(seen.codes, "no name in its cells")
+    for left_of, why in (
+        (_without_payer, _OURS),
+        (_without_ledger_account, "an account's name, and another column has that of a bank account"),
+        (partial(_of_party, party=party, accounts=accounts), "of another party than the account"),
+        (partial(without_codes, seen=seen), "logins or codes of those whom another column names"),
+    ):
+        left = left_of(names, cells)
+        why_not |= {header: why for name in names if name not in left for header in name.headers}
+        names = left
+    _refuse_plain_account_name(names, seen.companies, cells)
+    if not any(_is_of(name, party) for name in names):
+        _refuse_parent(seen, names, cells)
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
         _refuse_other_parts(names, cells)
     chosen = _of_the_first_rank(names, cells)
     if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
-    chosen = _with_company(chosen, found, cells)
+    chosen = _with_company(chosen, seen, cells, is_said=bool(chosen) and _is_said(chosen[0], party))
     if not chosen:
         return _empty(cells)
     _refuse_same_name(chosen, cells)
     _refuse_banks(chosen, cells)
+    refuse_codes(chosen, names, cells)
+    if not (_says_role(chosen[0]) or _is_of(chosen[0], party)) or may_be_codes(chosen[0], cells):
+        _refuse_unknown_name(chosen, cells)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
-        _refuse_second_line(chosen, found.seconds, cells)
+        _refuse_second_line(chosen, seen.seconds, cells)
     others = tuple(
-        header
-        for candidate in (*found.whole, *found.companies, *found.parents)
-        for header in candidate.headers
+        header for candidate in (*seen.whole, *seen.companies, *seen.parents) for header in candidate.headers
     )
     return [
         Choice(
@@ -102,159 +83,87 @@ def choose(cells: Cells) -> list[Choice]:
             tuple(candidate.headers for candidate in chosen),
             chosen[0].meant.rule,
             others,
+            notes=doubts(chosen, cells),
             rules={header: candidate.meant.rule for candidate in chosen for header in candidate.headers},
-            why_not=_why_not(found, names, chosen, cells),
+            why_not={**why_not, **_companies_not_read(seen, chosen, cells)},
         )
     ]
 
 
-def _why_not(
-    found: _Found, names: Sequence[_Candidate], chosen: Sequence[_Candidate], cells: Cells
-) -> dict[str, str]:
-    """Header -> why it is not the payee, of columns that are no candidates though they name somebody."""
-    companies = [company for company in found.companies if company not in chosen]
-    employers = companies if found.has_person else []
-    ours = [name for name in found.whole if name not in names]
-    ours += [company for company in companies if cells.is_constant(company.headers)]
+def _companies_not_read(seen: Found, chosen: Sequence[Candidate], cells: Cells) -> dict[str, str]:
+    """Header -> why it is not the payee, of companies."""
+    companies = [company for company in seen.companies if company not in chosen]
+    ours = [company for company in companies if cells.is_constant(company.headers)]
     return {
-        **dict.fromkeys(found.codes, "no name in its cells"),
         **{header: _OURS for name in ours for header in name.headers},
-        **{header: "the employer, never the payee" for name in employers for header in name.headers},
+        **{
+            header: "the employer, never the payee"
+            for name in companies
+            if seen.has_person
+            for header in name.headers
+        },
     }
 
 
-_OURS = "the same in every row where the payee differs, so taken for your own"
+def _is_said(name: Candidate, party: str | None) -> bool:
+    """Whether a header says that this is who is paid: its own, or that of the account."""
+    return name.rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(name, party)
 
 
-def _found(cells: Cells) -> _Found:
-    meant = {header: meaning(header) for header in cells.headers}
-    usable = [
-        header
-        for header in cells.headers
-        if meant[header].side is not Side.OURS and meant[header].what is not None and cells.is_filled(header)
-    ]
-
-    def of(what: str) -> list[str]:
-        return [header for header in usable if meant[header].what == what]
-
-    codes = [
-        header
-        for header in of("name")
-        if meant[header].rule != CANONICAL and _holds_codes(header, cells, says_name=meant[header].says_name)
-    ]
-    whole = [
-        _Candidate((header,), _rank(meant[header]), meant[header])
-        for header in of("name")
-        if header not in codes
-    ]
-    parts = [header for header in usable if meant[header].what in _PARTS]
-    return _Found(
-        whole=_with_parts(whole, parts, cells),
-        companies=[_Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
-        parents=[_Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
-        codes=codes,
-        seconds=of(SECOND),
-        has_person=any(meant[header].subject is Cue.PERSON for header in usable)
-        or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers),
-    )
+def _says_role(name: Candidate) -> bool:
+    """Whether a name stands under a role that is paid, and not only under `Name`, `Company` or `Tenant`."""
+    if name.rank is Rank.HOLDER:
+        return not name.meant.plain
+    return name.rank is Rank.PAYEE or (name.rank is Rank.SUBJECT and name.meant.subject in _PAID)
 
 
-def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
-    """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
-
-    Where the header does not say that it is a name, numbers and codes such as `V10023` are none either.
-    """
-    sample = cells.sample(header)
-    return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
+_PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 
 
-def _rank(meant: Meaning) -> Rank:
-    assert meant.rank is not None
-    return meant.rank
+# Whose the account is.
 
 
-def _is_about_people(header: str) -> bool:
-    """Whether a header such as `Employee No` says that the list is about people."""
-    meant = meaning(header)
-    return meant.what == "payment_id" and meant.subject is Cue.PERSON
+def _party_of(accounts: Sequence[str]) -> str | None:
+    """The party that the headers of an account speak of, where they speak of one."""
+    parties = {party for header in accounts if (party := party_of(header)) is not None}
+    return min(parties) if len(parties) == 1 else None
 
 
-# Names in parts.
+def _is_of(name: Candidate, party: str | None) -> bool:
+    return party is not None and party_of(name.headers[0]) == party
 
 
-def _with_parts(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list[_Candidate]:
-    """The names, with those in parts joined: of the payee, of a subject, or of nobody in particular."""
-    if not parts:
-        return whole
-    kinds = {(meaning(header).side, meaning(header).subject) for header in parts}
-    for side, subject in sorted(kinds, key=str):
-        of_kind = [
-            header for header in parts if (meaning(header).side, meaning(header).subject) == (side, subject)
-        ]
-        whole = _joined(whole, of_kind, cells)
-    return whole
-
-
-def _joined(whole: list[_Candidate], parts: Sequence[str], cells: Cells) -> list[_Candidate]:
-    by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
-    for headers in by_part.values():
-        for other in headers[1:]:
-            if cells.differ([headers[0]], [other]):
-                raise either(
-                    "name",
-                    [(headers[0],), (other,)],
-                    cells,
-                    what="a part of the payee's name",
-                    maps=_MAP_PARTS,
-                )
-    given, middle, family = (tuple(by_part[part][:1]) for part in _PARTS)
-    plain = [candidate for candidate in whole if candidate.rank is Rank.PLAIN]
-    if plain and not (given and family):
-        [rest, *_] = plain
-        if not _completes(rest, (*given, *family), cells):
-            return whole
-        whole = [candidate for candidate in whole if candidate is not rest]
-        if given:
-            family = rest.headers
-        else:
-            given = rest.headers
-    if not (given and family):
-        return whole
-    family_first = fold(family[0]) in _FAMILY_FIRST
-    joined = (*family, *given, *middle) if family_first else (*given, *middle, *family)
-    meant = meaning(parts[0])
-    rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
-    return [*whole, _Candidate(joined, rank, meant)]
-
-
-_MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
-
-
-def _completes(plain: _Candidate, part: Sequence[str], cells: Cells) -> bool:
-    """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
+def _of_party(
+    names: list[Candidate], cells: Cells, *, party: str | None, accounts: Sequence[str]
+) -> list[Candidate]:
+    """Without the names of other parties than the one whose account is asked about.
 
     Raises:
-        Refusal: it is the whole in some rows and the rest in others.
+        Refusal: all are of others, or the payee's role names somebody else in a row.
     """
-    if not part:
-        return False
-    name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))
-    holds = pl.select(pl.lit(name).str.contains(pl.lit(piece), literal=True)).to_series().drop_nulls()
-    if holds.any() and not holds.all():
-        raise either(
+    if party is None:
+        return names
+    left = [name for name in names if party_of(name.headers[0]) in (None, party)]
+    if names and not left:
+        account = next(header for header in accounts if party_of(header) == party)
+        raise Refusal(
+            f"{quoted(account)} is the account of others than {'+'.join(map(quoted, names[0].headers))}, "
+            "by its header; name the right column with --map name=HEADER",
             "name",
-            [plain.headers, tuple(part)],
-            cells,
-            what="a part of the payee's name",
-            maps=f'--map "name={plain.headers[0]}" or {_MAP_PARTS}',
+            [header for name in names for header in name.headers],
         )
-    return not holds.any()
+    theirs = [name for name in left if _is_of(name, party)]
+    for payee in (name for name in left if name.rank is Rank.PAYEE and name not in theirs):
+        for name in theirs:
+            if cells.differ(payee.headers, name.headers):
+                raise either("name", [payee.headers, name.headers], cells, what="the payee")
+    return left
 
 
 # What is never the payee, and what nobody can tell.
 
 
-def _without_payer(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate]:
+def _without_payer(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
     """Without unmarked names that are the same in every row where a marked one differs: they are ours."""
     marked = [
         name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
@@ -271,7 +180,7 @@ def _without_payer(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate
     ]
 
 
-def _without_ledger_account(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate]:
+def _without_ledger_account(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
     """Without the plain account names of a ledger, where every row has the name of a bank account."""
     of_banks = [
         name
@@ -286,13 +195,13 @@ def _without_ledger_account(names: Sequence[_Candidate], cells: Cells) -> list[_
     return [name for name in names if name.rank is not Rank.HOLDER or not name.meant.plain]
 
 
-def _answers_in_some_rows(name: _Candidate) -> bool:
+def _answers_in_some_rows(name: Candidate) -> bool:
     """Whether an empty cell of this name leaves the answer to the next rank."""
     return name.rank is Rank.HOLDER or bool(_IS_INSTEAD.match(fold(name.headers[0])))
 
 
 def _refuse_plain_account_name(
-    names: Sequence[_Candidate], companies: Sequence[_Candidate], cells: Cells
+    names: Sequence[Candidate], companies: Sequence[Candidate], cells: Cells
 ) -> None:
     """An account name that differs from the payee's may be that of an account in the books, or our own."""
     for holder in (name for name in names if name.rank is Rank.HOLDER):
@@ -301,7 +210,7 @@ def _refuse_plain_account_name(
                 raise either("name", [holder.headers, other.headers], cells, what="the payee")
 
 
-def _are_two(holder: _Candidate, other: _Candidate, cells: Cells) -> bool:
+def _are_two(holder: Candidate, other: Candidate, cells: Cells) -> bool:
     """Whether a holder and another name may be two, of whom nobody can say who is paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
@@ -313,7 +222,7 @@ def _are_two(holder: _Candidate, other: _Candidate, cells: Cells) -> bool:
     return False
 
 
-def _refuse_other_parts(names: Sequence[_Candidate], cells: Cells) -> None:
+def _refuse_other_parts(names: Sequence[Candidate], cells: Cells) -> None:
     """A whole name and one in parts that have nothing in common are two people."""
     for plain in (name for name in names if name.rank is Rank.PLAIN):
         for parts in (name for name in names if name.rank is Rank.PART):
@@ -321,12 +230,12 @@ def _refuse_other_parts(names: Sequence[_Candidate], cells: Cells) -> None:
                 raise either("name", [plain.headers, parts.headers], cells, what="the payee")
 
 
-def _is_the_payers(company: _Candidate, name: _Candidate, cells: Cells) -> bool:
+def _is_the_payers(company: Candidate, name: Candidate, cells: Cells) -> bool:
     """Whether a company is the same in every row, where a name is not: it pays."""
     return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
-def _share_words(one: _Candidate, other: _Candidate, cells: Cells) -> bool:
+def _share_words(one: Candidate, other: Candidate, cells: Cells) -> bool:
     """Whether in every row the two have a word in common, as two forms of one name have."""
     words = [
         cells.joined(name.headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
@@ -336,7 +245,7 @@ def _share_words(one: _Candidate, other: _Candidate, cells: Cells) -> bool:
     return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
 
-def _refuse_parent(found: _Found, names: Sequence[_Candidate], cells: Cells) -> None:
+def _refuse_parent(found: Found, names: Sequence[Candidate], cells: Cells) -> None:
     """A parent beside a pupil may own the account; beside an employee it is whom to call."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
@@ -346,7 +255,7 @@ def _refuse_parent(found: _Found, names: Sequence[_Candidate], cells: Cells) -> 
                 raise either("name", [name.headers, parent.headers], cells, what="the payee")
 
 
-def _refuse_same_name(chosen: Sequence[_Candidate], cells: Cells) -> None:
+def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
     """One name in every row, beside names that nobody knows the header of, may be the payer's."""
     [first, *_] = chosen
     if not cells.is_constant(first.headers):
@@ -358,7 +267,7 @@ def _refuse_same_name(chosen: Sequence[_Candidate], cells: Cells) -> None:
             raise either("name", [first.headers, (header,)], cells, what="the payee")
 
 
-def _refuse_banks(chosen: Sequence[_Candidate], cells: Cells) -> None:
+def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
     """A `Name` in a list of bank accounts may be the bank's, and nobody is asked about a bank by mistake."""
     [first, *_] = chosen
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
@@ -374,7 +283,26 @@ def _refuse_banks(chosen: Sequence[_Candidate], cells: Cells) -> None:
         )
 
 
-def _refuse_second_line(chosen: Sequence[_Candidate], seconds: Sequence[str], cells: Cells) -> None:
+def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
+    """Beside names without a role that is paid, names under a header that nobody knows may be the payees'."""
+    is_party = chosen[0].meant.subject is Cue.PARTY
+    for header in cells.headers:
+        says_name = names_somebody_unknown(header)
+        if not says_name and not (is_party and is_of_unknown(header)):
+            continue
+        like_names = cells.sample(header).str.contains(_LIKE_A_NAME)
+        # Where no header says that these are names, each cell must.
+        is_named = int(like_names.sum()) * 2 >= len(like_names) if says_name else bool(like_names.all())
+        if len(like_names) == 0 or not is_named or cells.is_constant([header]):
+            continue
+        other = Candidate((header,), Rank.PLAIN, meaning(header))
+        for name in chosen:
+            is_other_form = name.rank is Rank.HOLDER and _share_words(name, other, cells)
+            if cells.differ(name.headers, [header]) and not is_other_form:
+                raise either("name", [name.headers, (header,)], cells, what="the payee")
+
+
+def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: Cells) -> None:
     for second in seconds:
         first = chosen[0].headers
         raise either(
@@ -382,11 +310,11 @@ def _refuse_second_line(chosen: Sequence[_Candidate], seconds: Sequence[str], ce
             [first, (second,)],
             cells,
             what="a part of the payee's name",
-            maps=f'--map "name={first[0]}" or --map "name={first[0]}+{second}"',
+            maps=f"{map_option('name', first)} or {map_option('name', (*first, second))}",
         )
 
 
-def _of_the_first_rank(names: Sequence[_Candidate], cells: Cells) -> list[_Candidate]:
+def _of_the_first_rank(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
     """The candidates of the most explicit rank: one, or several that agree in every row that has both."""
     if not names:
         return []
@@ -400,9 +328,8 @@ def _of_the_first_rank(names: Sequence[_Candidate], cells: Cells) -> list[_Candi
     return [first, *rest]
 
 
-def _with_company(chosen: list[_Candidate], found: _Found, cells: Cells) -> list[_Candidate]:
+def _with_company(chosen: list[Candidate], found: Found, cells: Cells, *, is_said: bool) -> list[Candidate]:
     """The names, and a company where the row has one instead of a name."""
-    is_said = bool(chosen) and chosen[0].rank in (Rank.HOLDER, Rank.PAYEE)
     if found.has_person or (is_said and not _is_empty_in_a_row(chosen, cells)):
         return chosen
     companies = _of_the_first_rank(found.companies, cells)
@@ -420,7 +347,7 @@ def _with_company(chosen: list[_Candidate], found: _Found, cells: Cells) -> list
     return [*chosen, *companies]
 
 
-def _is_empty_in_a_row(chosen: Sequence[_Candidate], cells: Cells) -> bool:
+def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: Cells) -> bool:
     return cells.first_filled([candidate.headers for candidate in chosen]).has_nulls()
 
 

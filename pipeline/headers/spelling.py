@@ -6,8 +6,9 @@ Case, accents, width and punctuation do not matter, and words that are written i
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from pipeline.headers.words import CURRENCIES, WORDS, Cue
@@ -59,6 +60,8 @@ _STEM_LENGTH_MIN = 5
 
 def _plain(text: str) -> str:
     """Without case, width and accents."""
+    if text.isascii():
+        return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLINGS)
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(letter)
@@ -69,17 +72,20 @@ def tokens_of(text: str) -> list[str]:
     """The words and numbers of a text as it is written, in the form in which words are compared."""
     # An apostrophe joins: `payee's`, `d'ordre` is looked up both ways by the spelling of the phrase.
     words = _GENDERS.sub("", unicodedata.normalize("NFKC", text))
-    return [_plain(token) for token in _TOKEN.findall("".join(_with_humps_apart(words)))]
+    return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
 
 
-def _with_humps_apart(text: str) -> Iterator[str]:
-    """The characters of a text, with a blank where `camelCase` or `IBANNumber` begins a new word."""
-    if not text:
-        return
-    for before, letter, after in zip(f" {text[:-1]}", text, f"{text[1:]} ", strict=True):
-        if letter.isupper() and (before.islower() or (before.isupper() and after.islower())):
-            yield " "
-        yield letter
+def _humps_apart(token: str) -> Sequence[str]:
+    """The words of `camelCase` and `IBANNumber`; most are one."""
+    if token[1:] == token[1:].lower() or token.isupper():
+        return (token,)
+    begins = [
+        at
+        for at in range(1, len(token))
+        if token[at].isupper()
+        and (token[at - 1].islower() or (token[at - 1].isupper() and token[at + 1 : at + 2].islower()))
+    ]
+    return [token[begin:end] for begin, end in pairwise([0, *begins, len(token)])]
 
 
 @cache
@@ -98,7 +104,7 @@ def _spelled(word: str) -> set[tuple[str, ...]]:
     """The tokens of a word or phrase, with and without umlauts."""
     if word.isascii() and word.islower() and word.replace(" ", "").isalpha():
         return {tuple(word.split())}  # as most are
-    return {tuple(tokens_of(spelling)) for spelling in (word, word.casefold().translate(_UMLAUTS))}
+    return {tuple(tokens_of(spelling)) for spelling in {word, word.casefold().translate(_UMLAUTS)}}
 
 
 @cache
@@ -108,6 +114,17 @@ def _compounds() -> dict[str, Cue]:
     for tokens, cue in _lexicon().items():
         compounds.setdefault("".join(tokens), cue)
     return compounds
+
+
+@cache
+def words_with(cue: Cue) -> frozenset[str]:
+    """The words and phrases of a cue, folded."""
+    return frozenset(word for word, its in _compounds().items() if its is cue)
+
+
+def is_known(token: str) -> bool:
+    """Whether a word stands for anything, by itself or as a compound."""
+    return _looked_up([token]) is not None
 
 
 def words_of(header: str) -> Words | None:

@@ -23,12 +23,17 @@ class Cue(StrEnum):
     GIVEN = "given name"
     MIDDLE = "middle name"
     FAMILY = "family name"
+    SECOND_FAMILY = "second family name"
+    INITIALS = "initials"
     COMPANY = "a company"
     OTHER_PERSON = "a person who is not paid"
     PARENT = "a parent"
     PERSON = "the person a list is about"
-    FIRM = "the firm a list is about"
+    SUPPLIER = "the supplier a list is about"
+    CUSTOMER = "the customer a list is about"
+    PARTY = "somebody else a list may be about"
     BANK = "a bank"
+    BANK_CODE = "a bank's code"
     ACCOUNT = "an account"
     BARE_ACCOUNT = "an account, whose is not said"
     LEDGER = "an account in the books"
@@ -170,7 +175,7 @@ WORDS: Mapping[Cue, str] = {
         κάτοχος
     """,
     Cue.NAME: """
-        name, names, nm, first and last name, first last name
+        name, names, nm, first and last name, first last name, initials and surname, initials and last name
         Vor und Nachname, Vor und Zuname
         nom et prénom, nom prénom, prénom nom, prénom et nom
         nombre y apellidos, apellidos y nombre, nome e cognome, cognome e nome
@@ -178,7 +183,7 @@ WORDS: Mapping[Cue, str] = {
         nom, noms, libellé du nom, dénomination
         nombre, nombres, denominación
         nominativo, denominazione
-        naam, namen
+        naam, namen, voorletters en achternaam
         nome, nomes
         nazwa, nazwisko i imię, imię i nazwisko, nazwę
         namn
@@ -207,7 +212,7 @@ WORDS: Mapping[Cue, str] = {
         prénom, prénoms
         nombre de pila, primer nombre
         nome di battesimo
-        voornaam, roepnaam, voornamen, voorletters
+        voornaam, roepnaam, voornamen
         nome próprio, primeiro nome
         imię, imiona
         förnamn, tilltalsnamn
@@ -235,7 +240,7 @@ WORDS: Mapping[Cue, str] = {
         last name, last names, family name, surname, surnames, second name, lname, lastname, last
         Nachname, Nachnamen, Familienname, Zuname
         nom de famille, nom d'usage, nom patronymique
-        apellido, apellidos, primer apellido
+        apellido, apellidos, primer apellido, apellido paterno, 1er apellido
         cognome, cognomi
         achternaam, familienaam
         apelido, apelidos, sobrenome, último nome
@@ -248,6 +253,28 @@ WORDS: Mapping[Cue, str] = {
         vezetéknév, családnév, családi név
         nume de familie
         επώνυμο, επίθετο
+    """,
+    Cue.SECOND_FAMILY: """
+        second surname, second last name, second family name
+        segundo apellido, apellido 2, 2o apellido, 2do apellido, apellido materno
+        segundo apelido, apelido 2
+    """,
+    Cue.INITIALS: """
+        initials, initial, first initial, first initials
+        Initialen
+        initiales
+        iniciales
+        iniziali
+        voorletters, voorletter, initialen
+        iniciais
+        inicjały
+        initialer
+        initialer
+        initialer
+        nimikirjaimet
+        iniciály
+        inițiale
+        αρχικά
     """,
     Cue.COMPANY: """
         company, company name, business, business name, firm, entity,
@@ -329,34 +356,69 @@ WORDS: Mapping[Cue, str] = {
         angajat, salariat, angajatului
         υπάλληλος, εργαζόμενος, εργαζομένου, υπαλλήλου
     """,
-    Cue.FIRM: """
-        supplier, suppliers, vendor, vendors, customer, customers, client, contractor, contractors,
-            subcontractor, member, tenant, landlord, student,
-            pupil, claimant, volunteer, freelancer, consultant, donor, player, participant, patient,
+    Cue.SUPPLIER: """
+        supplier, suppliers, vendor, vendors, contractor, contractors, subcontractor, freelancer, consultant,
+            business partner
+        Lieferant, Lieferanten, Auftragnehmer, Dienstleister, Geschäftspartner
+        fournisseur, prestataire
+        proveedor
+        fornitore
+        leverancier
+        fornecedor
+        dostawca, dostawcy, kontrahent, kontrahenta, zleceniobiorca
+        leverantör, leverantörens
+        leverandør, leverandørens
+        leverandørnavn
+        toimittaja, toimittajan
+        dodavatel, dodavatele
+        szállító, beszállító
+        furnizor, furnizorul, furnizorului, prestator
+        προμηθευτής, προμηθευτή
+    """,
+    Cue.CUSTOMER: """
+        customer, customers, client
+        Kunde, Kunden
+        client
+        cliente
+        cliente
+        klant
+        cliente
+        klient, klienta
+        kund
+        kunde
+        kunde
+        asiakas, asiakkaan
+        zákazník
+        vevő, ügyfél
+        client
+        πελάτης, πελάτη
+    """,
+    Cue.PARTY: """
+        member, tenant, landlord, student,
+            pupil, claimant, volunteer, donor, player, participant, patient,
             pensioner,
             agent name, broker, solicitor, lawyer, executor, assignee, factor, factoring, trustee,
             translator, installer,
             practitioner, coach, trainer, teacher, instructor, driver, childminder, host, host family, heir,
             sales rep, support worker, letting agent, shareholder, policyholder, merchant, seller,
-            partner, business partner, author, artist, owner
-        Makler, Vermittler, Hausverwaltung, Dozent, Trainer, Eigentümer, apporteur, intervenant, formateur,
-            affactureur, propriétaire, cesionario, formador, lektor, prestator, zleceniobiorca, conducător,
-        Lieferant, Lieferanten, Kunde, Kunden, Mieter, Vermieter, Schüler, Student, Mitglied, Mitglieds,
-            Auftragnehmer, Dienstleister, Eigentümer, Geschäftspartner
-        fournisseur, client, locataire, bailleur, élève, étudiant, adhérent, prestataire
-        proveedor, cliente, inquilino, arrendador, alumno, socio
-        fornitore, inquilino, locatore, alunno
-        leverancier, klant, huurder, verhuurder, leerling, lid
-        fornecedor, inquilino, senhorio, aluno
-        dostawca, dostawcy, klient, klienta, kontrahent, kontrahenta, najemca, wynajmujący, uczeń
-        leverantör, leverantörens, kund, hyresgäst, hyresvärd, elev, medlem
-        leverandør, leverandørens, kunde, lejer, udlejer
-        leietaker, utleier, leverandørnavn
-        toimittaja, toimittajan, asiakas, asiakkaan, vuokralainen, vuokranantaja, oppilas
-        dodavatel, dodavatele, zákazník, nájemník, pronajímatel, žák
-        szállító, beszállító, vevő, ügyfél, bérlő, bérbeadó
-        furnizor, furnizorul, furnizorului, chiriaș, proprietar, elev
-        προμηθευτής, προμηθευτή, πελάτης, πελάτη, ενοικιαστής, μαθητής
+            partner, author, artist, owner
+        Makler, Vermittler, Hausverwaltung, Dozent, Trainer, Eigentümer, Mieter, Vermieter, Schüler, Student,
+            Mitglied
+        apporteur, intervenant, formateur, affactureur, propriétaire, locataire, bailleur, élève, étudiant,
+            adhérent
+        cesionario, formador, inquilino, arrendador, alumno, socio
+        inquilino, locatore, alunno
+        huurder, verhuurder, leerling, lid
+        inquilino, senhorio, aluno
+        najemca, wynajmujący, uczeń
+        hyresgäst, hyresvärd, elev, medlem
+        lejer, udlejer
+        leietaker, utleier
+        vuokralainen, vuokranantaja, oppilas
+        lektor, nájemník, pronajímatel, žák
+        bérlő, bérbeadó
+        conducător, chiriaș, proprietar, elev
+        ενοικιαστής, μαθητής
     """,
     Cue.BANK: """
         bank, banking, bank's, bank detail, bank details
@@ -371,6 +433,9 @@ WORDS: Mapping[Cue, str] = {
         bankszámla bank
         bancar, băncii
         τράπεζα, τραπεζικός, τράπεζας, τραπεζικού
+    """,
+    Cue.BANK_CODE: """
+        branch code, branch number, national bank code, national clearing code, clearing code, bank key, NCC
     """,
     Cue.ACCOUNT: """
         account, accounts, acct, acc, a c, accnt
@@ -709,6 +774,28 @@ WORDS: Mapping[Cue, str] = {
     """,
 }
 """Cue -> its words, separated by commas; a phrase counts as one word."""
+
+THINGS = """
+    addr, address, app, application, area, article, asset, batch, borough, brand, building, campaign,
+        campus, card, category, center, centre, city, class, comment, contract, cost, country, county,
+        course, department, dept, device, display, district, division, document, domain, event, field,
+        file, folder, frequency, fund, gender, grade, group, item, job, line, list, location, machine,
+        method, mode, month, nationality, nick, nickname, note, occupation, office, period, pet, plan,
+        policy, position, postcode, preferred, process, product, profile, program, programme, project,
+        property, reason, region, relationship, report, road, role, route, run, scheme, search, season,
+        section, sector, service, sheet, short, site, stage, state, status, street, subject, table, tag,
+        task, team, template, title, town, village, ward, week, workplace
+    Abteilung, Adresse, Anschrift, Artikel, Bemerkung, Bereich, Datei, Gebäude, Grund, Gruppe, Gruppen,
+        Kampagne, Kurs, Kurz, Land, Ort, Produkt, Projekt, Stadt, Standort, Stelle, Straße, Such, Titel,
+        Veranstaltung, Vertrag, Vorlage
+    adresse, chantier, commune, contrat, dossier, département, fichier, modèle, pays, poste, produit,
+        projet, remarque, rue, ville
+    archivo, calle, ciudad, contrato, departamento, dirección, fichero, obra, observaciones, plantilla,
+        producto, proyecto, puesto, sede
+    cantiere, città, contratto, filiale, indirizzo, modello, paese, prodotto, progetto, reparto, via
+    adres, afdeling, bestand, filiaal, functie, opmerking, plaats, sjabloon, straat
+"""
+"""What has a name, or is written like one, and is nobody: a header with one of these words names no payee."""
 
 CURRENCIES: Mapping[str, str] = {
     "£": "GBP",

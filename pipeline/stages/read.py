@@ -20,7 +20,7 @@ from pipeline.formats.lines import read_lines
 from pipeline.formats.memory import refuse_too_large
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
-from pipeline.headers.account import by_cell
+from pipeline.headers.account_looks import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.readings import ColumnReading
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS

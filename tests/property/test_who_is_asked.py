@@ -41,6 +41,7 @@ BESIDE = {
     "bank": ["Bank name", "Name of bank"],
     "approver": ["Approved by", "Account manager"],
     "list": ["Employee name", "Supplier", "Customer name", "Member name"],
+    "nobody knows whom": ["Zorblex name", "Curator", "Name of the zorblex"],
 }
 CELLS = {
     "contact": OTHERS,
@@ -50,6 +51,7 @@ CELLS = {
     "bank": ["Aurora Bank", "Nova Bank", "Meridian Bank"],
     "approver": ["Gus Approver", "Hal Approver", "Ivy Approver"],
     "list": OTHERS,
+    "nobody knows whom": OTHERS,
 }
 SPELLINGS = [str, str.upper, str.lower, lambda header: header.replace(" ", "_"), lambda header: f"{header}:"]
 

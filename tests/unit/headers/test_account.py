@@ -1,10 +1,14 @@
 """Whose account, and which kind: sides first, then the cell."""
 
+import subprocess
+import sys
+
 import polars as pl
 import pytest
 
+from pipeline.apis.identifiers import iban_structures
 from pipeline.errors import InputError
-from pipeline.headers.account import by_cell
+from pipeline.headers.account_looks import IBAN_LENGTHS, by_cell, holds_account
 from pipeline.headers.columns import read_columns
 
 OURS, ONE, TWO = "GB33BUKB20201555555555", "DE89370400440532013000", "FR1420041010050500013M02606"
@@ -67,6 +71,10 @@ def test_the_account_is_the_payees(columns, expected):
         {"Customer IBAN": [OURS, TWO], "IBAN": [ONE, ONE]},
         {"IBAN": [OURS, OURS], "Bank details": [ONE, TWO]},
         {"IBAN": [ONE, TWO], "Corrected IBAN": [TWO, ONE]},
+        # The same in every row where the other differs: it may be ours, and no header says so.
+        {"IBAN": [OURS, OURS], "Sort code": ["112233", "445566"], "Account number": ["12345678", "87654321"]},
+        {"IBAN": [ONE, TWO], "Sort code": ["112233", "112233"], "Account number": ["12345678", "12345678"]},
+        {"IBAN": [OURS, OURS], "Account number": ["12345678", "87654321"]},
     ],
 )
 def test_two_accounts_of_one_rank_are_refused_without_their_numbers(columns):
@@ -92,6 +100,117 @@ def test_our_sort_code_is_not_asked_with_the_payees_account_number():
         "Beneficiary account": ["87654321", "11223344"],
     }
     assert sources_of(columns) == {"account_number": (("Beneficiary account",),)}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "read"),
+    [
+        ({"iban": "IBAN"}, {"iban": "IBAN"}),
+        (
+            {"account_number": "Account number"},
+            {"account_number": "Account number", "sort_code": "Sort code"},
+        ),
+    ],
+)
+def test_what_the_refusal_of_an_account_that_may_be_ours_advises_is_enough(mapping, read):
+    columns = {
+        "Payee": ["Ada Quillon", "Bo Marrow"],
+        "IBAN": [OURS, OURS],
+        "Sort code": ["112233", "445566"],
+        "Account number": ["12345678", "87654321"],
+    }
+    with pytest.raises(InputError, match='--map iban=IBAN or --map "account_number=Account number"'):
+        read_columns(pl.DataFrame(columns), {}, where="x.csv")
+    sources = read_columns(pl.DataFrame(columns), mapping, where="x.csv").sources
+    assert sources == {"name": (("Payee",),), **{field: ((header,),) for field, header in read.items()}}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        # One payee with one account, and its numbers for us.
+        {"Payee": ["Acme Joinery Ltd"] * 2, "IBAN": [ONE, ONE], "Account number": ["12345678", "87654321"]},
+        # IBANs in some rows, UK accounts in the others.
+        {
+            "Payee": ["Ada Quillon", "Bo Marrow"],
+            "IBAN": [ONE, None],
+            "Sort code": [None, "112233"],
+            "Account number": [None, "12345678"],
+        },
+    ],
+)
+def test_an_iban_beside_numbers_that_are_no_second_account_is_read(columns):
+    assert read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["iban"] == (("IBAN",),)
+
+
+NUMBERS, CODES = ["12345678", "87654321"], ["112233", "44-55-66"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Bank code", "Beneficiary bank code", "Branch code", "Payee's Bank Code:", "NATIONAL_BANK_CODE"],
+)
+def test_a_banks_code_is_a_sort_code_where_its_cells_and_the_accounts_are_uk_ones(header):
+    assert sources_of({header: CODES, "Account number": NUMBERS}) == {
+        "account_number": (("Account number",),),
+        "sort_code": ((header,),),
+    }
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Bank code": ["37040044", "20041"], "Account number": NUMBERS},
+        {"Bank code": ["112233", "BUKB"], "Account number": NUMBERS},
+        {"Bank code": CODES, "Account number": ["12345678", "0532013000"]},
+        {"Bank code": CODES, "Sort code": ["201918", "201917"], "Account number": NUMBERS},
+        {"Bank code": CODES, "IBAN": [ONE, TWO], "Account number": NUMBERS},
+        {"Debit bank code": CODES, "Account number": NUMBERS},
+        {"Bank name": CODES, "Account number": NUMBERS},
+    ],
+)
+def test_another_code_of_a_bank_is_no_sort_code(columns):
+    assert sources_of(columns).get("sort_code") in (None, (("Sort code",),))
+
+
+def test_two_codes_of_banks_that_could_be_sort_codes_are_refused():
+    with pytest.raises(InputError, match="either could be the payee's sort code"):
+        sources_of({"Bank code": CODES, "Branch code": CODES[::-1], "Account number": NUMBERS})
+
+
+def test_a_banks_code_belongs_to_a_mapped_account_number():
+    cells = pl.DataFrame({"Payee": ["Ada Quillon", "Bo Marrow"], "Zorblex": NUMBERS, "Bank code": CODES})
+    sources = read_columns(cells, {"account_number": "Zorblex"}, where="x.csv").sources
+    assert sources["sort_code"] == (("Bank code",),)
+
+
+def test_the_lengths_of_ibans_are_those_of_the_registry():
+    assert {country: length for country, (length, _) in iban_structures().items()} == IBAN_LENGTHS
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("Debit account DE89 3704 0044 0532 0130 00, November", True),
+        ("paid from de89370400440532013000EUR", True),
+        ("DE88 3704 0044 0532 0130 00", False),
+        ("RF18 5390 0754 7034 4712 21", False),
+        ("AB12 payments of November", False),
+    ],
+)
+def test_a_line_holds_an_iban_where_length_and_check_digits_fit(text, holds):
+    assert holds_account(text) is holds
+
+
+def test_reading_a_small_file_loads_no_registry_of_ibans(tmp_path):
+    path = tmp_path / "payments.csv"
+    path.write_text(f"Payee,IBAN,Amount\nAda Quillon,{ONE},1.00\nBo Marrow,{TWO},2.00\n", encoding="utf-8")
+    program = (
+        "import sys; from pathlib import Path; from pipeline.stages.read import read; "
+        "read(Path(sys.argv[1]), mapping={}); print('schwifty' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
 
 
 def test_two_columns_of_one_account_are_one():

@@ -89,6 +89,50 @@ def sources_of(columns):
         ({"Payee": ["a@example.org", "b@example.org"], "Name": [ADA, BO]}, [["Name"]]),
         ({"Account holder": ["Y", "N"], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
         ({"Client name": [ACME, ACME], "Employee name": [ADA, BO]}, [["Employee name"]]),
+        # Initials, and two family names.
+        ({"Initials": ["A", "B."], "Surname": ["Quillon", "Marrow"]}, [["Initials", "Surname"]]),
+        (
+            {"Voorletters": ["A.B.", "C"], "Tussenvoegsel": ["van", None], "Achternaam": ["Berg", "Pol"]},
+            [["Voorletters", "Tussenvoegsel", "Achternaam"]],
+        ),
+        ({"Initials": ["A", "B"], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Voorletters": ["A", "B"], "Naam": ["van den Berg", "Pol"]}, [["Voorletters", "Naam"]]),
+        (
+            {"Initials": ["A", "B"], "First name": ["Ada", "Bo"], "Last name": ["Q", "M"]},
+            [["First name", "Last name"]],
+        ),
+        (
+            {"Apellido 1": ["Quillon", "Marrow"], "Apellido 2": ["Ostra", None], "Nombre": ["Ada", "Bo"]},
+            [["Nombre", "Apellido 1", "Apellido 2"]],
+        ),
+        (
+            {"Nombre": ["Ada", "Bo"], "Primer apellido": ["Q", "M"], "Segundo apellido": ["Ostra", "Vale"]},
+            [["Nombre", "Primer apellido", "Segundo apellido"]],
+        ),
+        # Beside a role that is paid, names of nobody knows whom are nobody's.
+        ({"Zorblex name": [ACME, BRILL], "Beneficiary": [ADA, BO]}, [["Beneficiary"]]),
+        ({"Zorblex name": [ACME, BRILL], "Supplier": [ADA, BO]}, [["Supplier"]]),
+        ({"Zorblex name": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
+        ({"Zorblex": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
+        # What has a name and is nobody, another form of the same name, and what is ours.
+        ({"Project name": ["North Yard", "South Yard"], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Projektname": ["Neuer Hof", "Alter Hof"], "Name": [ADA, BO]}, [["Name"]]),
+        (
+            {"Zorblex name": ["Acme Joinery", "Brill Roofing"], "Account name": [ACME, BRILL]},
+            [["Account name"]],
+        ),
+        ({"Zorblex name": [ACME, ACME], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Zorblex name": ["A-17", "B-18"], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Tenant": [ADA, BO], "Address": ["Rose Cottage", "High Street"]}, [["Tenant"]]),
+        # Logins and short codes of those that another column names.
+        ({"Supplier": ["qmarrow", "aquillon"], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Supplier": ["acmeltd", "brill"], "Company": [ACME, BRILL]}, [["Company"]]),
+        ({"Supplier": ["ACMELTD", "BRILL"], "Supplier name": [ACME, BRILL]}, [["Supplier name"]]),
+        ({"Supplier": ["Acme", "Brill"], "Name": [ADA, BO]}, [["Supplier"]]),
+        (
+            {"Supplier": ["acme", "brill"], "Name": ["ada quillon", "bo marrow"], "Payee": [ADA, BO]},
+            [["Payee"]],
+        ),
         # Both parts in one column.
         ({"Vorname Nachname": [ADA, BO]}, [["Vorname Nachname"]]),
         ({"Vor- und Nachname": [ADA, BO]}, [["Vor- und Nachname"]]),
@@ -163,6 +207,22 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Account Name": ["Office costs", "Travel"], "Supplier": [ACME, BRILL]},
         {"Account Name": ["Office costs", "Travel"], "Name": [ACME, BRILL]},
         {"Name": [ADA, BO], "Name 2": [None, "and sons"]},
+        {"Initials": ["A", "B"], "Name": [ADA, "Marrow"]},
+        {"Surname": ["Q", "M"], "Surname 2": [None, "Vale"], "First name": ["Ada", "Bo"]},
+        # A name without a role that is paid, beside names of nobody knows whom.
+        {"Zorblex name": [ADA, BO], "Name": [ACME, BRILL]},
+        {"Zorblex's name": [ADA, BO], "Full name": [ACME, BRILL]},
+        {"Zorblexname": [ADA, BO], "Name": [ACME, BRILL]},
+        {"Zorblex name": [ADA, "Brill"], "First name": ["Cy", "Dee"], "Last name": ["Q", "M"]},
+        {"Zorblex name": [ADA, BO], "Account name": [ACME, BRILL]},
+        {"Zorblex name": [ADA, BO], "Company": [ACME, BRILL]},
+        {"Zorblex name": [ADA, BO], "Tenant name": [ACME, BRILL]},
+        {"Zorblex": [ADA, BO], "Tenant": [ACME, BRILL]},
+        # Capitals may be codes, and may be names.
+        {"Supplier": ["TESCO", "ACMELTD"], "Name": [ADA, BO]},
+        {"Supplier": ["ACMELTD", "BRILL"], "Zorblex name": [ACME, BRILL]},
+        {"Supplier": ["acme", "brill"], "Name": ["ada quillon", "bo marrow"]},
+        {"Supplier": ["acmeltd", "brill"], "Employee name": [ADA, BO]},
         {"Name": [ADA, "Marrow"], "First name": ["Ada", "Bo"]},
         {
             "Name": [ACME, BRILL],
@@ -184,6 +244,8 @@ def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns)
         {"Parent name": [ADA, BO]},
         {"Debtor name": [ADA, BO]},
         {"Vendor": ["70001", "70002"]},
+        {"Initials": ["A", "B"]},
+        {"Apellido 1": ["Quillon", "Marrow"], "Apellido 2": ["Ostra", "Vale"]},
         {"Next of kin": [ADA, BO], "Emergency contact": [ADA, BO]},
     ],
 )
@@ -211,3 +273,73 @@ def test_an_iban_is_no_name_though_its_header_names_a_holder():
     columns = pl.DataFrame({"Account holder name": [ADA, BO], "Account holder IBAN": IBANS})
     sources = read_columns(columns, {}, where="x.csv").sources
     assert sources == {"name": (("Account holder name",),), "iban": (("Account holder IBAN",),)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        ({"Tenant": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord account": IBANS}, ["Landlord"]),
+        ({"Tenant": [ADA, BO], "Landlord": [ACME, BRILL], "Tenant IBAN": IBANS}, ["Tenant"]),
+        ({"Mieter": [ADA, BO], "Vermieter": [ACME, BRILL], "IBAN des Vermieters": IBANS}, ["Vermieter"]),
+        ({"Employee": [ADA, BO], "Supplier": [ACME, BRILL], "Vendor bank account": IBANS}, ["Supplier"]),
+        ({"Supplier": [ACME, BRILL], "Company": [ADA, BO], "Supplier IBAN": IBANS}, ["Supplier"]),
+        ({"Pupil": [ADA, BO], "Parent": [ACME, BRILL], "Pupil IBAN": IBANS}, ["Pupil"]),
+        ({"Zorblex name": [ADA, BO], "Tenant": [ACME, BRILL], "Tenant IBAN": IBANS}, ["Tenant"]),
+        (
+            {
+                "Tenant first name": ["Ada", "Bo"],
+                "Tenant last name": ["Q", "M"],
+                "Landlord first name": ["Cy", "Dee"],
+                "Landlord last name": ["O", "L"],
+                "Landlord IBAN": IBANS,
+            },
+            ["Landlord first name", "Landlord last name"],
+        ),
+        # Who owns the account is more explicit, and a name of nobody in particular is anybody's.
+        (
+            {"Account holder": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS},
+            ["Account holder"],
+        ),
+        ({"Name": [ADA, BO], "Landlord IBAN": IBANS}, ["Name"]),
+    ],
+)
+def test_the_header_of_the_account_says_which_party_is_paid(columns, name):
+    sources = read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["name"]
+    assert sources == (tuple(name),)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"Employee": [ADA, BO], "Supplier IBAN": IBANS}, '"Supplier IBAN" is the account of others'),
+        ({"Tenant": [ADA, BO], "Landlord IBAN": IBANS}, '"Landlord IBAN" is the account of others'),
+        (
+            {"Payee": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS},
+            "either could be the payee",
+        ),
+    ],
+)
+def test_nobody_is_asked_about_with_the_account_of_another_party(columns, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_columns(pl.DataFrame(columns), {}, where="x.csv")
+
+
+def test_the_party_of_a_mapped_account_is_paid():
+    columns = {"Tenant": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS, "IBAN": IBANS[::-1]}
+    sources = read_columns(pl.DataFrame(columns), {"iban": "Landlord IBAN"}, where="x.csv").sources
+    assert sources["name"] == (("Landlord",),)
+
+
+@pytest.mark.parametrize("codes", [["qmarrow", "aquillon"], ["ACMELTD", "BRILL"]])
+def test_words_that_may_be_codes_are_read_where_nobody_else_is_named_and_it_is_said(codes):
+    columns = read_columns(pl.DataFrame({"Supplier": codes, "IBAN": IBANS}), {}, where="x.csv")
+    assert columns.sources["name"] == (("Supplier",),)
+    assert len(columns.notes) == 1
+    assert "as a login or a code is" in columns.notes[0]
+
+
+@pytest.mark.parametrize(
+    "names", [["Acme", "Brill"], ["3M", "Brill Roofing"], ["李明", "王芳"], ["TESCO", "TESCO"]]
+)
+def test_trading_names_of_one_word_need_no_note(names):
+    assert not read_columns(pl.DataFrame({"Supplier": names, "IBAN": IBANS}), {}, where="x.csv").notes

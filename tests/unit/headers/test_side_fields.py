@@ -109,6 +109,7 @@ def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
         {"Balance": [None, ""]},
         {"Mandate ID": [None, None], "Mandate date": [None, None]},
         {"Creditor ID": ["10417", "10418"], "Mandate ID": ["M1", "M2"]},
+        {"Mandatsreferenz": ["M1", "M2"], "Betrag": ["1,00", "2,00"]},
         {"Value date": ["2026-01-01", "2026-01-01"], "Amount": ["1.00", "2.00"]},
         {"Balance due": ["1.00", "2.00"]},
         {"Debit": ["1.00", "2.00"], "Credit": [None, None]},

@@ -1,0 +1,172 @@
+"""What an account looks like, in a cell of its own or within a line of text.
+
+A cell of payments goes to the field of its look, whatever its header says. A line that should be no payment,
+such as a title or a total, must hold no account anywhere.
+"""
+
+import re
+
+import polars as pl
+
+IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
+"""The look of an IBAN, without blanks and punctuation."""
+PUNCTUATION = r"[\s\-./:]"
+_IBAN_LENGTH_MIN = 15
+_COMBINED_DIGITS = 14
+
+# A cell of payments.
+
+
+def by_cell(payments: pl.DataFrame) -> pl.DataFrame:
+    """Payments with each account in the field of its look, and no account twice.
+
+    An IBAN under the header of an account number is an IBAN; digits under the header of an IBAN are a UK
+    account. An account number without a sort code beside an IBAN, and a sort code and account number that the
+    IBAN itself holds, are no second account. Two different accounts stay, and are rejected later.
+
+    Args:
+        payments: With `sort_code`, `account_number` and `iban` as text.
+
+    Returns:
+        The same rows in the same order; cells as written, except that a sort code and account number in one
+        cell stand apart.
+    """
+    payments = _with_ibans_in_place(payments)
+    payments = _with_digits_in_place(payments)
+    return _without_second_account(_with_combined_accounts_split(payments))
+
+
+def _compact(field: str) -> pl.Expr:
+    return pl.col(field).str.replace_all(PUNCTUATION, "").str.to_uppercase()
+
+
+def _longest(column: pl.Series) -> int:
+    longest = column.str.len_bytes().max()
+    return int(longest) if isinstance(longest, int) else 0
+
+
+def _with_ibans_in_place(payments: pl.DataFrame) -> pl.DataFrame:
+    if _longest(payments["account_number"]) < _IBAN_LENGTH_MIN:
+        return payments
+    is_iban = _compact("account_number").str.contains(IBAN) & pl.col("iban").is_null()
+    return payments.with_columns(
+        iban=pl.when(is_iban).then("account_number").otherwise("iban"),
+        account_number=pl.when(~is_iban).then("account_number"),
+    )
+
+
+def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
+    if not payments["iban"].str.contains(_DIGIT_FIRST).any():
+        return payments
+    digits = _compact("iban")
+    is_account = pl.col("account_number").is_null() & (
+        (digits.str.contains(r"^[0-9]{8}$") & pl.col("sort_code").is_not_null())
+        | digits.str.contains(rf"^[0-9]{{{_COMBINED_DIGITS}}}$")
+    )
+    return payments.with_columns(
+        account_number=pl.when(is_account).then("iban").otherwise("account_number"),
+        iban=pl.when(~is_account.fill_null(value=False)).then("iban"),
+    )
+
+
+_DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
+"""Of a cell; no IBAN starts so."""
+_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{8})$"
+
+
+def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
+    """Sort code and account number apart, in rows that have both in account_number and no sort code."""
+    if _longest(payments["account_number"]) < _COMBINED_DIGITS:
+        return payments
+    combined = pl.col("sort_code").is_null() & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
+    account = pl.col("account_number")
+    sort_code = pl.concat_str(account.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
+    return payments.with_columns(
+        sort_code=pl.when(combined).then(sort_code).otherwise("sort_code"),
+        account_number=pl.when(combined)
+        .then(account.str.extract(_SORT_CODE_AND_ACCOUNT, 4))
+        .otherwise("account_number"),
+    )
+
+
+def _without_second_account(payments: pl.DataFrame) -> pl.DataFrame:
+    has_both = payments.select(
+        (
+            pl.col("iban").is_not_null()
+            & pl.any_horizontal(pl.col("sort_code", "account_number").is_not_null())
+        ).any()
+    ).item()
+    if not has_both:
+        return payments
+    is_other_iban = (
+        _compact("account_number").str.contains(IBAN) & (_compact("account_number") != _compact("iban"))
+    ).fill_null(value=False)
+    iban, sort_code, number = (_compact(field) for field in ("iban", "sort_code", "account_number"))
+    own_digits = iban.str.replace(r"^IBAN", "").str.slice(8, _COMBINED_DIGITS)
+    holds_uk_digits = iban.str.replace(r"^IBAN", "").str.contains(r"^(?:GB|IE)")
+    same = holds_uk_digits & (own_digits == pl.concat_str(sort_code, number))
+    same_bank = ~holds_uk_digits | (own_digits.str.head(6) == sort_code)
+    is_no_second = (pl.col("iban").is_not_null() & ~is_other_iban) & (
+        pl.col("sort_code").is_null() | same | (pl.col("account_number").is_null() & same_bank)
+    )
+    is_no_second = is_no_second.fill_null(value=False)
+    return payments.with_columns(
+        pl.when(~is_no_second).then(field).alias(field) for field in ("sort_code", "account_number")
+    )
+
+
+# A line of text.
+
+
+def holds_account(text: str) -> bool:
+    """Whether a text holds a valid IBAN, or a sort code and eight digits.
+
+    >>> holds_account("Debit account 12-34-56 12345678"), holds_account("Run 202611 of 20261122")
+    (True, False)
+    """
+    if _COMBINED.search(text) or any(_starts_with_iban(found[0]) for found in _IBAN.finditer(text)):
+        return True
+    sort_codes, numbers = _SORT_CODE.findall(text), _ACCOUNT_NUMBER.findall(text)
+    if all(code.isdigit() for code in sort_codes):
+        # Beside plain digits, eight that are a day are one: a batch and its date are no account.
+        numbers = [number for number in numbers if not _DAY.fullmatch(number)]
+    return bool(sort_codes and numbers)
+
+
+def _starts_with_iban(text: str) -> bool:
+    """Whether a text starts with a valid IBAN: as long as its country has it, with check digits that fit."""
+    compact = re.sub("[ -]", "", text).upper()
+    length = IBAN_LENGTHS.get(compact[:2], 0)
+    iban = compact[:length]
+    digits = "".join(str(int(character, 36)) for character in iban[4:] + iban[:4])
+    return 0 < length == len(iban) and int(digits) % 97 == 1
+
+
+_SORT_CODE = re.compile(r"(?<!\d)(?:\d{2}-\d{2}-\d{2}|\d{2} \d{2} \d{2}|\d{6})(?!\d)")
+_ACCOUNT_NUMBER = re.compile(r"(?<!\d)\d{8}(?!\d)")
+_COMBINED = re.compile(r"(?<!\d)\d{14}(?!\d)")
+_DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_IBAN = re.compile(r"(?<![A-Z0-9])[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}", re.IGNORECASE | re.ASCII)
+_COUNTRIES_BY_LENGTH = {
+    15: "NO",
+    16: "BE",
+    18: "AX DK FI FK FO GL NL SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU MN XK",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE GG IE IM JE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "AO CV GW LY MZ PT ST",
+    26: "DZ IR IS TR",
+    27: "BI BL CF CG CM DJ FR GA GF GP GQ GR IT KM MC MF MG MQ MR NC PF PM RE SM TD TF WF YT",
+    28: "AL AZ BF BJ BY CI CY DO GT HN HU LB MA ML NE NI PL SN SV TG",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
+    33: "RU",
+}
+IBAN_LENGTHS = {country: length for length, its in _COUNTRIES_BY_LENGTH.items() for country in its.split()}
+"""Country -> characters of its IBANs. A copy of what `apis.identifiers` asks schwifty for, which takes longer
+to load than a small file to read; a test holds the two together."""

@@ -1,0 +1,79 @@
+"""Names that may be logins or short codes: `qmarrow` and `ACMELTD` under `Supplier`."""
+
+from collections.abc import Sequence
+
+from pipeline.headers.cells import Cells
+from pipeline.headers.choice import either, quoted
+from pipeline.headers.meaning import CANONICAL
+from pipeline.headers.names import Candidate, Found
+from pipeline.headers.parties import party_of
+from pipeline.headers.spelling import fold
+
+_SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
+_CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
+
+
+def may_be_codes(name: Candidate, cells: Cells) -> bool:
+    """Whether each cell is one word in one case, as logins are, and the header says nothing of a name."""
+    if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
+        return False
+    words = cells.sample(name.headers[0]).unique()
+    return len(words) > 1 and any(bool(words.str.contains(look).all()) for look in (_SMALL, _CAPITALS))
+
+
+def _is_small(name: Candidate, cells: Cells) -> bool:
+    return not cells.joined(name.headers).str.contains(r"\p{Lu}").any()
+
+
+def without_codes(names: list[Candidate], cells: Cells, *, seen: Found) -> list[Candidate]:
+    """Without logins and short codes of those that another column names: `qmarrow` beside `Quinn Marrow`."""
+    doubtful = [name for name in names if may_be_codes(name, cells)]
+    if not doubtful:
+        return names
+    others = [name for name in names if name not in doubtful]
+    companies = [] if seen.has_person else seen.companies
+    return [
+        name
+        for name in names
+        if name not in doubtful
+        or not any(_names_the_same(name, other, cells) for other in (*others, *companies))
+    ]
+
+
+def _names_the_same(code: Candidate, other: Candidate, cells: Cells) -> bool:
+    """Whether a column names those of whom another has what may be codes.
+
+    Words in capitals may be names, too: `TESCO`. Then the header must be the same but for the word `name`.
+    """
+    [header] = code.headers
+    if other.meant.says_name and fold(header) in fold(other.headers[0]):
+        return True
+    return (
+        party_of(other.headers[0]) in (None, party_of(header))
+        and cells.varies(other.headers)
+        and _is_small(code, cells)
+        and not _is_small(other, cells)
+    )
+
+
+def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: Cells) -> None:
+    """What may be codes is no more explicit than a name that stands beside it."""
+    first = chosen[0]
+    if may_be_codes(first, cells):
+        for other in names:
+            if (
+                other not in chosen
+                and cells.varies(other.headers)
+                and cells.differ(first.headers, other.headers)
+            ):
+                raise either("name", [first.headers, other.headers], cells, what="the payee")
+
+
+def doubts(chosen: Sequence[Candidate], cells: Cells) -> tuple[str, ...]:
+    """What to tell of names that may be codes, and are read as no other column names anybody."""
+    return tuple(
+        f"{quoted(name.headers[0])} is read as name, and each of its cells is one word, as a login or a code "
+        "is; if another column has the names, choose it with --map name=HEADER"
+        for name in chosen
+        if may_be_codes(name, cells)
+    )

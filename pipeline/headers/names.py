@@ -1,0 +1,192 @@
+"""The columns that name somebody: whole names, names in parts, companies; and what only seems one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.headers.cells import Cells, comparable
+from pipeline.headers.choice import either
+from pipeline.headers.meaning import (
+    CANONICAL,
+    COMPANY,
+    FAMILY,
+    GIVEN,
+    INITIALS,
+    MIDDLE,
+    PARENT,
+    SECOND,
+    SECOND_FAMILY,
+    Meaning,
+    Rank,
+    Side,
+    meaning,
+)
+from pipeline.headers.parties import party_of
+from pipeline.headers.spelling import fold
+from pipeline.headers.words import Cue
+
+_PARTS = (GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
+_FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
+"""Headers of languages in which the family name goes first."""
+_NO_NAME = (
+    r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
+    r"|personal|business|individual|private|company|person)$"
+)
+_CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
+_SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
+
+
+class Candidate(NamedTuple):
+    """A name, whole or in parts."""
+
+    headers: tuple[str, ...]
+    rank: Rank
+    meant: Meaning
+
+
+class Found(NamedTuple):
+    """What the headers of a file name, without empty columns and those of our side."""
+
+    whole: list[Candidate]
+    companies: list[Candidate]
+    parents: list[Candidate]
+    codes: list[str]
+    """Columns headed as names that hold none."""
+    seconds: list[str]
+    has_person: bool
+    """Whether the list is about people: employees, staff."""
+
+
+def found(cells: Cells) -> Found:
+    """The columns of a file that name somebody.
+
+    Raises:
+        Refusal: two columns could be one part of a name and differ in a row.
+    """
+    meant = {header: meaning(header) for header in cells.headers}
+    usable = [
+        header
+        for header in cells.headers
+        if meant[header].side is not Side.OURS and meant[header].what is not None and cells.is_filled(header)
+    ]
+
+    def of(what: str) -> list[str]:
+        return [header for header in usable if meant[header].what == what]
+
+    codes = [
+        header
+        for header in of("name")
+        if meant[header].rule != CANONICAL and _holds_codes(header, cells, says_name=meant[header].says_name)
+    ]
+    whole = [
+        Candidate((header,), _rank(meant[header]), meant[header])
+        for header in of("name")
+        if header not in codes
+    ]
+    parts = [header for header in usable if meant[header].what in _PARTS]
+    return Found(
+        whole=_with_parts(whole, parts, cells),
+        companies=[Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
+        parents=[Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
+        codes=codes,
+        seconds=of(SECOND),
+        has_person=any(meant[header].subject is Cue.PERSON for header in usable)
+        or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers),
+    )
+
+
+def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
+    """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
+
+    Where the header does not say that it is a name, numbers and codes such as `V10023` are none either.
+    """
+    sample = cells.sample(header)
+    return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
+
+
+def _rank(meant: Meaning) -> Rank:
+    assert meant.rank is not None
+    return meant.rank
+
+
+def _is_about_people(header: str) -> bool:
+    """Whether a header such as `Employee No` says that the list is about people."""
+    meant = meaning(header)
+    return meant.what == "payment_id" and meant.subject is Cue.PERSON
+
+
+# Names in parts.
+
+
+def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
+    """The names, with those in parts joined: of the payee, of a subject, or of nobody in particular."""
+    if not parts:
+        return whole
+    kinds = [(meaning(header).side, party_of(header)) for header in parts]
+    for kind in sorted(set(kinds), key=str):
+        of_kind = [header for header, its in zip(parts, kinds, strict=True) if its == kind]
+        whole = _joined(whole, of_kind, cells)
+    return whole
+
+
+def _joined(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
+    by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
+    for headers in by_part.values():
+        for other in headers[1:]:
+            if cells.differ([headers[0]], [other]):
+                raise either(
+                    "name",
+                    [(headers[0],), (other,)],
+                    cells,
+                    what="a part of the payee's name",
+                    maps=_MAP_PARTS,
+                )
+    first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
+    given, family = first[GIVEN] or first[INITIALS], first[FAMILY]
+    middle, second_family = first[MIDDLE], first[SECOND_FAMILY]
+    plain = [candidate for candidate in whole if candidate.rank is Rank.PLAIN]
+    if plain and not (given and family):
+        [rest, *_] = plain
+        if not _completes(rest, (*given, *family), cells):
+            return whole
+        whole = [candidate for candidate in whole if candidate is not rest]
+        if given:
+            family = rest.headers
+        else:
+            given = rest.headers
+    if not (given and family):
+        return whole
+    family_first = fold(family[0]) in _FAMILY_FIRST
+    joined = (*family, *given, *middle) if family_first else (*given, *middle, *family, *second_family)
+    meant = meaning(parts[0])
+    rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
+    return [*whole, Candidate(joined, rank, meant)]
+
+
+_MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
+
+
+def _completes(plain: Candidate, part: Sequence[str], cells: Cells) -> bool:
+    """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
+
+    Raises:
+        Refusal: it is the whole in some rows and the rest in others.
+    """
+    if not part:
+        return False
+    if meaning(part[0]).what == INITIALS:
+        # One letter is in any name: a whole one has several words, of which the first has a capital.
+        holds = cells.text(plain.headers[0]).drop_nulls().str.contains(_SEVERAL_WORDS)
+    else:
+        name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))
+        holds = pl.select(pl.lit(name).str.contains(pl.lit(piece), literal=True)).to_series().drop_nulls()
+    if holds.any() and not holds.all():
+        raise either(
+            "name",
+            [plain.headers, tuple(part)],
+            cells,
+            what="a part of the payee's name",
+            maps=f'--map "name={plain.headers[0]}" or {_MAP_PARTS}',
+        )
+    return not holds.any()

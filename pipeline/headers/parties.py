@@ -1,0 +1,65 @@
+"""Whose a column is, where a file has several parties: a landlord's account is not the tenant's."""
+
+from functools import cache
+
+from pipeline.headers.meaning import meaning
+from pipeline.headers.spelling import fold, is_known, tokens_of, words_with
+from pipeline.headers.words import THINGS, Cue
+
+_NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
+"""How a word in one piece says that it is a name, as `Vereinsname` does."""
+
+
+def party_of(header: str) -> str | None:
+    """The party that a header speaks of; None where it says none.
+
+    Employees and staff are one party, and so are suppliers and vendors; a tenant, a landlord or a pupil is
+    each a party of its own.
+
+    >>> party_of("Landlord's IBAN"), party_of("Name of tenant"), party_of("IBAN")
+    ('landlord', 'tenant', None)
+    >>> party_of("Vendor") == party_of("Supplier IBAN")
+    True
+    """
+    subject = meaning(header).subject
+    if subject is not Cue.PARTY:
+        return None if subject is None else subject.value
+    folded = fold(header)
+    return max((word for word in words_with(Cue.PARTY) if word in folded), key=len, default=None)
+
+
+def names_somebody_unknown(header: str) -> bool:
+    """Whether a header says that it is a name, and of whom in words that nobody knows.
+
+    >>> [names_somebody_unknown(header) for header in ("Zorblex name", "Zorblex", "Project name")]
+    [True, False, False]
+    """
+    says_name = any(token in words_with(Cue.NAME) or _ends_in_name(token) for token in tokens_of(header))
+    return says_name and is_of_unknown(header)
+
+
+def is_of_unknown(header: str) -> bool:
+    """Whether a header has a word that nobody knows, and none of a thing.
+
+    >>> [is_of_unknown(header) for header in ("Zorblex", "Zorblex city", "Payee")]
+    [True, False, False]
+    """
+    if meaning(header).what is not None:
+        return False
+    tokens = tokens_of(header)
+    is_thing = any(_is_thing(part) for token in tokens for part in (token, *_ends_in_name(token)))
+    return not is_thing and not all(map(is_known, tokens))
+
+
+def _ends_in_name(token: str) -> list[str]:
+    """What stands before `name` in a word in one piece, such as `Vereinsname`."""
+    return [stem for end in _NAME_ENDS if (stem := token.removesuffix(end)) not in {token, ""}]
+
+
+def _is_thing(word: str) -> bool:
+    return word in _things() or word.removesuffix("s") in _things()
+
+
+@cache
+def _things() -> frozenset[str]:
+    return frozenset(filter(None, map(fold, THINGS.replace("\n", ",").split(","))))
