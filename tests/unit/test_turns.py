@@ -71,13 +71,21 @@ def test_run_that_waits_is_told_so_once(tmp_path, holder):
     assert (said_holder.server, said_holder.pid) == ("a", holder.pid)
     since = datetime.fromisoformat(said_holder.since)
     assert abs((datetime.now(UTC) - since).total_seconds()) < 10
+    assert said_holder.since_when == f" since {since:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def test_run_that_does_not_say_yet_who_it_is_is_another_run(tmp_path, holder):
     [lock] = (tmp_path / "turns").iterdir()
     said = []
-    for content in ("", f"{time.time():.3f}", "unfinished", "unfinished x y", "nonsense 1 2"):
-        lock.write_text(content)
+    for content in (
+        b"",
+        b"%.3f" % time.time(),
+        b"unfinished",
+        b"unfinished x y",
+        b"nonsense 1 2",
+        b"\xff 1 2",
+    ):
+        lock.write_bytes(content)
 
         async def main():
             with anyio.move_on_after(0.1):
