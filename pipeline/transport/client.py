@@ -9,7 +9,7 @@ from typing import Self
 
 import httpx
 
-from pipeline.transport.exchange import HEADERS, exchange, plainly_https, transport_of
+from pipeline.transport.exchange import HEADERS, OpenTransport, exchange, plainly_https, transport_of
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import FailureKind, NetworkFailure
 from pipeline.transport.tokens import Token, Tokens
@@ -36,7 +36,7 @@ class Client:
     A connection is kept for the next request after a whole response, and dropped after anything else.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (an address, and the limits on the way to it)
         self,
         base_url: str,
         *,
@@ -44,6 +44,7 @@ class Client:
         in_flight_max: int,
         tokens: Tokens | None = None,
         rate_per_s: float | None = None,
+        open_transport: OpenTransport = transport_of,
     ) -> None:
         """Check the address; nothing is opened yet.
 
@@ -55,6 +56,7 @@ class Client:
             rate_per_s: The rate that the caller's own `Pace` keeps, to be kept once more at the door.
                 Connecting takes a while and a kept connection takes none, so that requests which
                 started a tenth of a second apart would otherwise leave together.
+            open_transport: What carries the requests.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment; or the
@@ -65,7 +67,7 @@ class Client:
         self._headers = httpx.Headers({"Host": httpx.URL(base_url).netloc.decode(), **HEADERS}).raw
         self._tokens = tokens
         self._extensions = {} if rate_per_s is None else {"trace": _Door(rate_per_s).trace}
-        self._open = partial(transport_of, context, in_flight_max)
+        self._open = partial(open_transport, context, in_flight_max)
         self._line: _Line | None = None
 
     async def __aenter__(self) -> Self:

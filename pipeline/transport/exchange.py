@@ -6,6 +6,7 @@ say what went wrong. Which transport it is, is decided in one line here.
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from importlib.metadata import version
 
 import httpx
@@ -22,6 +23,9 @@ HEADERS = {
     "User-Agent": f"payee-precheck/{version('payee-precheck')}",
 }
 """Of every request."""
+
+OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
+"""(context from `tls.client_context`, connections at once) -> what carries requests."""
 
 
 def transport_of(context: ssl.SSLContext, connections_max: int) -> httpx.AsyncBaseTransport:
