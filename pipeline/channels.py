@@ -4,6 +4,8 @@ The HTTP libraries are imported where a channel is opened: they take a quarter o
 is refused, or has nothing left to ask, needs none of them.
 """
 
+from __future__ import annotations
+
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -21,7 +23,6 @@ from pipeline.apis import Api, cop, vop
 from pipeline.errors import TlsError
 from pipeline.quota import Quota, scope_of
 from pipeline.settings import Cop, Oauth, Profile, Server, VopGateway, VopStandard
-from pipeline.stages.ask import Channel
 from pipeline.stages.validate import Routes
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.pace import Pace
@@ -30,6 +31,9 @@ from pipeline.transport.tokens import Tokens
 from pipeline.turns import Holder, turn
 from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
+
+if TYPE_CHECKING:
+    from pipeline.stages.ask import Channel
 
 AnyServer = Cop | VopGateway | VopStandard
 
@@ -153,6 +157,7 @@ async def open_channels(
         IncompleteError: another run still asks one of the servers when there is no more waiting.
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
+    from pipeline.stages.ask import Channel
     from pipeline.transport.client import Client
 
     servers = [server for server in profile.servers if server.name in needed]

@@ -16,9 +16,10 @@ from pipeline.errors import IncompleteError, PrecheckError, TlsError
 from pipeline.profiles import choose, opened
 from pipeline.settings import Oauth, Profile, VopStandard, usual
 from pipeline.stages.ask.introduction import introduce
+from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tls import inspect_certificate
 from pipeline.turns import Holder
-from schemas.wire import Response, timestamp
+from schemas.wire import timestamp
 
 TURN_WAIT_MAX_S = 15.0
 """How long a run that is asking the server is awaited: longer than the longest window of a rate."""
@@ -148,9 +149,12 @@ async def _introduce(profile: Profile, server: AnyServer, *, is_shared: bool) ->
             reply = await introduce(channel, request_id=str(uuid4()), time=timestamp(_now()))
         if reply is None:
             return "not tried: the daily cap has no request to spare today"
-        if isinstance(reply, Response) and reply.status < 500:
+        if isinstance(reply, NetworkFailure):
+            said = f"no reply ({reply.kind})"
+        elif reply.status_code < 500:
             return f"the server knows {channel.requester}"
-        said = f"HTTP {reply.status}" if isinstance(reply, Response) else f"no reply ({reply.kind})"
+        else:
+            said = f"HTTP {reply.status_code}"
         raise IncompleteError(f"the server does not tell whether it knows us: {said}; try again later")
     holder = before[-1] if before else Holder("")
     return f"not tried: {holder.name} has been asking this server{holder.since_when}"

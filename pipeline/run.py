@@ -24,7 +24,6 @@ import structlog
 from pipeline.apis.currencies import currency_sources
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.apis.modulus import used
-from pipeline.asking import ask_all, calls
 from pipeline.channels import api_of, quota_path, routes, scope_for
 from pipeline.comparing import Subject, Wanted, compared, keep
 from pipeline.earlier import refuse_own_folder, spared, use_again
@@ -41,7 +40,6 @@ from pipeline.reports.changes import changes_of, listed
 from pipeline.reports.documents import Rows, reports
 from pipeline.run_folder import Judged, finished_before, refuse_what_is_not_ours, remove_stale
 from pipeline.settings import Profile
-from pipeline.stages.ask import Tally, World
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import Source, read
@@ -163,6 +161,10 @@ class Decided(NamedTuple):
 
 def _decided(job: Job, planned: Planned, ledger: Ledger, watch: Watch) -> Decided:
     """Ask, and decide every payment by the answers, which are not needed after that."""
+    # The HTTP libraries come with them, and a run that is refused needs none.
+    from pipeline.asking import ask_all, calls
+    from pipeline.stages.ask import Tally, World
+
     profile, (checks, assignments) = planned.profile, planned.plan
     apis = {server.name: api_of(server) for server in profile.servers}
     use_again(job.reusable, checks, ledger, apis, now=_now())

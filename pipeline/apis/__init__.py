@@ -4,10 +4,13 @@ Nothing here touches a network, a clock or chance. An `Api` is the value that a 
 `cop.API`, `vop.GATEWAY` and `vop.standard(...)` are the three there are.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.frames import Check, OwnCode
 from schemas.cop import ReasonCode
@@ -15,7 +18,9 @@ from schemas.outcomes import Action, ApiName, Outcome
 from schemas.problem import Problem
 from schemas.strict import parse
 from schemas.vop import IdMatch, NameMatch
-from schemas.wire import Request, Response
+
+if TYPE_CHECKING:  # imported where something is asked: most commands ask nothing, and it takes its time
+    import httpx
 
 MATCH_CODE = "MTCH"
 """The code of a full match, for every API: CoP has none of its own."""
@@ -80,13 +85,13 @@ class Api(NamedTuple):
     name: ApiName
     responder_wait_s: float
     """How long the service waits for the responder before it answers 504."""
-    request: Callable[[Check, str, str], Request]
+    request: Callable[[Check, str, str], httpx.Request]
     """(check, correlation id, timestamp) -> request."""
-    read: Callable[[Response, Check, str], Reading]
+    read: Callable[[httpx.Response, Check, str], Reading]
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Every code that `read` can return, and what it means. A code that is not here does not exist."""
-    introduction: Callable[[str, str], Request] | None = None
+    introduction: Callable[[str, str], httpx.Request] | None = None
     """(correlation id, timestamp) -> a request about nobody, which a server that knows us answers with
     400 and any other with 401. None where the access token has told us that."""
 
@@ -96,7 +101,25 @@ def basis_of(check: Check) -> Basis:
     return Basis.IDENTIFICATION if check.name is None else Basis.NAME
 
 
-def require_json(response: Response) -> None:
+def post(path: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
+    """The request of a question: its path in place of an address, which the client knows.
+
+    Its body is handed over as a stream, because httpx looks twice at the headers of any other.
+    """
+    from httpx import ByteStream, Request
+
+    length = {"Content-Length": str(len(body))}
+    return Request("POST", _address(path), headers={**headers, **length}, stream=ByteStream(body))
+
+
+@cache
+def _address(path: str) -> httpx.URL:
+    from httpx import URL
+
+    return URL(path)
+
+
+def require_json(response: httpx.Response) -> None:
     """Refuse a response whose body is not declared to be JSON, such as a login page.
 
     Raises:
@@ -107,7 +130,7 @@ def require_json(response: Response) -> None:
         raise ContractBreachError("the response is not application/json")
 
 
-def require_echo(response: Response, header: str, request_id: str) -> None:
+def require_echo(response: httpx.Response, header: str, request_id: str) -> None:
     """Refuse a response that does not carry the correlation id of its request.
 
     Raises:
@@ -117,16 +140,16 @@ def require_echo(response: Response, header: str, request_id: str) -> None:
         raise MisdirectedError(f"{header} does not echo the request's correlation id")
 
 
-def problem_code(response: Response) -> str:
+def problem_code(response: httpx.Response) -> str:
     """The machine-readable code of an error response, or `HTTP_` and its status.
 
     A code is passed on verbatim, but only if it looks like one, as the server's text is data, and
     only if it is not a word that stands for something else in an outcome.
     """
     try:
-        code = parse(Problem, response.body).code
+        code = parse(Problem, response.content).code
     except ValueError:
         code = None
     if code is not None and _CODE.fullmatch(code) and code not in _TAKEN:
         return code
-    return f"HTTP_{response.status}"
+    return f"HTTP_{response.status_code}"

@@ -3,6 +3,10 @@
 Source: API reference, CoP Gateway 1.0.1.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from pipeline.apis import (
     JUDGE_NAMES,
     JUDGED_OTHERWISE,
@@ -13,6 +17,7 @@ from pipeline.apis import (
     ContractBreachError,
     Meaning,
     Reading,
+    post,
     require_echo,
     require_json,
 )
@@ -26,7 +31,9 @@ from schemas.cop import (
 )
 from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
-from schemas.wire import Request, Response
+
+if TYPE_CHECKING:
+    import httpx
 
 PATH = "/copgateway/v1.0/confirmation-payee/name-verification"
 CORRELATION_HEADER = "x-fapi-interaction-id"
@@ -40,7 +47,7 @@ ACCOUNT_TYPES_FOUND = {
 """What the account is, where the code says that it is of the other type than was asked for."""
 
 
-def request(check: Check, request_id: str, time: str) -> Request:
+def request(check: Check, request_id: str, time: str) -> httpx.Request:
     """Build the request of one check.
 
     Args:
@@ -64,10 +71,10 @@ def request(check: Check, request_id: str, time: str) -> Request:
         CORRELATION_HEADER: request_id,
         "X-Request-Timestamp": time,
     }
-    return Request(PATH, headers, body.to_json())
+    return post(PATH, headers, body.to_json())
 
 
-def read(response: Response, _check: Check, request_id: str) -> Reading:
+def read(response: httpx.Response, _check: Check, request_id: str) -> Reading:
     """Read a response with status 200.
 
     Raises:
@@ -76,7 +83,7 @@ def read(response: Response, _check: Check, request_id: str) -> Reading:
     require_json(response)
     require_echo(response, CORRELATION_HEADER, request_id)
     try:
-        report = parse(NameVerificationResponse, response.body).data.verification_report
+        report = parse(NameVerificationResponse, response.content).data.verification_report
     except ValueError:
         raise ContractBreachError("the body is not a NameVerificationResponse") from None
     match report.matched, report.reason_code, report.name:

@@ -4,7 +4,10 @@ The gateway form is light: party and IBAN. The standard form names both banks as
 their meaning are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Standard 1.0.0.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pipeline.apis import (
     JUDGE_NAMES,
@@ -16,6 +19,7 @@ from pipeline.apis import (
     Meaning,
     Reading,
     basis_of,
+    post,
     require_echo,
     require_json,
 )
@@ -37,7 +41,9 @@ from schemas.vop import (
     StandardRequest,
     VerificationOfPayeeResponse,
 )
-from schemas.wire import Request, Response
+
+if TYPE_CHECKING:
+    import httpx
 
 GATEWAY_PATH = "/vopgateway/v1/payee-verifications"
 STANDARD_PATH = "/vop/v1/payee-verifications"
@@ -45,13 +51,13 @@ CORRELATION_HEADER = "X-Request-ID"
 RESPONDER_WAIT_S = 5.0
 
 
-def gateway_request(check: Check, request_id: str, time: str) -> Request:
+def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
     """Build the request of one check in the gateway form."""
     body = GatewayRequest(party=_party(check), party_account=PartyAccount(iban=check.account))
-    return Request(GATEWAY_PATH, _headers(request_id, time), body.to_json())
+    return post(GATEWAY_PATH, _headers(request_id, time), body.to_json())
 
 
-def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> Request:
+def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
     """Build the request of one check in the standard form, which names both banks.
 
     Args:
@@ -69,15 +75,15 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
         requesting_agent=_agent(requesting_bic),
         unstructured_remittance_information=None if check.remittance is None else [check.remittance],
     )
-    return Request(STANDARD_PATH, _headers(request_id, time), body.to_json())
+    return post(STANDARD_PATH, _headers(request_id, time), body.to_json())
 
 
-def introduction(request_id: str, time: str) -> Request:
+def introduction(request_id: str, time: str) -> httpx.Request:
     """Build the request of the standard form that asks about nobody: an empty document."""
-    return Request(STANDARD_PATH, _headers(request_id, time), b"{}")
+    return post(STANDARD_PATH, _headers(request_id, time), b"{}")
 
 
-def read(response: Response, check: Check, request_id: str) -> Reading:
+def read(response: httpx.Response, check: Check, request_id: str) -> Reading:
     """Read a response with status 200.
 
     The answer to what was asked counts: `partyNameMatch` for a name, `partyIdMatch` for an
@@ -89,7 +95,7 @@ def read(response: Response, check: Check, request_id: str) -> Reading:
     require_json(response)
     require_echo(response, CORRELATION_HEADER, request_id)
     try:
-        answer = parse(VerificationOfPayeeResponse, response.body)
+        answer = parse(VerificationOfPayeeResponse, response.content)
     except ValueError:
         raise ContractBreachError("the body is not a VerificationOfPayeeResponse") from None
     match basis_of(check):

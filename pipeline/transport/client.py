@@ -1,18 +1,33 @@
-"""The client of one API of one server. How its requests travel is in `pool.py`."""
+"""The client of one API of one server. How a request travels is in `exchange.py` and `pool.py`."""
 
 import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Self
 
-from pipeline.transport.once import plainly_https
+import httpx
+
+from pipeline.transport.exchange import HEADERS, OpenTransport, exchange, plainly_https, transport_of
 from pipeline.transport.pace import Pace
-from pipeline.transport.pool import Pool
 from pipeline.transport.retry import FailureKind, NetworkFailure
 from pipeline.transport.tokens import Token, Tokens
-from schemas.wire import Request, Response
 
 __all__ = ["Client", "FailureKind", "NetworkFailure"]
+
+
+@dataclass(slots=True)
+class _Line:
+    """A transport, and who is using it."""
+
+    transport: httpx.AsyncBaseTransport
+    in_flight_count: int = 0
+    retired: bool = False
+
+    async def close_if_done(self) -> None:
+        if self.retired and self.in_flight_count == 0:
+            await self.transport.aclose()
 
 
 class Client:
@@ -21,7 +36,7 @@ class Client:
     A connection is kept for the next request after a whole response, and dropped after anything else.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (an address, and the limits on the way to it)
         self,
         base_url: str,
         *,
@@ -29,6 +44,7 @@ class Client:
         in_flight_max: int,
         tokens: Tokens | None = None,
         rate_per_s: float | None = None,
+        open_transport: OpenTransport = transport_of,
     ) -> None:
         """Check the address; nothing is opened yet.
 
@@ -40,27 +56,30 @@ class Client:
             rate_per_s: The rate that the caller's own `Pace` keeps, to be kept once more at the door.
                 Connecting takes a while and a kept connection takes none, so that requests which
                 started a tenth of a second apart would otherwise leave together.
+            open_transport: What carries the requests.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment; or the
                 rate is out of range.
         """
         self._base_url = plainly_https(base_url, "base_url")
+        self._urls: dict[bytes, httpx.URL] = {}
+        self._headers = httpx.Headers({"Host": httpx.URL(base_url).netloc.decode(), **HEADERS}).raw
         self._tokens = tokens
-        door = None if rate_per_s is None else Pace(rate_per_s)
-        self._open_pool = partial(Pool, context, in_flight_max, door)
-        self._pool: Pool | None = None
+        self._extensions = {} if rate_per_s is None else {"trace": _Door(rate_per_s).trace}
+        self._open = partial(open_transport, context, in_flight_max)
+        self._line: _Line | None = None
 
     async def __aenter__(self) -> Self:
-        self._pool = self._open_pool()
+        self._line = _Line(self._open())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._pool is not None:
-            await self._pool.close()
-            self._pool = None
+        if self._line is not None:
+            await self._line.transport.aclose()
+            self._line = None
 
     async def token(self) -> Token | None:
         """The token that the next request should carry; None where this client needs none.
@@ -80,11 +99,13 @@ class Client:
         assert self._tokens is not None
         return await self._tokens.refresh(rejected)
 
-    async def send(self, request: Request, *, deadline_s: float, token: Token | None = None) -> Response:
+    async def send(
+        self, request: httpx.Request, *, deadline_s: float, token: Token | None = None
+    ) -> httpx.Response:
         """Send one request, once, and read the whole response, whatever its status.
 
         Args:
-            request: What to send; its headers win over the client's own.
+            request: What to send, with a path in place of an address, and the headers that are its own.
             deadline_s: For everything from connecting to the last byte.
             token: From `token` or `renew`; without it, the current one.
 
@@ -94,13 +115,15 @@ class Client:
             CredentialsError: the server refused the client certificate.
             PrecheckError: no token could be had; as `Tokens.current`.
         """
-        pool = self._pool
-        assert pool is not None, "the client is not open"
-        headers = request.headers
-        if (token := token or await self.token()) is not None:
-            headers = {**headers, "Authorization": f"Bearer {token.value}"}
-        url = self._base_url + request.path
-        return await pool.exchange("POST", url, headers, request.body, deadline_s=deadline_s)
+        token = token or await self.token()
+        line = self._line
+        assert line is not None, "the client is not open"
+        line.in_flight_count += 1
+        try:
+            return await exchange(line.transport, self._addressed(request, token), deadline_s=deadline_s)
+        finally:
+            line.in_flight_count -= 1
+            await line.close_if_done()
 
     async def drop_connections(self) -> None:
         """Use no open connection again, after an answer that must not be trusted.
@@ -108,6 +131,31 @@ class Client:
         An answer with the correlation id of another request means that a connection, or what is behind
         it, has lost its place. Exchanges under way end on their own.
         """
-        if (old := self._pool) is not None:
-            self._pool = self._open_pool()
-            await old.retire()
+        if (old := self._line) is not None:
+            self._line = _Line(self._open())
+            old.retired = True
+            await old.close_if_done()
+
+    def _addressed(self, request: httpx.Request, token: Token | None) -> httpx.Request:
+        """The request as it leaves: to this server, by this client."""
+        path = request.url.raw_path
+        if (url := self._urls.get(path)) is None:
+            url = self._urls[path] = httpx.URL(self._base_url + path.decode("ascii"))
+        headers = [*self._headers, *request.headers.raw]
+        if token is not None:
+            headers.append((b"Authorization", b"Bearer " + token.value.encode("ascii")))
+        return httpx.Request(
+            request.method, url, headers=headers, stream=request.stream, extensions=self._extensions
+        )
+
+
+class _Door:
+    """Holds a request back until its turn, when it has its connection."""
+
+    def __init__(self, rate_per_s: float) -> None:
+        self._pace = Pace(rate_per_s)
+
+    async def trace(self, event: str, _details: Mapping[str, object]) -> None:
+        """What httpx's transports call as a request comes along, by its extension of this name."""
+        if event == "http11.send_request_headers.started":
+            await self._pace.slot()

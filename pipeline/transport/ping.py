@@ -7,8 +7,10 @@ The way of Healthchecks and services like it: GET URL/start, and GET URL/STATUS 
 import ssl
 from urllib.parse import urlsplit
 
+import httpx
+
 from pipeline.errors import IncompleteError
-from pipeline.transport.once import once, plainly_https
+from pipeline.transport.exchange import HEADERS, once, plainly_https
 from pipeline.transport.retry import NetworkFailure
 
 PING_DEADLINE_S = 5.0
@@ -27,9 +29,9 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
             its server is not trusted.
         IncompleteError: it was not taken; the message has no more of the address than the host.
     """
-    address = f"{plainly_https(url, 'ping')}/{word}"
+    request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
     try:
-        status = (await once("GET", address, context=context, deadline_s=PING_DEADLINE_S)).status
+        status = (await once(request, context=context, deadline_s=PING_DEADLINE_S)).status_code
     except NetworkFailure as failure:
         raise IncompleteError(f"{urlsplit(url).hostname}: no answer ({failure.kind})") from None
     if not 200 <= status < 300:

@@ -1,118 +1,95 @@
-"""Connections to one server that are kept, and one exchange on one of them. The only client of aiohttp.
+"""httpx's transport over the connections of aiohttp, whose pool stays quick however many there are.
 
-Its session is called directly: a layer over it costs half as much again (docs/adr/0012). What it would do
-by itself is off: no redirect is followed, no cookie kept, no proxy or netrc read, nothing decompressed,
-and no time limit kept beside ours. A POST is never sent twice, because only the caller knows what a second
-one costs.
+The only client of aiohttp; who sends requests knows httpx alone (docs/adr/0015). What aiohttp would do by
+itself is off: no redirect is followed, no cookie kept, no proxy or netrc read, nothing decompressed, no
+header added, no time limit kept, and nothing sent twice, because only the caller knows what a second request
+costs.
 """
 
-import asyncio
 import ssl
-from collections.abc import AsyncIterable, Iterable, Mapping
-from importlib.metadata import version
-from urllib.parse import urlsplit
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import aiohttp
+import httpx
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-from pipeline.errors import PrecheckError
-from pipeline.transport.pace import Pace
-from pipeline.transport.retry import FailureKind, NetworkFailure
-from pipeline.transport.tls import explain
-from schemas.wire import Response
-
-BODY_BYTES_MAX = 64 * 1024
 _KEEP_ALIVE_S = 15.0
-HEADERS = {
-    "Accept": "application/json",
-    "Accept-Encoding": "identity",
-    "User-Agent": f"payee-precheck/{version('payee-precheck')}",
-}
+_SENDING = "http11.send_request_headers.started"
+"""What httpx's `trace` extension is told when a request has its connection and is about to leave on it."""
+
+_AS_HTTPX_SAYS = (
+    (aiohttp.ClientConnectorError, httpx.ConnectError),
+    (aiohttp.ClientOSError, httpx.ReadError),
+    (aiohttp.ClientError, httpx.RemoteProtocolError),
+    (OSError, httpx.ReadError),
+)
+"""aiohttp's classes and httpx's for the same thing, the special before the general."""
 
 
-class Pool:
-    """The open connections, and how an exchange on one of them ends.
+class AiohttpTransport(httpx.AsyncBaseTransport):
+    """Connections to one server, kept for the next request after a whole response and dropped otherwise.
 
-    A connection is kept for the next request after a whole response, and dropped after anything else.
+    Of a request's extensions it knows `trace`, and tells it one thing: that the request is about to leave.
     """
 
-    def __init__(self, context: ssl.SSLContext, connections_max: int, door: Pace | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext, connections_max: int) -> None:
         """Start without a connection. Called where an event loop runs.
 
         Args:
             context: From `tls.client_context`.
             connections_max: At once.
-            door: The pace at which requests leave; None for any.
         """
         self._session = aiohttp.ClientSession(
-            connector=_Connector(context, connections_max, door),
-            headers=HEADERS,
+            connector=_Connector(ssl=context, limit=connections_max, keepalive_timeout=_KEEP_ALIVE_S),
             timeout=aiohttp.ClientTimeout(),
             cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
             trust_env=False,
             auto_decompress=False,
         )
-        self._in_flight_count = 0
-        self._retired = False
 
-    async def exchange(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, deadline_s: float
-    ) -> Response:
-        """Send one request and read the whole response, whatever its status.
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, whose body is in memory, and return its response with the body still to come."""
+        _leaving.set(request)
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
+        with _errors_of_httpx():
+            response = await self._session.request(
+                request.method,
+                str(request.url),
+                headers=headers,
+                data=request.read() or None,
+                allow_redirects=False,
+            )
+        return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
 
-        Args:
-            method: GET or POST; a GET whose kept connection ends without an answer is sent a second time.
-            url: An https address.
-            headers: They win over those of every request.
-            body: None for none.
-            deadline_s: For everything from connecting to the last byte.
-
-        Raises:
-            NetworkFailure: there is no response, and its kind says how far it came.
-            TlsError: the server is not trusted, or speaks no TLS that the rules allow.
-            CredentialsError: the server refused the client certificate.
-        """
-        failure: NetworkFailure | PrecheckError
-        self._in_flight_count += 1
-        try:
-            async with (
-                asyncio.timeout(deadline_s),
-                self._session.request(
-                    method, url, headers=headers, data=body, allow_redirects=False
-                ) as response,
-            ):
-                return await whole(response.status, response.raw_headers, response.content.iter_any())
-        except TimeoutError:
-            failure = NetworkFailure("deadline")
-        except NetworkFailure as error:
-            failure = error
-        except (aiohttp.ClientError, OSError) as error:
-            failure = failure_of(error, url, connecting=aiohttp.ClientConnectorError)
-        finally:
-            self._in_flight_count -= 1
-            if self._retired and self._in_flight_count == 0:
-                await self.close()
-        # Raised out here, it drags no request with headers and body along as its context.
-        raise failure
-
-    async def retire(self) -> None:
-        """Close as soon as the last exchange has ended."""
-        self._retired = True
-        if self._in_flight_count == 0:
-            await self.close()
-
-    async def close(self) -> None:
-        """Close every connection."""
+    async def aclose(self) -> None:
+        """Close every connection, without waiting for the other side to do so."""
         await self._session.close()
 
 
-class _Connector(aiohttp.TCPConnector):
-    """aiohttp's pool, which hands out a connection only when a request may leave on it at once."""
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
 
-    def __init__(self, context: ssl.SSLContext, connections_max: int, door: Pace | None) -> None:
-        super().__init__(ssl=context, limit=connections_max, keepalive_timeout=_KEEP_ALIVE_S)
-        self._door = door
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of_httpx():
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+
+    async def aclose(self) -> None:
+        """Close the connection, unless the body was read to its end: then the next request has it."""
+        self._response.close()
+
+
+_leaving: ContextVar[httpx.Request | None] = ContextVar("_leaving", default=None)
+"""The request of this task that has not left yet."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """aiohttp's pool, which hands out a connection only when a request may leave on it, and only once."""
 
     async def connect(
         self,
@@ -120,11 +97,19 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> Connection:
-        """A connection, new or kept, once the door lets one more request through."""
+        """A connection, new or kept, once the request's trace lets it go.
+
+        Raises:
+            ClientConnectionError: it is asked for again, as aiohttp does for a GET that brought nothing.
+        """
+        request = _leaving.get()
+        if request is None:
+            raise aiohttp.ClientConnectionError("sent already")
         connection = await super().connect(req, traces, timeout)
-        if self._door is not None:
+        _leaving.set(None)
+        if (trace := request.extensions.get("trace")) is not None:
             try:
-                await self._door.slot()
+                await trace(_SENDING, {})
             except BaseException:
                 # Cancelled here, nobody else knows of the connection.
                 connection.close()
@@ -132,49 +117,14 @@ class _Connector(aiohttp.TCPConnector):
         return connection
 
 
-async def whole(
-    status: int, raw_headers: Iterable[tuple[bytes, bytes]], chunks: AsyncIterable[bytes]
-) -> Response:
-    """Read a response to its end, unless it is one that nobody asked for in that form.
-
-    Raises:
-        NetworkFailure: it is encoded, or too large.
-    """
-    headers = _lower_case(raw_headers)
-    if headers.get("content-encoding", "identity").strip().casefold() not in {"", "identity"}:
-        raise NetworkFailure("encoded")
-    body = b""
-    async for chunk in chunks:
-        body += chunk
-        if len(body) > BODY_BYTES_MAX:
-            raise NetworkFailure("oversized")
-    return Response(status, headers, body)
-
-
-def _lower_case(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by lower-case name; a repeated one becomes a list (RFC 9110, section 5.2)."""
-    named: dict[str, str] = {}
-    for raw_name, raw_value in headers:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        named[name] = f"{named[name]}, {value}" if name in named else value
-    return named
-
-
-def failure_of(error: Exception, url: str, *, connecting: type[Exception]) -> NetworkFailure | PrecheckError:
-    """Find what went wrong below an HTTP library, whose own classes tell too little apart.
-
-    Args:
-        error: what the library raised.
-        url: of the request.
-        connecting: what the library raises where there is no connection.
-    """
-    kind: FailureKind = "broken"
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, connecting):
-            kind = "connect"
-        elif isinstance(cause, ssl.SSLError):
-            server = urlsplit(url)
-            return explain(cause, f"{server.hostname}:{server.port or 443}") or NetworkFailure("tls")
-        cause = cause.__cause__ or cause.__context__
-    return NetworkFailure(kind)
+@contextmanager
+def _errors_of_httpx() -> Iterator[None]:
+    """What aiohttp raises, as httpx would say it."""
+    try:
+        yield
+    except (aiohttp.ClientError, OSError) as error:
+        for ours, theirs in _AS_HTTPX_SAYS:
+            if isinstance(error, ours):
+                # Some of aiohttp's own are OpenSSL's by class, and have nothing of what it said.
+                raise theirs(str(error)) from (error.__cause__ or error)
+        raise

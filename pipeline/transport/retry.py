@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
+import httpx
+
 from pipeline.errors import ConfigurationError, CredentialsError, PrecheckError
-from schemas.wire import Response
 
 ATTEMPTS_MAX = 3
 WAIT_INITIAL_S = 0.5
@@ -97,7 +98,7 @@ class Attempt:
 
 
 def decide(  # noqa: PLR0911  one return for each row of the table above
-    reply: Response | NetworkFailure, attempt: Attempt, *, chance: float, now: datetime
+    reply: httpx.Response | NetworkFailure, attempt: Attempt, *, chance: float, now: datetime
 ) -> Decision:
     """What to do after one exchange.
 
@@ -109,7 +110,7 @@ def decide(  # noqa: PLR0911  one return for each row of the table above
     """
     if isinstance(reply, NetworkFailure):
         return _after_failure(reply.kind, attempt, chance)
-    match reply.status:
+    match reply.status_code:
         case 200:
             return Accept()
         case 400 | 413 | 415 | 422:
@@ -117,9 +118,9 @@ def decide(  # noqa: PLR0911  one return for each row of the table above
         case 401 if attempt.renewable:
             return RenewToken()
         case 401 | 403:
-            return Stop(_credentials_refused(reply.status))
+            return Stop(_credentials_refused(reply.status_code))
         case 404 | 405:
-            return Stop(_wrong_address(reply.status))
+            return Stop(_wrong_address(reply.status_code))
         case status if 300 <= status <= 399:
             return Stop(_wrong_address(status))
         case status if status in {408, 429} or 500 <= status <= 599:

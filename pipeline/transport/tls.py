@@ -8,7 +8,6 @@ and "VoP Standard: mutual TLS".
 import asyncio
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import certifi
@@ -241,9 +240,8 @@ async def _greet(host: str, port: int, context: ssl.SSLContext) -> str:
             )
         return f"{version} {suite}"
     finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
+        # A server may keep its side open after our close_notify: who waits for its end waits for ever.
+        writer.transport.abort()
 
 
 async def _closed_at_once(reader: asyncio.StreamReader) -> bool:

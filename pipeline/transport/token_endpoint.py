@@ -4,13 +4,14 @@ import ssl
 from typing import Literal
 from urllib.parse import urlencode, urlsplit
 
+import httpx
+
 from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
-from pipeline.transport.once import once, plainly_https
+from pipeline.transport.exchange import HEADERS, once, plainly_https
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import TokenUnavailable
 from schemas.strict import parse
 from schemas.token import TokenRequest, TokenResponse
-from schemas.wire import Response
 
 TOKEN_DEADLINE_S = 10.0
 
@@ -48,12 +49,12 @@ class TokenEndpoint:
                 to it.
         """
         form = {**request.model_dump(), "client_secret": request.client_secret.get_secret_value()}
-        headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        body = urlencode(form).encode()
+        headers = {**HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
+        http_request = httpx.Request(
+            self._method, self._url, headers=headers, content=urlencode(form).encode()
+        )
         try:
-            response = await once(
-                self._method, self._url, headers, body, context=self._context, deadline_s=TOKEN_DEADLINE_S
-            )
+            response = await once(http_request, context=self._context, deadline_s=TOKEN_DEADLINE_S)
         except NetworkFailure as failure:
             raise TokenUnavailable(f"{self._where}: no answer ({failure.kind})") from None
         return self._read(response)
@@ -62,13 +63,13 @@ class TokenEndpoint:
     def _where(self) -> str:
         return f"token endpoint {urlsplit(self._url).hostname}"
 
-    def _read(self, response: Response) -> TokenResponse:
-        match response.status:
+    def _read(self, response: httpx.Response) -> TokenResponse:
+        match response.status_code:
             case 200:
                 pass
-            case 400 | 401 | 403:
+            case 400 | 401 | 403 as status:
                 raise CredentialsError(
-                    f"{self._where}: HTTP {response.status}, it refuses the client; check client_id, the "
+                    f"{self._where}: HTTP {status}, it refuses the client; check client_id, the "
                     f"secret and the scope, and whether token_method {self._method} is the right one"
                 )
             case status if status in {408, 429} or status >= 500:
@@ -79,7 +80,7 @@ class TokenEndpoint:
                     "check token_url and token_method in the profile"
                 )
         try:
-            answer = parse(TokenResponse, response.body)
+            answer = parse(TokenResponse, response.content)
         except ValueError:
             raise self._no_token("its answer is not the JSON of RFC 6749") from None
         if answer.token_type is not None and answer.token_type.casefold() != "bearer":

@@ -125,8 +125,10 @@ def sandbox(folder, *words):
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout.readline().startswith("https://")
-        yield Sandbox(folder, process)
-        process.terminate()
+        try:
+            yield Sandbox(folder, process)
+        finally:
+            process.terminate()
 
 
 def payments(path, count, *, cop_only=True):
@@ -146,6 +148,30 @@ def payments(path, count, *, cop_only=True):
             if all(map(str.isdigit, question)) and question not in seen and len(seen) < count:
                 seen.add(question)
                 writer.writerow(row)
+    return path
+
+
+def real_mix(kind, path):
+    """A file of payments of which two in five are to be looked at, most of them close matches.
+
+    Args:
+        kind: a file of the sandbox's, most of whose names are those of the accounts.
+        path: of the file to write.
+    """
+    with kind.open(newline="") as source, path.open("w", newline="") as target:
+        reader = csv.DictReader(source)
+        rows = list(reader)
+        writer = csv.DictWriter(target, reader.fieldnames)
+        writer.writeheader()
+        for place, row in enumerate(rows):
+            match place % 10:
+                case 0:
+                    row["name"] = rows[place - 1]["name"]
+                case 2 | 5 if row["account_type"] == "Personal":
+                    row["name"] = " ".join(row["name"].split(" ", 1)[::-1])
+                case 2 | 5:
+                    row["name"] = row["name"][1:2].upper() + row["name"][2:]
+            writer.writerow(row)
     return path
 
 

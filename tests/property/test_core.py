@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from httpx import Response
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,6 @@ from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 from schemas.payments import FIELDS
 from schemas.summary import ApiCalls, InputFile
-from schemas.wire import Response
 
 REQUEST_ID = "3f2b8c1e-9d4a-4b6f-8e21-5a7c0d9e1f34"
 TIME = "2030-01-02T03:04:05.678Z"
@@ -134,7 +134,7 @@ def test_every_accepted_question_builds_a_request_of_its_api(payments, routes):
     for check in checks_in(accepted.rename({"row": "check"})):
         assert check.api in ({"cop"} if routes.cop else set()) | ({routes.vop} if routes.vop else set())
         request = APIS[ApiName(check.api)].request(check, REQUEST_ID, TIME)
-        assert json.loads(request.body)
+        assert json.loads(request.read())
 
 
 @bounded
@@ -384,7 +384,7 @@ def test_damaged_reply_reads_as_a_match_only_if_it_still_is_a_clean_one(asked, d
     }
     check = QUESTIONS[asked]
     try:
-        reading = APIS[check.api].read(Response(200, headers, body), check, REQUEST_ID)
+        reading = APIS[check.api].read(Response(200, headers=headers, content=body), check, REQUEST_ID)
     except ContractBreachError:
         return
     assert (basis_of(check), reading.code) in APIS[check.api].meanings
@@ -405,7 +405,9 @@ def test_clean_match_is_read_as_one(asked):
         "identification": {"partyIdMatch": "MTCH"},
     }
     headers = dict.fromkeys(("x-request-id", "x-fapi-interaction-id"), REQUEST_ID)
-    response = Response(200, {"content-type": "application/json", **headers}, damaged(documents[asked], []))
+    response = Response(
+        200, headers={"content-type": "application/json", **headers}, content=damaged(documents[asked], [])
+    )
     assert APIS[QUESTIONS[asked].api].read(response, QUESTIONS[asked], REQUEST_ID).code == "MTCH"
 
 

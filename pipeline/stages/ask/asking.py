@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
+import httpx
 
 from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
@@ -18,7 +19,7 @@ from pipeline.stages.ask.judge import Final, Judge, Useless
 from pipeline.stages.ask.values import Answers, Channel, World
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
-from schemas.wire import Response, timestamp
+from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
 """How often it is looked whether trouble has turned out to be an outage."""
@@ -155,7 +156,7 @@ class Asking:
                 return
             request_id = self._world.new_id()
             reply = await introduce(self._channel, request_id=request_id, time=self._time())
-            if isinstance(reply, Response):
+            if isinstance(reply, httpx.Response):
                 await self._gate.heed(reply)
             self._introduced.set()
 

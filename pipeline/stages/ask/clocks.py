@@ -9,13 +9,14 @@ FORMAT_ERROR that of the reference for whatever fails validation.
 import re
 from datetime import datetime
 
+import httpx
 import structlog
 
 from pipeline.errors import ConfigurationError
 from schemas.outcomes import ApiName
 from schemas.problem import Problem
 from schemas.strict import parse
-from schemas.wire import Response, timestamp
+from schemas.wire import timestamp
 
 SKEW_MAX_S = 30.0
 """How far two clocks may differ without a word; those set by a time server differ by less than one."""
@@ -34,7 +35,7 @@ class Clocks:
     def __init__(self) -> None:
         self._said = False
 
-    def compare(self, api: ApiName, response: Response, *, sent: datetime, received: datetime) -> None:
+    def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
         """Look at the stamp of one response."""
         skew_s = server_ahead_s(response, sent=sent, received=received)
         if abs(skew_s) > SKEW_MAX_S and not self._said:
@@ -47,7 +48,7 @@ class Clocks:
             log.warning(sentence, api=api.value)
 
 
-def server_ahead_s(response: Response, *, sent: datetime, received: datetime) -> float:
+def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
     """How far the server's clock is ahead of ours, at least; negative where it is behind.
 
     0 where the server can have written its stamp between sending and receiving, or wrote none that can
@@ -55,7 +56,7 @@ def server_ahead_s(response: Response, *, sent: datetime, received: datetime) ->
 
     >>> from datetime import UTC, timedelta
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
-    >>> early = Response(200, {"x-response-timestamp": "2030-01-01T11:50:00.000Z"}, b"")
+    >>> early = httpx.Response(200, headers={"x-response-timestamp": "2030-01-01T11:50:00.000Z"})
     >>> server_ahead_s(early, sent=noon, received=noon + timedelta(seconds=7))
     -600.0
     """
@@ -65,7 +66,7 @@ def server_ahead_s(response: Response, *, sent: datetime, received: datetime) ->
     return (time - (sent if time < sent else received)).total_seconds()
 
 
-def server_time(response: Response) -> datetime | None:
+def server_time(response: httpx.Response) -> datetime | None:
     """The stamp of a response; None where it has none of the form of the reference."""
     try:
         time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
@@ -74,19 +75,19 @@ def server_time(response: Response) -> datetime | None:
     return None if time.tzinfo is None else time
 
 
-def refuses_our_time(response: Response) -> bool:
+def refuses_our_time(response: httpx.Response) -> bool:
     """Whether a 400 is about the time of the request, and so would be the reply to every row."""
-    if response.status != 400:
+    if response.status_code != 400:
         return False
     try:
-        problem = parse(Problem, response.body)
+        problem = parse(Problem, response.content)
     except ValueError:
         return False
     words = (problem.title or "", problem.detail or "")
     return problem.code == _STAMP_CODE or any(_STAMP_HEADER.search(text) for text in words)
 
 
-def wrong_clock(api: ApiName, response: Response, now: datetime) -> ConfigurationError:
+def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> ConfigurationError:
     """The end of a run whose requests the server finds too old or too early; tells both clocks."""
     theirs = server_time(response)
     told = "the server does not tell its own" if theirs is None else f"the server's {timestamp(theirs)}"

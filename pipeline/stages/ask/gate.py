@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
+import httpx
 import structlog
 
 from pipeline.apis import problem_code
@@ -17,7 +18,6 @@ from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 from schemas.outcomes import ApiName
-from schemas.wire import Response
 
 PAUSE_MAX_S = 60.0
 """The longest pause on the server's wish that a run sits out; a longer one is for a later run."""
@@ -28,7 +28,7 @@ RETRIES_FREE = 20
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
-Reply = Response | retry.NetworkFailure
+Reply = httpx.Response | retry.NetworkFailure
 
 
 class Closed(NamedTuple):
@@ -59,7 +59,7 @@ def responder_of(check: Check) -> str:
 
 def code_of(reply: Reply) -> str:
     """The code of a reply that is no answer: the server's own, or one of ours."""
-    if isinstance(reply, Response):
+    if isinstance(reply, httpx.Response):
         return problem_code(reply)
     match reply.kind:
         case "connect" | "tls" | "broken":
@@ -132,13 +132,13 @@ class Gate:
         now = self._world.clock()
         self._shares.give_back(responder, check.check, now)
         match reply:
-            case Response(status=502 | 504):
+            case httpx.Response(status_code=502 | 504):
                 self._server.fail(now)
                 self._responders[responder].fail(now)
                 self._silent_as[responder] = code_of(reply)
             case retry.NetworkFailure(kind="connect" | "tls" | "broken" | "deadline"):
                 self._server.fail(now)
-            case Response(status=status) if status >= 500:
+            case httpx.Response(status_code=status) if status >= 500:
                 self._server.fail(now)
             case _:
                 streak = None
@@ -147,7 +147,7 @@ class Gate:
                     self._responders[responder].succeed()
         if self._server.has_given_up:
             self.close(AnswerState.UNANSWERED, code_of(reply))
-        if isinstance(reply, Response):
+        if isinstance(reply, httpx.Response):
             await self.heed(reply)
         return streak
 
@@ -155,11 +155,11 @@ class Gate:
         """Whether a run of failures, as `note` told it, became an outage; None while there is no telling."""
         return False if streak is None else self._server.was_outage(streak)
 
-    async def heed(self, response: Response) -> None:
+    async def heed(self, response: httpx.Response) -> None:
         """Keep silent for as long as the server asks; longer than a while is for a later run."""
         quota = self._channel.quota
         pause_s = retry.pause_s(response.headers, now=self._world.now())
-        if pause_s > PAUSE_MAX_S and response.status == 429 and quota is not None:
+        if pause_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
             await anyio.to_thread.run_sync(quota.close_for_today)
             self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)

@@ -7,12 +7,12 @@ Source: API reference, "VoP Standard: mutual TLS" and "Errors".
 """
 
 import anyio.to_thread
+import httpx
 
 from pipeline.errors import CredentialsError
 from pipeline.stages.ask.gate import Reply
 from pipeline.stages.ask.values import Channel
 from pipeline.transport import retry
-from schemas.wire import Response
 
 
 async def introduce(channel: Channel, *, request_id: str, time: str) -> Reply | None:
@@ -41,14 +41,14 @@ async def introduce(channel: Channel, *, request_id: str, time: str) -> Reply | 
         reply = await channel.sender.send(request, deadline_s=channel.deadline_s)
     except retry.NetworkFailure as failure:
         return failure
-    if reply.status in {401, 403}:
+    if reply.status_code in {401, 403}:
         raise _unknown(channel, reply)
     return reply
 
 
-def _unknown(channel: Channel, reply: Response) -> CredentialsError:
+def _unknown(channel: Channel, reply: httpx.Response) -> CredentialsError:
     return CredentialsError(
-        f"{channel.api.name}: HTTP {reply.status}, the server does not accept the client certificate of "
+        f"{channel.api.name}: HTTP {reply.status_code}, the server does not accept the client certificate of "
         f"{channel.requester}; check client_certificate in the profile, and with the provider whether the "
         "participant directory lists this number"
     )

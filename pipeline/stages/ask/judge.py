@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import httpx
 import structlog
 
 from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
@@ -11,7 +12,6 @@ from pipeline.stages.ask.clocks import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, code_of
 from pipeline.stages.ask.values import World
 from pipeline.transport import retry
-from schemas.wire import Response
 
 MISDIRECTED_MAX = 3
 """Replies to somebody else's request that a run tolerates; the server mixes up its clients."""
@@ -60,15 +60,15 @@ class Judge:
             self._refusals_in_a_row = 0
         match decision:
             case retry.Accept():
-                assert isinstance(reply, Response)
+                assert isinstance(reply, httpx.Response)
                 return self._read(check, reply, request_id, attempt)
             case retry.Refuse():
-                assert isinstance(reply, Response)
+                assert isinstance(reply, httpx.Response)
                 return self._refused(reply)
             case _:
                 return Useless(code_of(reply), decision, told_to_wait=self._asks_for_a_pause(reply))
 
-    def _refused(self, response: Response) -> Final | Useless:
+    def _refused(self, response: httpx.Response) -> Final | Useless:
         """A refusal of one question; the end for a server that refuses them all, or their time."""
         code = problem_code(response)
         if refuses_our_time(response):
@@ -78,18 +78,18 @@ class Judge:
             return Final(AnswerState.REFUSED, code, None)
         refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
         error = ProtocolError(
-            f"{refused}, the last time with HTTP {response.status} {code}; check base_url in the profile, or "
-            "ask the provider; rows decided so far are kept"
+            f"{refused}, the last time with HTTP {response.status_code} {code}; "
+            "check base_url in the profile, or ask the provider; rows decided so far are kept"
         )
         return Useless(code, retry.Stop(error))
 
     def _asks_for_a_pause(self, reply: Reply) -> bool:
-        if isinstance(reply, retry.NetworkFailure) or reply.status not in {429, 503}:
+        if isinstance(reply, retry.NetworkFailure) or reply.status_code not in {429, 503}:
             return False
         return retry.pause_s(reply.headers, now=self._world.now()) > 0
 
     def _read(
-        self, check: Check, response: Response, request_id: str, attempt: retry.Attempt
+        self, check: Check, response: httpx.Response, request_id: str, attempt: retry.Attempt
     ) -> Final | Useless:
         try:
             reading = self._api.read(response, check, request_id)

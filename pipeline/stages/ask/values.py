@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 import anyio
+import httpx
 import polars as pl
 
 from pipeline.apis import Api
@@ -17,7 +18,6 @@ from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.pace import Pace
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome
-from schemas.wire import Request, Response
 
 
 class Sender(Protocol):
@@ -29,7 +29,9 @@ class Sender(Protocol):
     async def renew(self, rejected: Token) -> Token:
         """The token to use after a 401 for this one."""
 
-    async def send(self, request: Request, *, deadline_s: float, token: Token | None = None) -> Response:
+    async def send(
+        self, request: httpx.Request, *, deadline_s: float, token: Token | None = None
+    ) -> httpx.Response:
         """Send, and return the whole response; raises NetworkFailure."""
 
     async def drop_connections(self) -> None:

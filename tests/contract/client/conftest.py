@@ -2,9 +2,8 @@
 
 import json
 
+import httpx
 import pytest
-
-from schemas.wire import Response
 
 REQUEST_ID = "3f2b8c1e-9d4a-4b6f-8e21-5a7c0d9e1f34"
 
@@ -27,6 +26,7 @@ def response_of():
         }
         said = {name.replace("_", "-"): value for name, value in headers.items()}
         kept = {name: value for name, value in {**usual, **said}.items() if value is not None}
-        return Response(status, kept, body if isinstance(body, bytes) else json.dumps(body).encode())
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return httpx.Response(status, headers=kept, content=content)
 
     return build

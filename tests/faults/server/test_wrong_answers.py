@@ -4,11 +4,12 @@ import json
 import random
 import uuid
 
+from httpx import Response
+
 from pipeline.apis import ContractBreachError, cop, vop
 from pipeline.sandbox.accounts import UK_ACCOUNTS, describe_accounts
 from pipeline.sandbox.faults.catalogue import SECTIONS
 from schemas.outcomes import ApiName
-from schemas.wire import Response
 
 MEGABYTE = 1_000_000
 RSS_GROWTH_MAX_BYTES = 5 * MEGABYTE
@@ -79,7 +80,7 @@ def test_no_mutation_of_a_body_becomes_a_match(check_of, is_long, tell):
         body = mutated(chance, bodies) if chance.random() < 0.5 else assembled(chance, api)
         headers = {"content-type": "application/json", header: request_id}
         try:
-            reading = api.read(Response(200, headers, body), check, request_id)
+            reading = api.read(Response(200, headers=headers, content=body), check, request_id)
         except ContractBreachError:
             continue
         accepted_count += 1

@@ -14,6 +14,7 @@ from uuid import UUID
 import anyio
 import polars as pl
 import pytest
+from httpx import Request, Response
 
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
@@ -28,7 +29,6 @@ from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome
-from schemas.wire import Request, Response
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY, vop.standard("TREZFRP0XXX"))}
 MATCHED = {"data": {"verificationReport": {"matched": True}}}
@@ -38,11 +38,15 @@ TEST_MAX_S = 20
 
 def good(request: Request, body=None) -> Response:
     echo = {name.lower(): value for name, value in request.headers.items() if "id" in name.lower()}
-    return Response(200, {"content-type": "application/json", **echo}, json.dumps(body or MATCHED).encode())
+    return Response(
+        200,
+        headers={"content-type": "application/json", **echo},
+        content=json.dumps(body or MATCHED).encode(),
+    )
 
 
 def problem(status: int, code: str = "SERVER_ERROR", **headers: str) -> Response:
-    return Response(status, headers, json.dumps({"code": code, "status": status}).encode())
+    return Response(status, headers=headers, content=json.dumps({"code": code, "status": status}).encode())
 
 
 @dataclass
@@ -57,7 +61,7 @@ class Said:
 
     @property
     def name(self):
-        document = json.loads(self.request.body)
+        document = json.loads(self.request.read())
         return document["data"]["name"] if "data" in document else document["party"]["name"]
 
 
@@ -82,7 +86,7 @@ class FakeSender:
         return self._token
 
     async def send(self, request, *, deadline_s, token=None):  # noqa: ARG002 (Sender's own signature)
-        nth = 1 + sum(earlier.request.body == request.body for earlier in self.said)
+        nth = 1 + sum(earlier.request.read() == request.read() for earlier in self.said)
         said = Said(request, nth, token)
         self.said.append(said)
         self.in_flight_count += 1
@@ -337,13 +341,17 @@ def test_a_refused_question_stays_refused(asking):
         (problem(500), 3, ("unanswered", "SERVER_ERROR")),
         (problem(502, "SSL_ERROR"), 3, ("unanswered", "SSL_ERROR")),
         (problem(504, "TIMEOUT_ERROR"), 3, ("unanswered", "TIMEOUT_ERROR")),
-        (Response(503, {}, b"<html>"), 3, ("unanswered", "HTTP_503")),
-        (Response(418, {}, b""), 1, ("unanswered", "HTTP_418")),
+        (Response(503, headers={}, content=b"<html>"), 3, ("unanswered", "HTTP_503")),
+        (Response(418, headers={}, content=b""), 1, ("unanswered", "HTTP_418")),
         (NetworkFailure("connect"), 3, ("unanswered", "NETWORK")),
         (NetworkFailure("broken"), 3, ("unanswered", "NETWORK")),
         (NetworkFailure("deadline"), 3, ("unanswered", "DEADLINE")),
         (NetworkFailure("oversized"), 1, ("unanswered", "CONTRACT")),
-        (Response(200, {"content-type": "application/json"}, b"{}"), 2, ("unanswered", "CONTRACT")),
+        (
+            Response(200, headers={"content-type": "application/json"}, content=b"{}"),
+            2,
+            ("unanswered", "CONTRACT"),
+        ),
     ],
 )
 def test_what_never_gets_better_is_given_up_after_so_many_requests(asking, reply, sent_count, state):
@@ -357,7 +365,8 @@ def test_what_never_gets_better_is_given_up_after_so_many_requests(asking, reply
 
 
 @pytest.mark.parametrize(
-    "reply", [problem(500), problem(504), NetworkFailure("broken"), Response(200, {}, b"<form>")]
+    "reply",
+    [problem(500), problem(504), NetworkFailure("broken"), Response(200, headers={}, content=b"<form>")],
 )
 def test_what_gets_better_is_answered(asking, reply):
     done = asking(checks(4), FakeSender(always(reply, None)))
@@ -440,7 +449,8 @@ def test_answers_before_the_end_of_a_run_are_kept(asking):
 
 def misdirected(request):
     answer = good(request)
-    return answer._replace(headers={**answer.headers, "x-fapi-interaction-id": str(UUID(int=0, version=4))})
+    answer.headers["x-fapi-interaction-id"] = str(UUID(int=0, version=4))
+    return answer
 
 
 def test_the_third_misdirected_answer_ends_the_run(asking):
@@ -470,7 +480,7 @@ def test_one_misdirected_answer_costs_its_connection_and_one_more_request(asking
 
 
 def test_twenty_breaches_in_a_row_end_the_run(asking):
-    sender = FakeSender(always(Response(200, {"content-type": "text/html"}, b"<form>")))
+    sender = FakeSender(always(Response(200, headers={"content-type": "text/html"}, content=b"<form>")))
 
     with pytest.raises(ProtocolError, match="application/json"):
         asking(checks(100), sender, in_flight_max=1)
@@ -481,7 +491,7 @@ def test_twenty_breaches_in_a_row_end_the_run(asking):
 def test_breaches_with_good_answers_between_them_end_nothing(asking):
     async def reply(said):
         is_odd = int(said.name.split()[1]) % 2
-        return Response(200, {}, b"?") if is_odd else good(said.request)
+        return Response(200, headers={}, content=b"?") if is_odd else good(said.request)
 
     done = asking(checks(60), FakeSender(reply), in_flight_max=1)
 
@@ -539,7 +549,7 @@ def ibans(how_many, api="vop_standard"):
 
 def knowing(said):
     """What a server says to whom it knows."""
-    is_empty = said.request.body == b"{}"
+    is_empty = said.request.read() == b"{}"
     return problem(400, "FORMAT_ERROR") if is_empty else good(said.request, {"partyNameMatch": "NMTC"})
 
 
@@ -549,21 +559,23 @@ def test_a_server_that_does_not_know_us_is_told_of_no_payee(asking):
     with pytest.raises(CredentialsError, match="PSDFR-ACPR-99999"):
         asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
 
-    assert [said.request.body for said in sender.said] == [b"{}"]
+    assert [said.request.read() for said in sender.said] == [b"{}"]
 
 
-@pytest.mark.parametrize("odd", [None, problem(500), Response(200, {}, b"{}"), NetworkFailure("broken")])
+@pytest.mark.parametrize(
+    "odd", [None, problem(500), Response(200, headers={}, content=b"{}"), NetworkFailure("broken")]
+)
 def test_whatever_else_a_server_says_to_an_introduction_the_rows_go_on(asking, odd):
     async def reply(said):
-        return odd if odd is not None and said.request.body == b"{}" else knowing(said)
+        return odd if odd is not None and said.request.read() == b"{}" else knowing(said)
 
     sender = FakeSender(reply)
 
     done = asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
 
     assert done.states() == {("answered", "NMTC"): 30}
-    assert sender.said[0].request.body == b"{}"
-    assert sum(said.request.body == b"{}" for said in sender.said) == 1
+    assert sender.said[0].request.read() == b"{}"
+    assert sum(said.request.read() == b"{}" for said in sender.said) == 1
     assert done.tally.requests == {"vop_standard": 30}
 
 
@@ -573,14 +585,14 @@ def test_an_introduction_takes_a_unit_of_the_day_but_never_its_last(asking, capp
 
     quota, sender = capped(3), FakeSender(reply)
     first = asking(ibans(5), {ApiName.VOP_STANDARD: sender}, quota=quota, in_flight_max=1)
-    assert [said.request.body == b"{}" for said in sender.said] == [True, False, False]
+    assert [said.request.read() == b"{}" for said in sender.said] == [True, False, False]
     assert quota.used() == 3
     assert first.states() == {("answered", "NMTC"): 2, ("deferred", "DAILY_CAP"): 3}
 
     only, sender = capped(4), FakeSender(reply)
     asking(ibans(5), {ApiName.VOP_STANDARD: sender}, quota=only, in_flight_max=1)
 
-    assert [said.request.body == b"{}" for said in sender.said] == [False]
+    assert [said.request.read() == b"{}" for said in sender.said] == [False]
 
 
 def test_a_server_is_not_bothered_where_nothing_is_left_to_ask_or_a_token_told_it(asking):
@@ -596,7 +608,7 @@ def test_a_server_is_not_bothered_where_nothing_is_left_to_ask_or_a_token_told_i
 
     assert not again.said
     assert not none.said
-    assert b"{}" not in {said.request.body for said in gateway.said}
+    assert b"{}" not in {said.request.read() for said in gateway.said}
 
 
 # Pauses that the server asks for
@@ -709,7 +721,7 @@ def test_limit_and_order_do_not_matter_to_what_is_known_of_two_apis(asking, firs
     """A question is known by its own API, whichever API comes last in the file."""
 
     async def matched(said):
-        body = MATCHED if "data" in json.loads(said.request.body) else {"partyNameMatch": "MTCH"}
+        body = MATCHED if "data" in json.loads(said.request.read()) else {"partyNameMatch": "MTCH"}
         return good(said.request, body)
 
     sender = FakeSender(matched)
@@ -932,7 +944,7 @@ def test_a_server_that_comes_and_goes_for_ever_does_not_keep_a_run_for_ever(aski
 
 def test_silent_bank_holds_up_nobody_else_and_costs_few_requests(asking):
     async def reply(said):
-        account = json.loads(said.request.body)["data"]["identification"]
+        account = json.loads(said.request.read())["data"]["identification"]
         return problem(504, "TIMEOUT_ERROR") if account.startswith("000000") else good(said.request)
 
     silent = checks(200)  # sort code 000000
@@ -951,7 +963,7 @@ def test_bank_that_lets_us_wait_leaves_half_of_the_places_to_others(asking):
     answered = []
 
     async def reply(said):
-        account = json.loads(said.request.body)["data"]["identification"]
+        account = json.loads(said.request.read())["data"]["identification"]
         if account.startswith("000000"):
             await all_others_answered.wait()  # for ever, if it could hold every place
         else:
@@ -1000,7 +1012,7 @@ def test_bank_that_comes_back_within_the_run_answers_its_postponed_questions(ask
     seen = count(1)
 
     async def reply(said):
-        account = json.loads(said.request.body)["data"]["identification"]
+        account = json.loads(said.request.read())["data"]["identification"]
         if account.startswith("000000") and next(seen) <= RESPONDER.failures_max + 4:
             return problem(504, "TIMEOUT_ERROR")
         return good(said.request)

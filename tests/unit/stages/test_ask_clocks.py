@@ -4,18 +4,19 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from httpx import Response
 from structlog.testing import capture_logs
 
 from pipeline.stages.ask.clocks import Clocks, refuses_our_time, server_ahead_s, wrong_clock
 from schemas.outcomes import ApiName
-from schemas.wire import Response, timestamp
+from schemas.wire import timestamp
 
 SENT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 RECEIVED = SENT + timedelta(seconds=7)
 
 
 def stamped(stamp):
-    return Response(200, {"x-response-timestamp": stamp}, b"")
+    return Response(200, headers={"x-response-timestamp": stamp}, content=b"")
 
 
 @pytest.mark.parametrize(
@@ -70,9 +71,11 @@ def test_half_a_minute_is_let_pass(difference_s, is_told):
     ],
 )
 def test_a_refusal_of_the_time_is_told_from_a_refusal_of_the_row(status, problem, is_about_time):
-    assert refuses_our_time(Response(status, {}, json.dumps(problem).encode())) == is_about_time
+    assert (
+        refuses_our_time(Response(status, headers={}, content=json.dumps(problem).encode())) == is_about_time
+    )
 
 
 def test_a_server_without_a_stamp_still_gives_a_whole_sentence():
-    sentence = str(wrong_clock(ApiName.COP, Response(400, {}, b""), SENT))
+    sentence = str(wrong_clock(ApiName.COP, Response(400, headers={}, content=b""), SENT))
     assert "2030-01-01T12:00:00.000Z, the server does not tell its own;" in sentence

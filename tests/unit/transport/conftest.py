@@ -174,6 +174,37 @@ def blocking(context: ssl.SSLContext) -> Iterator[int]:
         thread.join()
 
 
+@contextmanager
+def staying(context: ssl.SSLContext) -> Iterator[int]:
+    """A server that answers requests, and keeps a connection open when the client ends its side."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    kept: list[ssl.SSLSocket] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+                connection.settimeout(5)
+                kept.append(context.wrap_socket(connection, server_side=True))
+                while b"\r\n\r\n" in kept[-1].recv(4096):
+                    kept[-1].sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            except ssl.SSLError:
+                continue
+            except OSError:
+                return
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+        for connection in kept:
+            connection.close()
+
+
 class Loopback:
     """What a test needs to make a server misbehave."""
 
@@ -185,6 +216,7 @@ class Loopback:
 
     server_context = staticmethod(server_context)
     blocking = staticmethod(blocking)
+    staying = staticmethod(staying)
 
     def serving(self, handler: Handler, context: ssl.SSLContext | None = None):
         return serving(handler, context or self.context)

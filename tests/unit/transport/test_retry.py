@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
+from httpx import Response
 
 from pipeline.errors import ConfigurationError, CredentialsError
 from pipeline.transport.retry import (
@@ -19,7 +20,6 @@ from pipeline.transport.retry import (
     decide,
     pause_s,
 )
-from schemas.wire import Response
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FIRST = Attempt(1, renewable=True)
@@ -28,7 +28,7 @@ LAST = Attempt(3, renewable=True)
 
 def decision(status, attempt=FIRST, *, chance=0.5, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return decide(Response(status, named, b""), attempt, chance=chance, now=NOW)
+    return decide(Response(status, headers=named), attempt, chance=chance, now=NOW)
 
 
 def test_a_200_is_accepted_for_reading():

@@ -123,9 +123,11 @@ def test_the_token_type_is_bearer_in_any_case_or_not_told(loopback, token_type):
     assert ask(loopback, saying(data=GOOD | {"token_type": token_type})).expires_in == 3599
 
 
-def test_an_endpoint_that_breaks_off_is_worth_another_try(loopback):
+def test_an_endpoint_that_breaks_off_is_worth_another_try_and_got_one_request(loopback):
+    requests = []
+
     async def session(reader, _writer):
-        await reader.readuntil(b"\r\n\r\n")
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
 
     async def main():
         async with loopback.talking(session) as port:
@@ -134,6 +136,7 @@ def test_an_endpoint_that_breaks_off_is_worth_another_try(loopback):
 
     with pytest.raises(TokenUnavailable, match="no answer"):
         anyio.run(main)
+    assert len(requests) == 1, "aiohttp sends a GET again by itself, unless it is kept from that"
 
 
 def test_an_endpoint_that_is_not_trusted_never_gets_the_secret(loopback):

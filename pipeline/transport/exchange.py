@@ -1,0 +1,128 @@
+"""One request, one response, in httpx's words: what every exchange of this program goes through.
+
+Whatever httpx transport carries it, an exchange has one deadline, a bound on what is read, and one way to
+say what went wrong. Which transport it is, is decided in one line here.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from importlib.metadata import version
+
+import httpx
+
+from pipeline.errors import ConfigurationError, PrecheckError
+from pipeline.transport.pool import AiohttpTransport
+from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.tls import explain
+
+BODY_BYTES_MAX = 64 * 1024
+HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": f"payee-precheck/{version('payee-precheck')}",
+}
+"""Of every request."""
+
+OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
+"""(context from `tls.client_context`, connections at once) -> what carries requests."""
+
+
+def transport_of(context: ssl.SSLContext, connections_max: int) -> httpx.AsyncBaseTransport:
+    """What carries requests. Called where an event loop runs.
+
+    httpx's own takes the longer for each request, the more there are at once (docs/adr/0015). It would be
+    `httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=httpx.Limits(connections_max))`.
+    """
+    return AiohttpTransport(context, connections_max)
+
+
+async def exchange(
+    transport: httpx.AsyncBaseTransport, request: httpx.Request, *, deadline_s: float
+) -> httpx.Response:
+    """Send one request, once, and read the whole response, whatever its status.
+
+    Args:
+        transport: From `transport_of`.
+        request: With every header that is to be sent.
+        deadline_s: For everything from connecting to the last byte.
+
+    Raises:
+        NetworkFailure: there is no response, and its kind says how far it came.
+        TlsError: the server is not trusted, or speaks no TLS that the rules allow.
+        CredentialsError: the server refused the client certificate.
+    """
+    failure: NetworkFailure | PrecheckError
+    try:
+        async with asyncio.timeout(deadline_s):
+            response = await transport.handle_async_request(request)
+            assert isinstance(response.stream, httpx.AsyncByteStream)
+            try:
+                return await _whole(response, response.stream)
+            finally:
+                await response.stream.aclose()
+    except TimeoutError:
+        failure = NetworkFailure("deadline")
+    except NetworkFailure as error:
+        failure = error
+    except httpx.TransportError as error:
+        failure = _failure_of(error, request.url)
+    # Raised out here, it drags no request with headers and body along as its context.
+    raise failure
+
+
+async def once(request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float) -> httpx.Response:
+    """As `exchange`, on a connection of its own: to an identity provider, to a watcher of jobs."""
+    async with transport_of(context, 1) as transport:
+        return await exchange(transport, request, deadline_s=deadline_s)
+
+
+async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
+    """The response with its body, unless it is one that nobody asked for in that form.
+
+    Raises:
+        NetworkFailure: it is encoded, or too large.
+    """
+    if response.headers.get("content-encoding", "identity").strip().casefold() not in {"", "identity"}:
+        raise NetworkFailure("encoded")
+    body = b""
+    async for chunk in stream:
+        body += chunk
+        if len(body) > BODY_BYTES_MAX:
+            raise NetworkFailure("oversized")
+    whole = httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
+    whole.read()
+    return whole
+
+
+def _failure_of(error: httpx.TransportError, url: httpx.URL) -> NetworkFailure | PrecheckError:
+    """What an exception of httpx means here: this is the one place that says so."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return explain(cause, f"{url.host}:{url.port or 443}") or NetworkFailure("tls")
+        cause = cause.__cause__ or cause.__context__
+    match error:
+        case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.PoolTimeout():
+            return NetworkFailure("connect")  # so nothing was sent
+        case httpx.TimeoutException():
+            return NetworkFailure("deadline")
+        case _:
+            return NetworkFailure("broken")
+
+
+def plainly_https(url: str, what: str) -> str:
+    """The address without a slash at its end, if it is one that a secret may be sent to.
+
+    Raises:
+        ConfigurationError: it is not https, or has a user, a query or a fragment; says so of `what`.
+    """
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        raise ConfigurationError(f"{what}: not an address; give one such as https://host/path") from None
+    if parts.scheme != "https" or not parts.host:
+        raise ConfigurationError(f"{what}: it must start with https:// and name a host; nothing else is used")
+    if parts.userinfo or parts.query or parts.fragment or "?" in url or "#" in url:
+        raise ConfigurationError(f"{what}: a user, a query or a fragment has no place in it; remove them")
+    return url.rstrip("/")
