@@ -25,6 +25,15 @@ def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_FULL_OR_FAILED
 
 
+def is_of_an_output(error: OSError) -> bool:
+    """Whether a stream or a full disk failed, where errors of files are told by those who write them.
+
+    >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
+    (True, False)
+    """
+    return error.filename is None or is_full_or_failed(error)
+
+
 def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     """What to say where a write failed that must not fail."""
     return DiskError(
