@@ -30,7 +30,7 @@ def main() -> None:
         _refuse(
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"
         )
-    command()
+    command(prog_name="precheck")
 
 
 def _have_standard_streams() -> None:

@@ -1,4 +1,4 @@
-"""What nobody foresaw ends with 70, a sentence and a file; 1 is for --fail-on alone, also if nobody listens."""
+"""What nobody foresaw ends with 70, a sentence and a file; 1 is for --fail-on alone, whoever listens."""
 
 import json
 import os
