@@ -1,6 +1,7 @@
 """Who decided what about a run, when and why: `approvals.json`, a list that only grows."""
 
 import getpass
+import os
 from pathlib import Path
 
 from pipeline.errors import InputError, UsageError
@@ -37,6 +38,8 @@ def approvals_of(folder: Path) -> list[Approval]:
     """
     path = folder / NAME
     try:
+        if not path.is_file() and os.path.lexists(path):  # to read a pipe would never end
+            raise InputError(f"{path}: something that is not a file has this name; remove it")
         return parse(Approvals, path.read_bytes()).root
     except FileNotFoundError:
         return []

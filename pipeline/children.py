@@ -3,8 +3,11 @@
 import os
 import sys
 
-INTERPRETER = (sys.executable, "-P")
-"""-P: the working folder is where strangers' files lie, and a module in it must not be ours."""
+INTERPRETER = (sys.executable, "-I" if sys.flags.isolated else "-P")
+"""-P: the working folder is where strangers' files lie, and a module in it must not be ours.
+
+-I where this process was started so: no PYTHONPATH either.
+"""
 
 _NEEDED = frozenset(
     {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV"}

@@ -54,7 +54,3 @@ for _command in (
     split,
 ):
     main.add_command(_command)
-
-
-if __name__ == "__main__":
-    main()

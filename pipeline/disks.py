@@ -1,14 +1,18 @@
 """Whether a file cannot be written because of its disk, or because of the place that was chosen for it.
 
-The two ask for different things: room on the disk, then the same command again; or another place.
+The two ask for different things: room on the disk, then the same command again; or another place. What has
+the name of a file of ours and is none is such a place, too.
 """
 
 import errno
+import os
 import sqlite3
+import stat
 from pathlib import Path
 
 from pipeline.errors import DiskError, OutputError
 
+ELSEWHERE = "choose another folder with --out"
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # CANTOPEN: SQLite does not tell why it could not make a journal, and of a file that it has read before
 # a full disk is the likely reason.
@@ -23,6 +27,15 @@ def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
         return error.errno in _FULL_OR_FAILED
     # The low byte is the kind; an error of the module itself has no code.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_FULL_OR_FAILED
+
+
+def is_of_an_output(error: OSError) -> bool:
+    """Whether a stream or a full disk failed, where errors of files are told by those who write them.
+
+    >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
+    (True, False)
+    """
+    return error.filename is None or is_full_or_failed(error)
 
 
 def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
@@ -44,6 +57,34 @@ def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | Output
     if is_full_or_failed(error):
         return unwritten(path, error)
     return OutputError(f"{path}: cannot be written ({_reason(error)}); {otherwise}")
+
+
+def refuse_what_is_no_file(path: Path) -> None:
+    """Refuse to write where a link, a folder or a device has the name.
+
+    Raises:
+        OutputError: it has, and which it is; or no file can be here.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:  # such as a file where a folder should be
+        raise refused(path, error, otherwise=ELSEWHERE) from error
+    if (what := what_is_no_file(found)) is not None:
+        raise OutputError(f"{path}: {what} has this name; remove it, or {ELSEWHERE}")
+
+
+def what_is_no_file(found: os.stat_result) -> str | None:
+    """What something is that is not a file of one name; None for a file.
+
+    A file with another name may be somebody else's, who would lose it, or find our lines in it.
+    """
+    if stat.S_ISLNK(found.st_mode):
+        return "a symbolic link"
+    if not stat.S_ISREG(found.st_mode):
+        return "something that is not a file"
+    return "a file that has another name too (a hard link)" if found.st_nlink > 1 else None
 
 
 def _reason(error: OSError | sqlite3.Error) -> str:

@@ -5,6 +5,7 @@
     │   └── OtherRunError       the folder holds another run
     ├── InputError         65   the input file cannot be used
     ├── OutputError        73   an output cannot be created
+    ├── MistakeError       70   this program made a mistake; nobody foresaw it
     ├── DiskError          74   a disk is full or an I/O operation failed
     ├── IncompleteError    75   not everything was decided; run again to go on
     │   └── LockedError         another run is working on the same folder
@@ -15,8 +16,8 @@
     │   └── TlsError            no trusted TLS connection can be made
     └── StoppedError      130   a signal asked to stop (143 for SIGTERM); run again to go on
 
-A bad row is not an error: it is data, and travels as a reject. A mistake of our own is an
-`AssertionError` and is never caught.
+A bad row is not an error: it is data, and travels as a reject. A mistake of our own is an `AssertionError`,
+or whatever Python raises, and is caught in one place: where the command, or what it does for one file, ends.
 """
 
 import signal
@@ -54,6 +55,12 @@ class OutputError(PrecheckError):
     """An output cannot be created."""
 
     exit_code = 73
+
+
+class MistakeError(PrecheckError):
+    """This program made a mistake, which somebody should mend; what was answered is kept."""
+
+    exit_code = 70
 
 
 class DiskError(PrecheckError):
@@ -129,7 +136,7 @@ def stopped_by(number: int) -> str:
 CONCERN_ONE_FILE = (InputError, OtherRunError, OutputError, LockedError)
 """Errors that say nothing about the next file: it can still be checked."""
 
-_LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78)
+_LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78, 70)
 
 
 def most_serious(exit_codes: Iterable[int]) -> int:

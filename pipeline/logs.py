@@ -14,6 +14,7 @@ import stamina
 import structlog
 from structlog.typing import Processor
 
+from pipeline.reports.terminal import SIMULATED
 from pipeline.turns import Holder
 from schemas.outcomes import Outcome
 from schemas.summary import Summary
@@ -21,12 +22,20 @@ from schemas.summary import Summary
 Form = Literal["text", "json"]
 
 PROGRESS_INTERVAL_S = 10.0
+FINISHED = "file finished"
+METRICS_FAILED = "the metrics file cannot be written"
+PING_FAILED = "the ping was not taken"
+_NEVER_MISSED = frozenset({FINISHED, METRICS_FAILED, PING_FAILED})
+"""Events that are told however quiet a command is to be, beside errors."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def log_to_stderr(form: Form, *, quiet: bool) -> None:
-    """Have log lines written; as text only what a person must know, as JSON also how a run went."""
+    """Have log lines written; as text only what a person must know, as JSON also how a run went.
+
+    Where it is to be quiet, what is left is how a run went, errors, and who watches but was not told.
+    """
     stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
     at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
@@ -35,13 +44,21 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
         structlog.processors.add_log_level,
         structlog.processors.JSONRenderer(),
     ]
-    usual = "info" if form == "json" else "warning"
+    written: list[Processor] = in_json if form == "json" else [at, _line]
     structlog.configure(
-        processors=in_json if form == "json" else [at, _line],
-        wrapper_class=structlog.make_filtering_bound_logger("error" if quiet else usual),
+        processors=[_drop_what_may_be_missed, *written] if quiet else written,
+        wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
         # Looked up at each line: a progress bar may stand in for standard error.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
+
+
+def _drop_what_may_be_missed(
+    _logger: object, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    if method != "error" and event["event"] not in _NEVER_MISSED:
+        raise structlog.DropEvent
+    return event
 
 
 def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
@@ -85,10 +102,11 @@ class ProgressEvents:
         log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
 
 
-def log_summary(summary: Summary, folder: Path, *, already_finished: bool) -> None:
-    """Say how one file went, without a row of it."""
+def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
+    """Say how one file went, without a row of it, and with which exit status it would end a command."""
     log.info(
-        "file finished",
+        FINISHED,
+        status=status,
         folder=str(folder),
         environment=summary.environment.value,
         simulated=summary.simulated,
@@ -98,4 +116,5 @@ def log_summary(summary: Summary, folder: Path, *, already_finished: bool) -> No
         warning_count=summary.warning_count,
         complete=summary.complete,
         next_step=summary.next_step,
+        **({"note": SIMULATED} if summary.simulated else {}),
     )

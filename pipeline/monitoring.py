@@ -7,7 +7,7 @@ and it is for the watcher to notice that no word came.
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -17,14 +17,13 @@ from pathlib import Path
 import anyio
 import structlog
 
-from pipeline.errors import DiskError, OutputError, PrecheckError
+from pipeline.disks import is_of_an_output
+from pipeline.errors import DiskError, MistakeError, OutputError, PrecheckError
+from pipeline.logs import METRICS_FAILED, PING_FAILED
 from pipeline.reports.metrics import QuotaFigures, RunFigures, write_metrics
 from pipeline.run import quota_usage
 from pipeline.transport.tls import client_context
 from schemas.summary import Summary
-
-_PYTHON = 1
-"""The exit status of Python after a mistake of our own."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -74,10 +73,10 @@ def status_of(end: BaseException) -> int:
         case KeyboardInterrupt():
             [number] = end.args or [signal.SIGINT]
             return 128 + int(number)
-        case OSError():
+        case OSError() if is_of_an_output(end):
             return DiskError.exit_code
         case _:
-            return _PYTHON
+            return MistakeError.exit_code
 
 
 def _quotas() -> list[QuotaFigures]:
@@ -92,7 +91,8 @@ def _write(path: Path, figures: RunFigures) -> None:
         write_metrics(path.absolute(), figures)
     except (OutputError, DiskError) as error:
         reason = error.__cause__.strerror if isinstance(error.__cause__, OSError) else "not a plain file"
-        log.warning("the metrics file cannot be written", file=os.fspath(path), reason=reason)
+        with suppress(OSError):
+            log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
 
 
 def _ping(watchers: Watchers, word: str) -> None:
@@ -104,4 +104,5 @@ def _ping(watchers: Watchers, word: str) -> None:
         context = client_context(ca_file=watchers.ping_ca_file)
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
-        log.warning("the ping was not taken", word=word, reason=str(error))
+        with suppress(OSError):
+            log.warning(PING_FAILED, word=word, reason=str(error))

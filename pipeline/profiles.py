@@ -119,7 +119,7 @@ def sandbox() -> Iterator[Path]:
         command = [
             *children.INTERPRETER,
             "-m",
-            "pipeline.cli",
+            "payee_precheck",
             "sandbox",
             "--folder",
             folder,

@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.apis.modulus import Modulus, same_tables
+from pipeline.approvals import NAME as APPROVALS
+from pipeline.approvals import approvals_of
+from pipeline.disks import refuse_what_is_no_file
 from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.formats import NAMES, format_named
-from pipeline.formats.whole import refuse_what_is_no_file
+from pipeline.formats.whole import unfinished
 from pipeline.jobs import Job
 from pipeline.ledger import Ledger
+from pipeline.ledger.files import names_of
+from pipeline.ledger.locks import require_ours
 from pipeline.manifest import read_manifest
 from pipeline.reports.documents import REPORT_NAMES
 from pipeline.stages.read import Source
@@ -140,16 +145,26 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     """Before anything is sent, see to it that what will be written replaces nobody else's file.
 
     Raises:
-        OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger.
+        OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger; or the
+            decisions on record cannot be read, which the manifest will hold.
     """
     others = (folder / name for name in ("summary.json", MANIFEST_NAME, PAYEES, CHANGES, *REPORT_NAMES))
-    for path in (*_outcome_files(folder).values(), *others):
+    written = (*_outcome_files(folder).values(), *others)
+    ledger = names_of(folder / "ledger.db")
+    for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):
         refuse_what_is_no_file(path)
+        refuse_what_is_no_file(unfinished(path))
+    for path in written:
         if path.exists() and not fresh and not (folder / "ledger.db").exists():
             raise OutputError(
                 f"{path}: exists, and there is no run of this tool in its folder; choose another --out, "
                 "or replace it with --fresh"
             )
+    require_ours(folder)
+    try:
+        approvals_of(folder)
+    except InputError as error:
+        raise OutputError(f"{error}, or choose another --out") from error
 
 
 def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:

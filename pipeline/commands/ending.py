@@ -3,47 +3,103 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from shutil import get_terminal_size
 from typing import Any, NoReturn
 
 import click
 
-from pipeline.errors import DiskError, PrecheckError, stopped_by
+from pipeline.commands.mistakes import is_mistake, written_down
+from pipeline.core_dumps import forbid_core_dumps
+from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, stopped_by
 
 
 class Group(click.Group):
-    """Turns the errors of the program into one sentence and an exit status."""
+    """Turns whatever ends a command into one sentence and an exit status."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 (click's own signature)
+        """Read the words before the command's name."""
+        with _told_and_ended():
+            return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
         os.umask(0o077)  # whatever is written is for its owner, the folders above it too
+        forbid_core_dumps()
         before = _on_signal(_leave)  # before anything heavy is imported
         try:
-            return super().invoke(ctx)
-        except PrecheckError as error:
-            for sentence in error.sentences:
-                say(sentence, status=error.exit_code)
-            sys.exit(error.exit_code)
-        except KeyboardInterrupt as interrupt:
-            [number] = interrupt.args or [signal.SIGINT]
-            say(stopped_by(number), status=128 + number)
-            sys.exit(128 + number)
-        except BrokenPipeError:
-            # Whoever read our output has gone; there is nobody left to tell.
-            with suppress(OSError):
-                sys.stdout.close()
-            sys.exit(DiskError.exit_code)
-        except OSError as error:
-            # Files are written where errors of theirs are known: what failed is an output stream.
-            with suppress(OSError):
-                said = f"the output cannot be written ({error.strerror}); make room, or send it elsewhere"
-                say(said, status=DiskError.exit_code)
-            sys.exit(DiskError.exit_code)
+            with _told_and_ended():
+                return super().invoke(ctx)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+@contextmanager
+def _told_and_ended() -> Iterator[None]:
+    """Tell what ends the block, and end with its status; 1 is for --fail-on alone.
+
+    Where nobody is left to be told, the status is all that tells.
+    """
+    try:
+        yield
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt as interrupt:
+        [number] = interrupt.args or [signal.SIGINT]
+        _tell(stopped_by(number), status=128 + number)
+        sys.exit(128 + number)
+    except BrokenPipeError:
+        sys.exit(DiskError.exit_code)
+    except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to tell it)
+        told = _told(end)
+        for sentence in told.sentences:
+            _tell(sentence, status=told.exit_code)
+        sys.exit(told.exit_code)
+    finally:
+        _let_go()
+
+
+def _told(end: BaseException) -> PrecheckError:
+    """The error that stands for what ended a command; a wish to end, such as that of --help, goes on."""
+    if is_mistake(end):
+        return written_down(end)
+    if isinstance(end, OSError):
+        return DiskError(f"the output cannot be written ({end.strerror}); make room, or send it elsewhere")
+    if isinstance(end, PrecheckError):
+        return end
+    raise end
+
+
+def about_one_file(end: BaseException, name: str) -> PrecheckError:
+    """What to say of an end that concerns one file of several, of which the next can still be checked.
+
+    Raises:
+        BaseException: the same end, where it concerns them all.
+    """
+    if isinstance(end, CONCERN_ONE_FILE):
+        return end
+    if is_mistake(end):
+        return written_down(end, where=name)
+    raise end
+
+
+def _tell(sentence: str, *, status: int) -> None:
+    with suppress(OSError):
+        say(sentence, status=status)
+
+
+def _let_go() -> None:
+    """Forget what can never be written: Python would try again when it ends, and then end with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def interruptible() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from pipeline.commands.ending import interruptible, say
+from pipeline.commands.ending import about_one_file, interruptible, say
 from pipeline.commands.options import (
     PATH,
     Duration,
@@ -21,7 +21,7 @@ from pipeline.commands.options import (
     read_mapping,
     reuse_options,
 )
-from pipeline.errors import CONCERN_ONE_FILE, UsageError, most_serious
+from pipeline.errors import UsageError, most_serious
 
 if TYPE_CHECKING:
     from schemas.summary import Summary
@@ -40,6 +40,7 @@ Exit status:
     1  a row has an outcome or a warning named by --fail-on
     2  the command was called with words that do not fit
    65  the input file cannot be used
+   70  a mistake of this program: report it
    73  an output cannot be created
    74  the disk is full or failed
    75  not every row is decided: run the same command again
@@ -105,7 +106,8 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--quiet",
     is_flag=True,
-    help="Print nothing but errors, that answers are simulated, and how to go on with what is left.",
+    help="Print nothing but errors, that answers are simulated, how to go on with what is left, and that "
+    "metrics or ping failed. With --log json: errors, `file finished`, and the last.",
 )
 @click.option(
     "--log",
@@ -214,21 +216,24 @@ def run(  # noqa: PLR0913 (one argument per option)
             try:
                 with progress(terminal, names[file], quiet=quiet) if log_form == "text" else events as watch:
                     result = run_job(job, watch)
-            except CONCERN_ONE_FILE as error:
+                status = exit_code(result.summary, fail_on)
+                ends[file] = FileEnd(names[file], status, result.summary)
+                told.summaries.append(result.summary)
+                if as_json:
+                    click.echo(result.summary.model_dump_json())
+                if log_form == "json":
+                    log_summary(
+                        result.summary, folder, status=status, already_finished=result.already_finished
+                    )
+                elif not quiet:
+                    print_changes(result.summary, result.changes, terminal)
+                    print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
+                else:
+                    _say_in_quiet(names[file], result.summary)
+            except BaseException as end:  # noqa: BLE001 (what does not concern this file alone is raised again)
+                error = about_one_file(end, names[file])
                 say(_naming(names[file], str(error)), status=error.exit_code)
-                ends[file] = FileEnd(names[file], error.exit_code, None)
-                continue
-            ends[file] = FileEnd(names[file], exit_code(result.summary, fail_on), result.summary)
-            told.summaries.append(result.summary)
-            if as_json:
-                click.echo(result.summary.model_dump_json())
-            if log_form == "json":
-                log_summary(result.summary, folder, already_finished=result.already_finished)
-            elif not quiet:
-                print_changes(result.summary, result.changes, terminal)
-                print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
-            else:
-                _say_in_quiet(names[file], result.summary)
+                ends[file] = FileEnd(names[file], error.exit_code, ends[file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
 

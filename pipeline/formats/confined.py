@@ -22,6 +22,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from pipeline import children
+from pipeline.core_dumps import forbid_core_dumps
 from pipeline.errors import InputError
 from pipeline.formats.memory import GIB, memory_max_bytes
 
@@ -138,8 +139,7 @@ def main() -> None:
     limit_bytes = request["memory_max_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
-    # A core file would hold the payments.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    forbid_core_dumps()
     parser = importlib.import_module(request["module"])
     try:
         # Whole or not at all: what comes back is believed when the exit status is 0.

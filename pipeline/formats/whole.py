@@ -2,18 +2,15 @@
 
 import io
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.disks import refused
-from pipeline.errors import OutputError
+from pipeline.disks import ELSEWHERE, refuse_what_is_no_file, refused
 
 _MODE = 0o600
 _MODE_FOR_ALL = 0o644
 _PART = ".part"
-_ELSEWHERE = "choose another folder with --out"
 
 
 @contextmanager
@@ -47,7 +44,7 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise refused(path, error, otherwise=_ELSEWHERE) from error
+        raise refused(path, error, otherwise=ELSEWHERE) from error
 
 
 def unfinished(path: Path) -> Path:
@@ -59,23 +56,6 @@ def _new_file(part: Path) -> io.BufferedRandom:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(part, flags, _MODE)
     return os.fdopen(descriptor, "w+b")
-
-
-def refuse_what_is_no_file(path: Path) -> None:
-    """Refuse to write where a link, a folder or a device has the name.
-
-    Raises:
-        OutputError: it has, and which it is; or no file can be here.
-    """
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    except OSError as error:  # such as a file where a folder should be
-        raise refused(path, error, otherwise=_ELSEWHERE) from error
-    if not stat.S_ISREG(mode):
-        what = "a symbolic link" if stat.S_ISLNK(mode) else "something that is not a file"
-        raise OutputError(f"{path}: {what} has this name; remove it, or choose another folder with --out")
 
 
 def _sync_folder(folder: Path) -> None:

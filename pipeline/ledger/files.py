@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from pipeline.disks import is_full_or_failed, refused, unwritten
+from pipeline.disks import is_full_or_failed, refuse_what_is_no_file, refused, unwritten
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
 from pipeline.ledger import seals
 from pipeline.ledger.locks import locked, require_folder, shared
@@ -107,6 +107,8 @@ def opened(
         with explained(path):
             otherwise = ", or choose another --out" if identity is not None else ""
             stack.enter_context(locked(path.parent, now, otherwise=otherwise))
+            for ours in names_of(path):
+                refuse_what_is_no_file(ours)
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
@@ -158,6 +160,11 @@ def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sql
         yield db
 
 
+def names_of(path: Path) -> tuple[Path, ...]:
+    """A ledger's file, what it is called until it is whole, and what SQLite writes beside it."""
+    return (path, *(path.with_name(path.name + suffix) for suffix in (".new", "-wal", "-shm")))
+
+
 def require_ledger(path: Path) -> None:
     """Refuse a folder in which no run was.
 
@@ -191,8 +198,8 @@ def explained(path: Path) -> Iterator[None]:
 
 def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | None) -> None:
     """Build the ledger under another name and move it into place: it is there whole, or not at all."""
-    growing = path.with_name(path.name + ".new")
-    for stale in (growing, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+    _, growing, *logs = names_of(path)
+    for stale in (growing, *logs):
         stale.unlink(missing_ok=True)  # a log without its ledger would be played into the new one
     os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(growing, isolation_level=None)) as db:
@@ -211,7 +218,7 @@ def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | Non
 
 def _require_ours(path: Path) -> None:
     """Look at the file's header before SQLite touches it: a stranger's file is left as it is."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         header = os.pread(descriptor, 100, 0)
     finally:

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from pipeline.errors import InputError, LockedError, UsageError
+from pipeline.disks import ELSEWHERE, refuse_what_is_no_file, refused
+from pipeline.errors import InputError, LockedError, OutputError, UsageError
 
 _LOCK = ".lock"
+_SAID_BYTES_MAX = 4096
 
 
 @contextmanager
@@ -27,9 +29,11 @@ def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
 
     Raises:
         LockedError: another process is at work in the folder.
+        OutputError: what has the lock's name is not ours.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    require_ours(folder)
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
         _take(lock, fcntl.LOCK_EX, folder, otherwise)
         this_process = {"pid": os.getpid(), "host": os.uname().nodename, "started_at": now}
@@ -49,7 +53,7 @@ def shared(folder: Path) -> Iterator[None]:
         LockedError: a run, or somebody who writes, is at work in the folder.
     """
     try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)
+        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         yield
         return
@@ -58,6 +62,25 @@ def shared(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def require_ours(folder: Path) -> None:
+    """Refuse a folder in which something else has the lock's name, before it is opened or overwritten.
+
+    Raises:
+        OutputError: it is no file of its own, or holds what no run of this tool writes there.
+    """
+    path = folder / _LOCK
+    refuse_what_is_no_file(path)
+    try:
+        with path.open("rb") as file:
+            said = file.read(_SAID_BYTES_MAX + 1).strip(b"\0")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise refused(path, error, otherwise=ELSEWHERE) from error
+    if said and _owner_in(said) is None:
+        raise OutputError(f"{path}: not a lock of this tool; remove it, or {ELSEWHERE}")
 
 
 def require_folder(folder: Path) -> None:
@@ -88,9 +111,14 @@ def _take(lock: int, kind: int, folder: Path, otherwise: str) -> None:
 
 
 def _owner(lock: int) -> str:
+    return _owner_in(os.pread(lock, _SAID_BYTES_MAX, 0)) or "a process that has just started"
+
+
+def _owner_in(said: bytes) -> str | None:
+    """Who holds a lock, by what is written in it; None where that is not what `locked` writes."""
     try:
-        owner = json.loads(os.pread(lock, 4096, 0))
+        owner = json.loads(said)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"
         return f"process {owner['pid']} on {owner['host']}, started at {since},"
     except (ValueError, TypeError, KeyError):
-        return "a process that has just started"
+        return None

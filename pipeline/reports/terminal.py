@@ -1,5 +1,7 @@
 """The summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
 
+import errno
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -92,7 +94,15 @@ def render(summary: Summary) -> RenderableType:
 
 def console() -> Console:
     """Where everything but data goes: standard error, on which text from files is shown as text."""
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+    return _Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+class _Console(Console):
+    """A console whose reader may go away, which the command hears of as it does of any other output."""
+
+    def on_broken_pipe(self) -> None:
+        """Say so; Rich would end the process with 1, which is the status of --fail-on."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def print_summary(summary: Summary, folder: Path, console: Console, *, already_finished: bool) -> None:

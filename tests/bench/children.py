@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-COMMAND = [sys.executable, "-m", "pipeline.cli"]
+COMMAND = [sys.executable, "-m", "payee_precheck"]
 RUN_MAX_S = 900
 LOOK_EVERY_S = 0.05
 

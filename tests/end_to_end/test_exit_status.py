@@ -204,6 +204,48 @@ def test_73_a_ledger_of_something_else_is_left_as_it_is(desk, sandbox):
     assert (folder / "ledger.db").read_text() == "a diary"
 
 
+def unreadable_decisions(folder, victim):
+    (folder / "approvals.json").write_text("precious")
+
+
+def pipe_of_decisions(folder, victim):
+    os.mkfifo(folder / "approvals.json")
+
+
+def strangers_lock(folder, victim):
+    (folder / ".lock").write_text("precious")
+
+
+def linked_lock(folder, victim):
+    (folder / ".lock").unlink()
+    (folder / ".lock").hardlink_to(victim)
+
+
+def linked_outcomes(folder, victim):
+    (folder / "outcomes.csv").unlink()
+    (folder / "outcomes.csv").hardlink_to(victim)
+
+
+@pytest.mark.parametrize(
+    "make", [unreadable_decisions, pipe_of_decisions, strangers_lock, linked_lock, linked_outcomes]
+)
+@pytest.mark.parametrize("words", [(), ("--fresh",)])
+def test_73_what_is_not_ours_is_found_before_anything_is_asked(desk, sandbox, make, words):
+    file = desk.payments([GOOD, {**GOOD, "name": "Rowan Blackmere"}])
+    assert desk("run", file, *sandbox.using("sandbox"), "--limit", "1").status == 75
+    folder, victim = desk.folder / "payments.precheck", desk.file("victim", "precious")
+    make(folder, victim)
+    before, files = sandbox.call_count, {path.name for path in folder.iterdir()}
+
+    finished = desk("run", file, *sandbox.using("sandbox"), *words)
+
+    assert told(finished, 73, "choose another")
+    assert sandbox.call_count == before
+    assert {path.name for path in folder.iterdir()} == files
+    for path in (victim, folder / ".lock", folder / "approvals.json"):
+        assert not path.is_file() or path.read_text() in {"precious", ""}
+
+
 def file_size_max(byte_count):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, byte_count))
 

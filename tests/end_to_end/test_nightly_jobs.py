@@ -87,7 +87,7 @@ def test_an_error_of_one_file_of_several_is_told_by_its_file_and_status(desk, sa
     events = [json.loads(line) for line in finished.err.splitlines()]
     assert [(event["file"], event.get("status")) for event in events] == [
         ("gone.csv", 65),
-        ("payments.csv", None),
+        ("payments.csv", 0),
     ]
 
 

@@ -579,7 +579,7 @@ def test_d11_nothing_outside_is_read_for_an_xml_file(desk, tell):
         for suffix in (".xml", ".csv")
     ]
     for file in files:
-        command = [sys.executable, "-m", "pipeline.cli", "columns", str(file)]
+        command = [sys.executable, "-m", "payee_precheck", "columns", str(file)]
         if tracer:
             command = [tracer, "-f", "-qq", "-o", "calls", "-e", "trace=openat,open,connect", *command]
         done = subprocess.run(

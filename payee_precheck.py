@@ -1,0 +1,67 @@
+"""Where the command starts: before any of its modules is imported, or any import obeys the environment.
+
+The packages of this program have names that others have too, `pipeline` and `schemas`; this module has the
+name of the distribution. `python -I -m payee_precheck` is the command in an interpreter that no PYTHONPATH
+and no working folder reaches.
+"""
+
+import os
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import NoReturn
+
+_PACKAGES = ("pipeline", "schemas")
+_CONFIGURATION = 78
+"""The exit status of `errors.ConfigurationError`, which cannot be imported here."""
+
+
+def main() -> None:
+    """Start the command, if what would be imported is ours."""
+    _have_standard_streams()
+    # Libraries that make a TLS context while they are imported would open this file.
+    os.environ.pop("SSLKEYLOGFILE", None)
+    for name in _PACKAGES:
+        if (stranger := _stranger(name)) is not None:
+            _refuse(f"{stranger} has the name of a module of this program, and is found before it")
+    try:
+        from pipeline.cli import main as command
+    except Exception as error:  # noqa: BLE001 (a stranger's module may do anything)
+        _refuse(
+            f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"
+        )
+    command(prog_name="precheck")
+
+
+def _have_standard_streams() -> None:
+    """Fill the place of a stream that is closed: the next file that is opened must not get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
+def _stranger(name: str) -> str | None:
+    """Where a package would come from that is not beside this module; None where it is ours."""
+    spec = PathFinder.find_spec(name)
+    found = None if spec is None else spec.origin
+    ours = Path(__file__).resolve().parent / name / "__init__.py"
+    return None if found is not None and Path(found).resolve() == ours else found or f"no {name}"
+
+
+def _where(error: BaseException) -> str:
+    """The last line of Python that ran before an error, without what it says."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    kind = type(error).__name__
+    return kind if last is None else f"{kind} in {last.tb_frame.f_code.co_filename}:{last.tb_lineno}"
+
+
+def _refuse(what: str) -> NoReturn:
+    do = f"unset PYTHONPATH, start it as `{sys.executable} -I -m payee_precheck`, or install it again"
+    sys.stderr.write(f"precheck: {what}; {do}\n")
+    sys.exit(_CONFIGURATION)
+
+
+if __name__ == "__main__":
+    main()
