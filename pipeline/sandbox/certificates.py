@@ -7,9 +7,10 @@ certificate under PSD2 (ETSI EN 319 412, TS 119 495) and is issued by an authori
 
 import ipaddress
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cryptography import x509
@@ -81,9 +82,25 @@ class CertificateFiles:
         """The passphrase of the key."""
         return self.folder / "client.passphrase"
 
+    def bad_client(self, name: str) -> Path:
+        """A client certificate that is refused, with its key, which has no passphrase."""
+        return self.folder / f"client_{name}.pem"
+
     def certificates(self) -> tuple[Path, ...]:
         """The files that hold a certificate with an end."""
         return (self.authority, *self.servers, self.client_authority, self.client)
+
+
+BAD_CLIENTS: Mapping[str, str] = {
+    "expired": "ended yesterday",
+    "not-yet-valid": "begins in ten years",
+    "not-qualified": "has no QCStatements: no QWAC, and no PSD2 roles",
+    "not-for-clients": "may be used by servers alone",
+    "no-authorisation-number": "has a VAT number where the PSD2 authorisation number should be",
+    "not-in-directory": "has the authorisation number of no participant",
+    "other-authority": "is of an authority that nobody knows",
+}
+"""Client certificates that VoP Standard refuses, and why; each with its key in `client_NAME.pem`."""
 
 
 def provide_certificates(
@@ -145,7 +162,8 @@ def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
 
 def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
     rest = (files.client_authority_key, files.client_key, files.client_passphrase)
-    if not all(path.is_file() for path in (*files.certificates(), *rest)):
+    bad_clients = map(files.bad_client, BAD_CLIENTS)
+    if not all(path.is_file() for path in (*files.certificates(), *rest, *bad_clients)):
         return False
     try:
         found = [x509.load_pem_x509_certificate(path.read_bytes()) for path in files.certificates()]
@@ -199,6 +217,24 @@ def _write_client_side(files: CertificateFiles, now: datetime) -> None:
     write_private(files.client_passphrase, passphrase)
     write_private(files.client_key, _key_pem(key, passphrase))
     write_private(files.client, _pem(certificate))
+    _write_bad_clients(files, authority, now)
+
+
+def _write_bad_clients(files: CertificateFiles, authority: Issuer, now: datetime) -> None:
+    another, day = _issue_authority("Another QWAC Authority (simulated)", now), timedelta(days=1)
+    always = partial(issue_client_certificate, not_before=now - 2 * day, not_after=now + _LIFE)
+    bad = {
+        "expired": always(authority, not_after=now - day),
+        "not-yet-valid": always(authority, not_before=now + 10 * _LIFE, not_after=now + 11 * _LIFE),
+        "not-qualified": always(authority, is_qualified=False),
+        "not-for-clients": always(authority, is_for_clients=False),
+        "no-authorisation-number": always(authority, authorisation_number="VATFR-999999999"),
+        "not-in-directory": always(authority, authorisation_number="PSDFR-ACPR-00000"),
+        "other-authority": always(another),
+    }
+    for name in BAD_CLIENTS:
+        certificate, key = bad[name]
+        write_private(files.bad_client(name), _pem(certificate) + _key_pem(key, None))
 
 
 def _issue_authority(common_name: str, now: datetime) -> Issuer:

@@ -14,30 +14,25 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from aiohttp import web
-
 from pipeline.errors import ConfigurationError
+from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.calls import CallLog
-from pipeline.sandbox.certificates import provide_certificates
+from pipeline.sandbox.certificates import load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
-from pipeline.sandbox.faults.injector import Injector, Surroundings
 from pipeline.sandbox.identity import IdentityProvider, registered_clients
-from pipeline.sandbox.intake import BODY_BYTES_MAX
+from pipeline.sandbox.journal import Reception
+from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.private_files import make_folder, write_private
-from pipeline.sandbox.service import Service
 from pipeline.sandbox.settings import SandboxSettings
-from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
 
 _BACKLOG = 2048  # connections; a client may open all of its own at once
-_SHUTDOWN_S = 1.0  # for answers under way
 
 
 class Stop(Protocol):
@@ -73,25 +68,20 @@ async def serve(settings: SandboxSettings, *, announce: Callable[[str], None], s
     clients = registered_clients({role: _secret(settings.folder, role) for role in Environment})
     identity = IdentityProvider(clients, settings.token_life_s, time.monotonic)
     with ExitStack() as stack:
-        log = stack.enter_context(CallLog(settings.call_log)) if settings.call_log else None
+        recorders = [stack.enter_context(CallLog(settings.call_log))] if settings.call_log else []
         listener = stack.enter_context(_listen(settings.host, settings.port))
+        elsewhere = stack.enter_context(_listen(settings.host, 0))
         url = _url(listener)
         write_configuration(files, url, test_daily_cap=settings.daily_cap)
-        listeners, injector = [listener], None
-        if settings.faults:
-            listeners.append(stack.enter_context(_listen(settings.host, 0)))
-            injector = _injector(settings, identity, elsewhere=_url(listeners[1]))
-        runner = _runner(Service(settings, identity, log, injector))
-        await runner.setup()
-        try:
-            for each in listeners:
-                await web.SockSite(runner, each, ssl_context=context, backlog=_BACKLOG).start()
+        conditions = conditions_of(settings, identity, elsewhere=_url(elsewhere))
+        authority = load_client_issuer(files).certificate
+        service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
+        ports = [Port("", listener, context), Port("elsewhere", elsewhere, context)]
+        async with served(service, ports, Reception(None), settings.request_wait_s):
             # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
             gc.freeze()
             announce(url)
             await stop.wait()
-        finally:
-            await runner.cleanup()
 
 
 def run(settings: SandboxSettings, *, announce: Callable[[str], None]) -> None:
@@ -122,22 +112,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _runner(service: Service) -> web.ServerRunner:
-    make_request = partial(web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=BODY_BYTES_MAX)
-    server = web.Server(service.handle, request_factory=make_request, access_log=None, auto_decompress=False)
-    return web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_S)
-
-
-def _injector(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Injector:
-    surroundings = Surroundings(
-        correlation_headers={api.name: api.correlation_header for api in APIS},
-        responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
-        elsewhere=elsewhere,
-        revoke_tokens=identity.revoke_all,
-    )
-    return Injector(settings.faults, surroundings)
 
 
 def _url(listener: socket.socket) -> str:
