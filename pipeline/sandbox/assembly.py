@@ -62,7 +62,7 @@ def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, else
     )
 
 
-def service_of(
+def service_of(  # noqa: PLR0913 (its parts)
     settings: SandboxSettings,
     conditions: Conditions,
     identity: IdentityProvider,

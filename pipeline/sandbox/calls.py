@@ -117,9 +117,7 @@ class CallLog:
 
     def write(self, call: Call) -> None:
         """Append one call, as one write."""
-        line = {
-            name: getattr(call, attribute) for name, attribute in _LINE.items()
-        }
+        line = {name: getattr(call, attribute) for name, attribute in _LINE.items()}
         os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""The dummy accounts as questions and answers: for the description of the server, the terminal and the docs."""
+"""The dummy accounts as questions and answers: for the server's description, the terminal and the docs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +74,9 @@ def _question(api: ApiName, known: DummyAnswer) -> Json:
         }
         return {"data": data}
     identification = _identification(known)
-    party = {"identification": {"organisationId": identification}} if identification else {"name": known.asked}
+    party = (
+        {"identification": {"organisationId": identification}} if identification else {"name": known.asked}
+    )
     question: Json = {"party": party, "partyAccount": {"iban": known.account}}
     if api is ApiName.VOP_STANDARD:
         question["partyAgent"] = {"financialInstitutionId": {"bicfi": _BICS[known.account]}}

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one connection: what the parser refuses, and what arrives too slowly, is answered as all else is.
+"""HTTP/1.1 on one connection: what the parser refuses, and what comes too slowly, is answered as all else is.
 
 aiohttp reads and writes; its own answers to a request that cannot be read are plain text, and quote it.
 """

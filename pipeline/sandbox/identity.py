@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid, format_error
-from pipeline.sandbox.shown import shown_member
 from pipeline.sandbox.settings import CLIENT_IDS, SCOPES
+from pipeline.sandbox.shown import shown_member
 from schemas.outcomes import Environment
 from schemas.token import TokenRequest
 
@@ -100,11 +100,17 @@ class IdentityProvider:
         scheme, _, value = authorization.partition(" ")
         token = self._tokens.get(value)
         if scheme.lower() != "bearer" or token is None:
-            raise client_invalid("the Authorization header holds no access token of this issuer", Refusal.TOKEN_UNKNOWN, _CHALLENGE)
+            raise client_invalid(
+                "the Authorization header holds no access token of this issuer",
+                Refusal.TOKEN_UNKNOWN,
+                _CHALLENGE,
+            )
         if self._clock() >= token.expires:
             raise client_invalid("the access token has expired", Refusal.TOKEN_EXPIRED, _CHALLENGE)
         if token.role is not role:
-            raise client_invalid("the access token is for another server", Refusal.TOKEN_OF_ANOTHER_SERVER, _CHALLENGE)
+            raise client_invalid(
+                "the access token is for another server", Refusal.TOKEN_OF_ANOTHER_SERVER, _CHALLENGE
+            )
         return token.client_id
 
     def revoke_all(self) -> None:

@@ -2,11 +2,13 @@
 
 import itertools
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.client_hello import ClientHello
 from pipeline.sandbox.secured import Watcher
+from schemas.outcomes import ApiName
 
 
 @dataclass(slots=True)
@@ -51,6 +53,10 @@ class Journal:
 
     visits: list[Visit] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)
+    """How long the gateways wait for a responder."""
+    has_rate: bool = False
+    """Whether the server has kept a rate at any time."""
 
     def write(self, call: Call) -> None:
         """Note a call."""

@@ -44,7 +44,7 @@ _CODE_OF_STANDING = {
 }
 
 _CODE_OF_BRANCH = {"4": ReasonCode.FOURHUN, "5": ReasonCode.HTTPERR}
-"""By the first digit of the account number, at a branch that its bank does not support: as of an HTTP status."""
+"""By the first digit of the account number, at a branch that its bank does not support."""
 
 
 class Network:

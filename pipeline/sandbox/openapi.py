@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
 from pipeline.sandbox.examples import answer_examples, question_examples
+from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
 from pipeline.sandbox.settings import SCOPES, TOKEN_PATH
 from pipeline.sandbox.surface import APIS, Api
 from schemas.cop import NameVerificationRequest, NameVerificationResponse

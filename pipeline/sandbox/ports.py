@@ -45,7 +45,8 @@ async def served(
         return SecuredConnection(port.context, make_protocol, visit, request_wait_s)
 
     listening = [
-        await loop.create_server(partial(accept, port), sock=port.listener, backlog=_BACKLOG) for port in ports
+        await loop.create_server(partial(accept, port), sock=port.listener, backlog=_BACKLOG)
+        for port in ports
     ]
     try:
         yield

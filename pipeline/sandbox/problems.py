@@ -43,10 +43,10 @@ class Refusal(StrEnum):
     PATH = "path"
     METHOD = "method"
     QUERY = "query"
-    TOKEN_MISSING = "token missing"
-    TOKEN_UNKNOWN = "token unknown"
-    TOKEN_EXPIRED = "token expired"
-    TOKEN_OF_ANOTHER_SERVER = "token of another server"
+    TOKEN_MISSING = "token missing"  # noqa: S105 (no password)
+    TOKEN_UNKNOWN = "token unknown"  # noqa: S105 (no password)
+    TOKEN_EXPIRED = "token expired"  # noqa: S105 (no password)
+    TOKEN_OF_ANOTHER_SERVER = "token of another server"  # noqa: S105 (no password)
     CLIENT = "client"
     """An unknown client at the token endpoint, a wrong secret or scope."""
     CERTIFICATE_MISSING = "certificate missing"
@@ -135,9 +135,7 @@ def format_error(detail: str, refusal: Refusal) -> ProblemError:
     return ProblemError(400, ProblemCode.FORMAT_ERROR, detail, refusal=refusal)
 
 
-def client_invalid(
-    detail: str, refusal: Refusal, headers: Mapping[str, str] | None = None
-) -> ProblemError:
+def client_invalid(detail: str, refusal: Refusal, headers: Mapping[str, str] | None = None) -> ProblemError:
     """401: the requester is not authorised."""
     return ProblemError(401, ProblemCode.CLIENT_INVALID, detail, headers, refusal)
 

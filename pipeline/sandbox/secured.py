@@ -7,6 +7,7 @@ what a client offered. Here TLS runs in memory, between the loop's connection an
 import asyncio
 import ssl
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, cast
 
 from pipeline.sandbox.client_hello import ClientHello, Greeting
@@ -118,10 +119,8 @@ class SecuredConnection(asyncio.Protocol):
         if self._is_closed or self.raw is None:
             return
         self._is_closed = True
-        try:
+        with suppress(ssl.SSLError):  # the client has not said goodbye yet, and need not
             self.tls.unwrap()
-        except ssl.SSLError:
-            pass  # the client has not said goodbye yet, and need not
         self._flush()
         self.raw.close()
 

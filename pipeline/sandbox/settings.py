@@ -82,6 +82,13 @@ class SandboxSettings:
     faults: tuple[Selection, ...] = ()
     """What goes wrong, and for whom."""
 
+    verdicts: tuple[Path, ...] = ()
+    """Where the verdict on the client is written when the sandbox ends: .json, .xml (JUnit), else text."""
+    scenario: str | None = None
+    """The name of the scenario that is served."""
+    has_control: bool = False
+    """Whether there is a control address in the folder."""
+
     def responder_wait_s(self, api: ApiName) -> float:
         """How long the gateway waits for a responder of an API before it answers 504."""
         return self.cop_responder_wait_s if api is ApiName.COP else self.vop_responder_wait_s

@@ -58,7 +58,7 @@ def read_reply(received):
     return int(head.split()[1]), head.decode().lower(), body
 
 
-def head(sandbox, token, stamp, *more, length=len(BODY)):
+def head(sandbox, token, stamp, *more):
     lines = [
         f"POST {SANDBOX} HTTP/1.1",
         f"Host: {sandbox.address[0]}",
@@ -66,7 +66,7 @@ def head(sandbox, token, stamp, *more, length=len(BODY)):
         f"X-Request-Timestamp: {stamp}",
         "Content-Type: application/json",
         f"Authorization: Bearer {token}",
-        f"Content-Length: {length}",
+        f"Content-Length: {len(BODY)}",
         *more,
     ]
     return "\r\n".join([*lines, "", ""]).encode()
@@ -80,7 +80,7 @@ UNREADABLE = {
     "a space in a header's name": b"POST / HTTP/1.1\r\nThornwood Avery: 1\r\n\r\n",
     "a length that is no number": b"POST / HTTP/1.1\r\nContent-Length: Thornwood\r\n\r\n",
     "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-    "a length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0",
     "another encoding": b"POST / HTTP/1.1\r\nTransfer-Encoding: Thornwood\r\n\r\n",
     "a header of 20 KiB": b"POST / HTTP/1.1\r\nX-Name: " + b"Thornwood " * 2000 + b"\r\n\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -107,7 +107,9 @@ def test_what_the_parser_refuses_is_told_and_logged_like_all_else(logged, sent, 
 def test_a_body_that_is_no_chunk_is_a_problem_document(logged, stamp):
     sandbox, lines = logged
     token = sandbox.token()
-    sent = head(sandbox, token, stamp()).replace(f"Content-Length: {len(BODY)}".encode(), b"Transfer-Encoding: chunked")
+    sent = head(sandbox, token, stamp()).replace(
+        f"Content-Length: {len(BODY)}".encode(), b"Transfer-Encoding: chunked"
+    )
     with connected(sandbox) as secured:
         secured.sendall(sent + b"Thornwood\r\n\r\n")
         status, _, body = read_reply(whole(secured))
@@ -138,7 +140,9 @@ def test_a_client_that_waits_and_may_not_ask_is_told_at_once(logged, stamp):
 def test_another_expectation_is_a_417(logged, stamp):
     sandbox, lines = logged
     with connected(sandbox) as secured:
-        secured.sendall(head(sandbox, sandbox.token(), stamp(), "Expect: Thornwood", "Connection: close") + BODY)
+        secured.sendall(
+            head(sandbox, sandbox.token(), stamp(), "Expect: Thornwood", "Connection: close") + BODY
+        )
         status, _, body = read_reply(whole(secured))
     assert (status, set(json.loads(body))) == (417, MEMBERS)
     assert lines()[-1]["refused"] == "expectation"

@@ -20,7 +20,9 @@ def no_matches(pairs):
     return [
         (asked, held)
         for asked, held in pairs
-        if compare_names(f"{asked.title()} Thornwood", f"{held.title()} Thornwood", business=False, lenient=False)
+        if compare_names(
+            f"{asked.title()} Thornwood", f"{held.title()} Thornwood", business=False, lenient=False
+        )
         is Outcome.NO_MATCH
     ]
 
