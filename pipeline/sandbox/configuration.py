@@ -67,13 +67,13 @@ def write_configuration(
         profiles[f"tls-{wrong}"] = _both_gateways(sandbox, wrong_url, files)
     lines = [_HEADER]
     for profile, apis in profiles.items():
-        profile = json.dumps(profile) if "." in profile else profile
-        lines += [f"[profiles.{profile}]", 'default_account_type = "Personal"', ""]
+        key = f"profiles.{json.dumps(profile) if '.' in profile else profile}"
+        lines += [f"[{key}]", 'default_account_type = "Personal"', ""]
         for api, section in apis.items():
             section |= {"rate_per_s": rate, "in_flight_max": _IN_FLIGHT_MAX}
             # A JSON string or number is one in TOML too.
             values = [f"{key} = {json.dumps(value)}" for key, value in section.items()]
-            lines += [f"[profiles.{profile}.{api}]", *values, ""]
+            lines += [f"[{key}.{api}]", *values, ""]
     path = files.folder / CONFIGURATION
     write_private(path, "\n".join(lines).encode())
     return path

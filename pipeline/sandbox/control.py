@@ -91,6 +91,8 @@ class Control:
         self._conditions.injector.aim(tuple(parse(each) for each in map(_text, told)))
 
     def _set_limits(self, told: dict[str, int | None]) -> None:
+        if not isinstance(told, dict):
+            raise TypeError
         limits = {key: _count(value) for key, value in told.items()}
         if limits.keys() - {"rate_max", "daily_cap"}:
             raise TypeError
@@ -104,7 +106,7 @@ class Control:
             self._conditions.daily_cap.requests_max = daily_cap
 
     def _set_clock(self, told: dict[str, float]) -> None:
-        if told.keys() != {"ahead_s"}:
+        if not isinstance(told, dict) or told.keys() != {"ahead_s"}:
             raise TypeError
         self._conditions.clock.ahead_s = float(told["ahead_s"])
 

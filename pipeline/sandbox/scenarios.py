@@ -16,7 +16,10 @@ from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.settings import SandboxSettings
 from pipeline.sandbox.verdict.rules import WRONG_PORTS
 
-HEADER = ("payment_id", "name", "account_type", "sort_code", "account_number", "iban", "amount", "currency")
+HEADER = (
+    "payment_id", "name", "account_type", "sort_code", "account_number", "iban", "secondary_reference",
+    "amount", "currency",
+)  # fmt: skip
 
 _SCENARIO_DAILY_CAP = 8
 _SCENARIO_RATE_PER_S = 5
@@ -25,11 +28,14 @@ _SPACING = 8
 
 _ONCE = (
     "500", "duplicate-keys", "502", "no-content-type", "reset-before-headers", "wrong-echo", "503-seconds",
-    "matched-with-reason-code", "504", "html-page", "truncated-body", "tokens-revoked", "unknown-code",
+    "matched-with-reason-code", "504", "html-page", "truncated-body", "unknown-code",
     "closed-without-answer", "empty-body", "429-seconds", "missing-echo", "set-cookie", "not-json",
     "504-after-wait", "no-verdict",
 )  # fmt: skip
-"""Each befalls one question, at its first attempt; 400 and 500 befall one question each at every attempt."""
+"""Each befalls one question, at its first attempt."""
+_ALWAYS = ("400", "500")
+"""Each befalls one question, at every attempt."""
+_QUESTION_COUNT = (len(_ONCE) + len(_ALWAYS) + 2) * _SPACING
 
 _CHECKS = (
     "https", "tls-version", "tls-suites", "http", "pipelining", "endpoint", "token-request", "token",
@@ -76,8 +82,12 @@ SCENARIOS: tuple[Scenario, ...] = (
         ),
         faults=(
             *(f"{name}:question={place * _SPACING},first=1" for place, name in enumerate(_ONCE, start=1)),
-            f"400:question={(len(_ONCE) + 1) * _SPACING}",
-            f"500:question={(len(_ONCE) + 2) * _SPACING}",
+            *(
+                f"{name}:question={place * _SPACING}"
+                for place, name in enumerate(_ALWAYS, start=len(_ONCE) + 1)
+            ),
+            # Last: a client that gets no new token meets nothing more.
+            f"tokens-revoked:question={_QUESTION_COUNT - _SPACING},first=1",
         ),
     ),
     Scenario(
@@ -134,7 +144,7 @@ def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:
             for name in (account.name, account.close_name, account.other_name):
                 yield _uk_row(name, account.account_type.value, account.identification)
         return
-    count = (len(_ONCE) + 4) * _SPACING if scenario.name == "faults" else _SCENARIO_DAILY_CAP + 4
+    count = _QUESTION_COUNT if scenario.name == "faults" else _SCENARIO_DAILY_CAP + 4
     for number in range(1, count + 1):
         # Not in sequence: a client may take numbers in sequence for a search.
         yield _uk_row(f"Invented Payee {number}", "Personal", f"010203{10_000_000 + 7_919 * number}")

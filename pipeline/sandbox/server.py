@@ -104,9 +104,10 @@ async def serve(
         conditions = conditions_of(settings, identity, elsewhere=elsewhere)
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
-        await stack.enter_async_context(served(service, ports, Reception(journal), settings.request_wait_s))
         if settings.verdicts and journal is not None:
+            # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
+        await stack.enter_async_context(served(service, ports, Reception(journal), settings.request_wait_s))
         if settings.has_control and journal is not None:
             control = Control(conditions, journal, partial(_verdict, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))

@@ -30,7 +30,7 @@ def never_repeats_after_400(journal: Journal) -> Judgement:
     refused: dict[str, Call] = {}
     again = []
     for call in checks(journal):
-        if call.question in refused and call.monotonic > _end(refused[call.question]) + IN_FLIGHT_S:
+        if call.question in refused and call.monotonic > _end(refused[call.question]):
             again.append(call)
         if (
             call.question
