@@ -1,7 +1,7 @@
 """The table of rules: what a right client does, and where that is written."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.problems import Refusal
@@ -140,10 +140,6 @@ RULES: tuple[Rule, ...] = (
 
 
 def judge(journal: Journal) -> list[tuple[Rule, Judgement]]:
-    """Hold a journal against every rule."""
-    return [(rule, rule.judge(journal)) for rule in RULES]
-
-
-def unknown(names: Iterable[str]) -> set[str]:
-    """Of some names, those of no rule."""
-    return set(names) - {rule.name for rule in RULES}
+    """Hold a journal against every rule; calls are noted as they are answered, and judged as they came."""
+    in_order = replace(journal, calls=sorted(journal.calls, key=lambda call: call.monotonic))
+    return [(rule, rule.judge(in_order)) for rule in RULES]
