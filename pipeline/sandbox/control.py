@@ -24,6 +24,7 @@ from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.verdict.reports import Verdict, as_json, as_junit, as_text
 
 SOCKET = "control.sock"
+_AHEAD_MAX_S = 10 * 365 * 86_400
 _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
 
 
@@ -73,7 +74,7 @@ class Control:
             return _refused(f"form: one of {', '.join(_FORMS)}")
         return web.Response(text=form(self._verdict()))
 
-    def _change(self, change: Callable[[Any], None]) -> Callable[[web.Request], Any]:
+    def _change(self, change: Callable[[object], None]) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.Response:
             try:
                 change(json.loads(await request.read()))
@@ -85,15 +86,13 @@ class Control:
 
         return handle
 
-    def _set_faults(self, told: list[str]) -> None:
+    def _set_faults(self, told: object) -> None:
         if not isinstance(told, list):
             raise TypeError
         self._conditions.injector.aim(tuple(parse(each) for each in map(_text, told)))
 
-    def _set_limits(self, told: dict[str, int | None]) -> None:
-        if not isinstance(told, dict):
-            raise TypeError
-        limits = {key: _count(value) for key, value in told.items()}
+    def _set_limits(self, told: object) -> None:
+        limits = {key: _count(value) for key, value in _members(told).items()}
         if limits.keys() - {"rate_max", "daily_cap"}:
             raise TypeError
         if limits.get("daily_cap", 0) is None or limits.get("rate_max", 1) == 0:
@@ -105,10 +104,11 @@ class Control:
         if daily_cap is not None:
             self._conditions.daily_cap.requests_max = daily_cap
 
-    def _set_clock(self, told: dict[str, float]) -> None:
-        if not isinstance(told, dict) or told.keys() != {"ahead_s"}:
+    def _set_clock(self, told: object) -> None:
+        members = _members(told)
+        if members.keys() != {"ahead_s"} or not abs(ahead_s := float(members["ahead_s"])) < _AHEAD_MAX_S:
             raise TypeError
-        self._conditions.clock.ahead_s = float(told["ahead_s"])
+        self._conditions.clock.ahead_s = ahead_s
 
 
 @asynccontextmanager
@@ -143,6 +143,12 @@ async def controlled(folder: Path, control: Control) -> AsyncIterator[Path]:
 
 def _refused(detail: str) -> web.Response:
     return web.json_response({"detail": detail}, status=400)
+
+
+def _members(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
 
 
 def _text(value: object) -> str:

@@ -49,7 +49,7 @@ class Visit(Watcher):
 
 @dataclass(slots=True)
 class Journal:
-    """The connections and the calls, from the first on; some 2 KiB a call."""
+    """The connections and the calls, from the first on; about 1 KiB a call."""
 
     visits: list[Visit] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)

@@ -128,6 +128,8 @@ def test_the_verdict_is_told_on_request(controlled, form):
         ("/limits", 5),
         ("/clock", {}),
         ("/clock", {"ahead_s": "soon"}),
+        ("/clock", {"ahead_s": float("nan")}),
+        ("/clock", {"ahead_s": 1e300}),
     ],
 )
 def test_what_makes_no_sense_changes_nothing(controlled, path, document):

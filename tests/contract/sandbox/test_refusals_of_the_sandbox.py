@@ -171,7 +171,9 @@ def test_a_connection_that_says_nothing_between_two_requests_is_left_alone(logge
         for _ in range(2):
             secured.sendall(head(sandbox, token, stamp()) + BODY)
             assert secured.recv(10_000).startswith(b"HTTP/1.1 200 ")
-            time.sleep(0.8)  # longer than a head may take
+            secured.settimeout(0.8)  # longer than a head may take
+            with pytest.raises(TimeoutError):
+                secured.recv(1)
 
 
 @pytest.mark.parametrize("ahead_s", [-310, 310, -86_400])
