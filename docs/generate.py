@@ -24,6 +24,10 @@ from pydantic import BaseModel
 from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.cli import main as command
 from pipeline.reports.explanations import STEPS, Explanation, Section, explanations
+from pipeline.sandbox.certificates import BAD_CLIENTS
+from pipeline.sandbox.examples import COLUMNS, account_rows
+from pipeline.sandbox.scenarios import SCENARIOS
+from pipeline.sandbox.verdict.rules import RULES
 from pipeline.settings import Cop, Profile, VopGateway, VopStandard
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
@@ -261,6 +265,36 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def dummy_accounts() -> str:
+    """What the sandbox answers for its dummy accounts."""
+    rows = [
+        (api, f"`{account}`", account_type, asked, f"`{code}`", matched_name)
+        for api, account, account_type, asked, code, matched_name in account_rows()
+    ]
+    return _table(COLUMNS, rows)
+
+
+def bad_clients() -> str:
+    """The client certificates of the sandbox that VoP Standard refuses."""
+    rows = [(f"`client_{name}.pem`", what) for name, what in BAD_CLIENTS.items()]
+    return _table(("file", "the certificate"), rows)
+
+
+def scenarios() -> str:
+    """What is to be done in each scenario, and the rules that are met there."""
+    rows = [
+        (f"`{scenario.name}`", _cell(scenario.what), ", ".join(f"`{name}`" for name in scenario.expected))
+        for scenario in SCENARIOS
+    ]
+    return _table(("scenario", "what to do with the client", "rules that it then has met"), rows)
+
+
+def rules() -> str:
+    """The rules of the verdict."""
+    rows = [(f"`{rule.name}`", _cell(rule.what), _cell(rule.source)) for rule in RULES]
+    return _table(("rule", "a right client", "where it is written"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "columns": partial(_documents, OutcomeColumns),
@@ -274,6 +308,10 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "profile-keys": partial(_keys, Profile),
     "gateway-keys": partial(_keys, Cop),
     "standard-keys": partial(_keys, VopStandard),
+    "sandbox-accounts": dummy_accounts,
+    "sandbox-bad-clients": bad_clients,
+    "sandbox-scenarios": scenarios,
+    "sandbox-rules": rules,
 }
 
 

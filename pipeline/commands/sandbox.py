@@ -108,6 +108,38 @@ from pipeline.commands.options import PATH
     "500:probability=0.05,seed=7. May be repeated; docs/sandbox.md has the conditions.",
 )
 @click.option("--list-faults", is_flag=True, help="Print every fault, and exit.")
+@click.option(
+    "--list-accounts", is_flag=True, help="Print every dummy account with what it answers, and exit."
+)
+@click.option(
+    "--scenario",
+    type=click.Choice(["basic", "faults", "tls", "caps"]),
+    help="Walk a client through everything of a kind; docs/sandbox.md says how.",
+)
+@click.option(
+    "--verdict",
+    "verdicts",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="When the sandbox ends, write which rules the client kept, broke or never met: a .json file as "
+    "JSON, an .xml file as JUnit XML, any other as text. May be repeated.",
+)
+@click.option(
+    "--control",
+    "has_control",
+    is_flag=True,
+    help="Listen on control.sock in the folder: faults, caps and the clock can be changed by it.",
+)
+@click.option(
+    "--clock-skew-max",
+    "clock_skew_max_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How far X-Request-Timestamp may be from the time here.",
+)
 @click.option("--call-log", type=PATH, help="Append one JSON line per request.")
 @click.option("--while-stdin-is-open", is_flag=True, hidden=True)
 @click.option(
@@ -139,6 +171,11 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     tls: str,
     faults: tuple[str, ...],
     list_faults: bool,
+    list_accounts: bool,
+    scenario: str | None,
+    verdicts: tuple[Path, ...],
+    has_control: bool,
+    clock_skew_max_s: float,
     call_log: Path | None,
     while_stdin_is_open: bool,
     write_payments: Path | None,
@@ -155,12 +192,18 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
 
         click.echo("\n".join(lines()))
         return
+    if list_accounts:
+        from pipeline.sandbox.examples import account_lines
+
+        click.echo("\n".join(account_lines()))
+        return
     if write_payments is not None:
         from pipeline.sandbox.samples import write_payments as write_sample
 
         write_sample(write_payments, rows=rows, seed=seed, force=force)
         return
     from pipeline.sandbox.faults.selection import parse
+    from pipeline.sandbox.scenarios import scenario_named
     from pipeline.sandbox.server import SandboxSettings
     from pipeline.sandbox.server import run as serve
     from pipeline.sandbox.settings import ServerCertificate, Tls
@@ -176,6 +219,11 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
                 "A run that is to be resumed later needs the same --folder and --port. Stop with Ctrl-C.",
                 err=True,
             )
+        if scenario is not None:
+            click.echo(f"Scenario {scenario}, in {folder}: {scenario_named(scenario).what}", err=True)
+
+    def conclude(line: str) -> None:
+        click.echo(f"precheck: {line}", err=True)
 
     settings = SandboxSettings(
         folder=folder,
@@ -194,13 +242,17 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
         server_certificate=ServerCertificate(server_certificate),
         tls=Tls(tls),
         faults=tuple(map(parse, faults)),
+        scenario=scenario,
+        verdicts=verdicts,
+        has_control=has_control,
+        clock_skew_max_s=clock_skew_max_s,
         call_log=call_log,
     )
     if while_stdin_is_open:
         # Whoever started this process says what there is to be said.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with_stdin, daemon=True).start()
-    serve(settings, announce=announce)
+    serve(settings, announce=announce, conclude=conclude)
     if while_stdin_is_open:
         # The folder was made for this sandbox alone, by a process that may be dead.
         shutil.rmtree(folder, ignore_errors=True)

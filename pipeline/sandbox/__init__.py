@@ -4,15 +4,19 @@ A real HTTPS server, for trying the tool without credentials and for testing it 
 It shares the documents in `schemas` with the client and nothing else, so that the two sides of the
 wire cannot share a bug.
 
-    server.py      starts, announces, stops
-    service.py     one request in, one response out
-    intake.py      the rules that a request must keep
+    server.py      starts, announces, stops;  assembly.py  puts the parts together
+    ports.py       connections: secured.py (TLS, client_hello.py), http_connection.py (HTTP)
+    service.py     one request in, one response out;  endpoints.py  what stands at each path
+    intake.py      the rules that a request must keep;  bodies.py  how its body arrives
     identity.py    tokens;  participants.py  client certificates
     accounts.py    role sandbox: fixed dummy accounts
     network.py     roles test and production: banks.py, registers.py, matching.py
     responders.py  how long a bank takes, and how it fails
     faults/        what goes wrong on request
     openapi.py     all of this, described for other tools
+    journal.py     what a client did;  verdict/  what is to be said of it
+    scenarios.py   what a client is walked through
+    control.py     what can be changed while it serves
 
 Answers are simulated. Every name, account and identification is invented.
 """

@@ -60,7 +60,8 @@ _UK_RANGES: tuple[tuple[str, str, Bank], ...] = (
 _STARTS = [first for first, _, _ in _UK_RANGES]
 
 UNSUPPORTED_BRANCH = "99"
-"""A sort code ending so belongs to a bank that does not support it."""
+"""A sort code ending so belongs to a bank that does not support it; or, where the account number begins
+with 4 or 5, that answers the gateway with an HTTP error of that kind."""
 
 _IBAN_BANKS: tuple[Bank, ...] = (
     Bank("10010010", "DE", 12, bic="PBNKDEFFXXX"),

@@ -24,12 +24,28 @@ class Call:
     monotonic: float
     """Monotonic seconds at arrival."""
     path: str
+    """As the reference spells it, or what may be shown of it; empty for what was no HTTP request."""
     http_version: str
+    method: str = ""
+    connection: int = 0
+    """The number of its connection, counted from 1."""
+    waiting_count: int = 0
+    """Requests that the client had sent behind it on this connection, before its answer."""
     role: str | None = None
     api: str | None = None
     """An ApiName, or token; None for an unknown path."""
     status: int | None = None
     """None where the client went away before the answer, or a fault let none arrive in order."""
+    refused: str | None = None
+    """What was wrong with the request, in the words of `problems.Refusal`; None where nothing was."""
+    answered: float | None = None
+    """Monotonic seconds when the answer was ready."""
+    is_abandoned: bool = False
+    """Whether the client had gone by then."""
+    retry_after_s: float | None = None
+    """The pause that the answer asked for."""
+    token: str | None = None
+    """A hash of the access token: two calls with one value carried the same."""
     request_id: str | None = None
     """The correlation id, where the request has a valid one."""
     question: str | None = None
@@ -49,6 +65,31 @@ class Call:
     def asked(self) -> ApiName | None:
         """The API that was asked about a payee; None for a request that was about none."""
         return None if self.api is None or self.api == TOKEN else ApiName(self.api)
+
+
+_LINE = {
+    "time": "time",
+    "monotonic": "monotonic",
+    "connection": "connection",
+    "waiting": "waiting_count",
+    "role": "role",
+    "api": "api",
+    "method": "method",
+    "path": "path",
+    "status": "status",
+    "refused": "refused",
+    "answered": "answered",
+    "abandoned": "is_abandoned",
+    "retry_after_s": "retry_after_s",
+    "request_id": "request_id",
+    "question": "question",
+    "token": "token",
+    "http_version": "http_version",
+    "byte_count": "byte_count",
+    "cookie": "has_cookie",
+    "faults": "faults",
+}
+"""What a line of the log holds, and where it is found in a call."""
 
 
 class CallLog:
@@ -76,20 +117,7 @@ class CallLog:
 
     def write(self, call: Call) -> None:
         """Append one call, as one write."""
-        line = {
-            "time": call.time,
-            "monotonic": call.monotonic,
-            "role": call.role,
-            "api": call.api,
-            "path": call.path,
-            "status": call.status,
-            "request_id": call.request_id,
-            "question": call.question,
-            "http_version": call.http_version,
-            "byte_count": call.byte_count,
-            "cookie": call.has_cookie,
-            "faults": call.faults,
-        }
+        line = {name: getattr(call, attribute) for name, attribute in _LINE.items()}
         os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 

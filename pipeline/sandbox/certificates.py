@@ -7,9 +7,10 @@ certificate under PSD2 (ETSI EN 319 412, TS 119 495) and is issued by an authori
 
 import ipaddress
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cryptography import x509
@@ -81,17 +82,37 @@ class CertificateFiles:
         """The passphrase of the key."""
         return self.folder / "client.passphrase"
 
+    def bad_client(self, name: str) -> Path:
+        """A client certificate that is refused, with its key, which has no passphrase."""
+        return self.folder / f"client_{name}.pem"
+
+    def bad_server(self, kind: ServerCertificate) -> Path:
+        """Key and certificate of a server that a client must not trust."""
+        return self.folder / f"server_{kind}.pem"
+
+    def servers_of(self, kind: ServerCertificate) -> tuple[Path, ...]:
+        """What a server of a kind serves with."""
+        return self.servers if kind is ServerCertificate.GOOD else (self.bad_server(kind),)
+
     def certificates(self) -> tuple[Path, ...]:
         """The files that hold a certificate with an end."""
         return (self.authority, *self.servers, self.client_authority, self.client)
 
 
-def provide_certificates(
-    folder: Path, host: str, now: datetime, server_certificate: ServerCertificate = ServerCertificate.GOOD
-) -> CertificateFiles:
-    """Take the certificates in a folder where all are still valid for the host, else make new ones.
+BAD_CLIENTS: Mapping[str, str] = {
+    "expired": "ended yesterday",
+    "not-yet-valid": "begins in ten years",
+    "not-qualified": "has no QCStatements: no QWAC, and no PSD2 roles",
+    "not-for-clients": "may be used by servers alone",
+    "no-authorisation-number": "has a VAT number where the PSD2 authorisation number should be",
+    "not-in-directory": "has the authorisation number of no participant",
+    "other-authority": "is of an authority that nobody knows",
+}
+"""Client certificates that VoP Standard refuses, and why; each with its key in `client_NAME.pem`."""
 
-    A server certificate that is to be wrong is made anew, and is replaced by the next good start.
+
+def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateFiles:
+    """Take the certificates in a folder where all are still valid for the host, else make new ones.
 
     Raises:
         OutputError: the files cannot be written.
@@ -100,8 +121,6 @@ def provide_certificates(
     if not _are_usable(files, host, now):
         _write_server_side(files, host, now)
         _write_client_side(files, now)
-    if server_certificate is not ServerCertificate.GOOD:
-        _write_server_side(files, host, now, server_certificate)
     return files
 
 
@@ -145,7 +164,9 @@ def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
 
 def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
     rest = (files.client_authority_key, files.client_key, files.client_passphrase)
-    if not all(path.is_file() for path in (*files.certificates(), *rest)):
+    bad_servers = (files.bad_server(kind) for kind in ServerCertificate if kind is not ServerCertificate.GOOD)
+    bad = (*map(files.bad_client, BAD_CLIENTS), *bad_servers)
+    if not all(path.is_file() for path in (*files.certificates(), *rest, *bad)):
         return False
     try:
         found = [x509.load_pem_x509_certificate(path.read_bytes()) for path in files.certificates()]
@@ -161,31 +182,41 @@ def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
     return is_valid and all(name in names for name in _alternative_names(host))
 
 
-def _write_server_side(
-    files: CertificateFiles, host: str, now: datetime, wrong: ServerCertificate = ServerCertificate.GOOD
-) -> None:
-    authority = trusted = _issue_authority("Sandbox Authority (simulated)", now)
-    names, not_after = _alternative_names(host), now + _LIFE
-    match wrong:
-        case ServerCertificate.GOOD:
-            pass
-        case ServerCertificate.WRONG_AUTHORITY:
-            authority = _issue_authority("Another Authority (simulated)", now)
-        case ServerCertificate.EXPIRED:
-            not_after = now - _CLOCK_SKEW / 2
-        case ServerCertificate.WRONG_HOST:
-            names = [x509.DNSName("elsewhere.invalid")]
-    keys: tuple[PrivateKey, ...] = (
+def _write_server_side(files: CertificateFiles, host: str, now: datetime) -> None:
+    authority = _issue_authority("Sandbox Authority (simulated)", now)
+    another = _issue_authority("Another Authority (simulated)", now)
+    names, elsewhere = _alternative_names(host), [x509.DNSName("elsewhere.invalid")]
+    write_private(files.authority, _pem(authority.certificate))
+    for path, key in zip(files.servers, _server_keys(), strict=True):
+        _write_server(path, key, authority, names, now, now + _LIFE)
+    for kind, issuer, kind_names, not_after in (
+        (ServerCertificate.WRONG_AUTHORITY, another, names, now + _LIFE),
+        (ServerCertificate.EXPIRED, authority, names, now - _CLOCK_SKEW / 2),
+        (ServerCertificate.WRONG_HOST, authority, elsewhere, now + _LIFE),
+    ):
+        key = ec.generate_private_key(ec.SECP256R1())
+        _write_server(files.bad_server(kind), key, issuer, kind_names, now, not_after)
+
+
+def _server_keys() -> tuple[PrivateKey, ...]:
+    return (
         ec.generate_private_key(ec.SECP256R1()),
         rsa.generate_private_key(public_exponent=65537, key_size=2048),
     )
+
+
+def _write_server(  # noqa: PLR0913, PLR0917 (what a certificate says)
+    path: Path,
+    key: PrivateKey,
+    issuer: Issuer,
+    names: Sequence[x509.GeneralName],
+    now: datetime,
+    not_after: datetime,
+) -> None:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "payee-precheck sandbox")])
-    write_private(files.authority, _pem(trusted.certificate))
-    for path, key in zip(files.servers, keys, strict=True):
-        builder = _builder(subject, authority.certificate.subject, key, now - _CLOCK_SKEW, not_after)
-        builder = _with_leaf_extensions(builder, authority, names, [])
-        certificate = builder.sign(authority.key, hashes.SHA256())
-        write_private(path, _pem(certificate) + _key_pem(key, None))
+    builder = _builder(subject, issuer.certificate.subject, key, now - _CLOCK_SKEW, not_after)
+    certificate = _with_leaf_extensions(builder, issuer, names, []).sign(issuer.key, hashes.SHA256())
+    write_private(path, _pem(certificate) + _key_pem(key, None))
 
 
 def _write_client_side(files: CertificateFiles, now: datetime) -> None:
@@ -199,6 +230,24 @@ def _write_client_side(files: CertificateFiles, now: datetime) -> None:
     write_private(files.client_passphrase, passphrase)
     write_private(files.client_key, _key_pem(key, passphrase))
     write_private(files.client, _pem(certificate))
+    _write_bad_clients(files, authority, now)
+
+
+def _write_bad_clients(files: CertificateFiles, authority: Issuer, now: datetime) -> None:
+    another, day = _issue_authority("Another QWAC Authority (simulated)", now), timedelta(days=1)
+    always = partial(issue_client_certificate, not_before=now - 2 * day, not_after=now + _LIFE)
+    bad = {
+        "expired": always(authority, not_after=now - day),
+        "not-yet-valid": always(authority, not_before=now + 10 * _LIFE, not_after=now + 11 * _LIFE),
+        "not-qualified": always(authority, is_qualified=False),
+        "not-for-clients": always(authority, is_for_clients=False),
+        "no-authorisation-number": always(authority, authorisation_number="VATFR-999999999"),
+        "not-in-directory": always(authority, authorisation_number="PSDFR-ACPR-00000"),
+        "other-authority": always(another),
+    }
+    for name in BAD_CLIENTS:
+        certificate, key = bad[name]
+        write_private(files.bad_client(name), _pem(certificate) + _key_pem(key, None))
 
 
 def _issue_authority(common_name: str, now: datetime) -> Issuer:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pipeline.sandbox.certificates import CertificateFiles
 from pipeline.sandbox.private_files import write_private
@@ -18,9 +19,11 @@ _HEADER = """\
 # simulated: accounts, names and banks are invented. Do not pay anybody because of them.
 """
 
-_LIMITS: Mapping[str, str | int] = {"rate_per_s": 200, "in_flight_max": 64}
+_RATE_PER_S = 200
+_IN_FLIGHT_MAX = 64
+_RATE_SHARE = 0.8  # of what the server takes: requests arrive less evenly than they are sent
 
-Section = dict[str, str | int]
+Section = dict[str, str | int | float]
 
 
 def secret_path(folder: Path, role: Environment) -> Path:
@@ -28,13 +31,22 @@ def secret_path(folder: Path, role: Environment) -> Path:
     return folder / f"{role.value}.client_secret"
 
 
-def write_configuration(files: CertificateFiles, url: str, *, test_daily_cap: int) -> Path:
+def write_configuration(
+    files: CertificateFiles,
+    url: str,
+    *,
+    test_daily_cap: int,
+    rate_per_s_max: int | None = None,
+    wrong_urls: Mapping[str, str] = MappingProxyType({}),
+) -> Path:
     """Write precheck.toml for a sandbox, into the folder of its certificates and secrets.
 
     Args:
         files: the sandbox's certificates, named in the configuration by relative path.
         url: where the sandbox listens, such as https://127.0.0.1:8443.
         test_daily_cap: requests a UTC day in the role test.
+        rate_per_s_max: what the server takes in a second; None for as much as comes.
+        wrong_urls: addresses of ports whose TLS is wrong, by what is wrong with it.
 
     Returns:
         The path of the file.
@@ -42,6 +54,7 @@ def write_configuration(files: CertificateFiles, url: str, *, test_daily_cap: in
     Raises:
         OutputError: it cannot be written.
     """
+    rate = _RATE_PER_S if rate_per_s_max is None else min(_RATE_PER_S, _RATE_SHARE * rate_per_s_max)
     sandbox, test, production = Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION
     profiles: dict[str, dict[str, Section]] = {
         "sandbox": _both_gateways(sandbox, url, files),
@@ -50,13 +63,17 @@ def write_configuration(files: CertificateFiles, url: str, *, test_daily_cap: in
         "production": _both_gateways(production, url, files),
         "production-standard": {"vop": _standard(production, url, files)},
     }
+    for wrong, wrong_url in wrong_urls.items():
+        profiles[f"tls-{wrong}"] = _both_gateways(sandbox, wrong_url, files)
     lines = [_HEADER]
     for profile, apis in profiles.items():
-        lines += [f"[profiles.{profile}]", 'default_account_type = "Personal"', ""]
+        key = f"profiles.{json.dumps(profile) if '.' in profile else profile}"
+        lines += [f"[{key}]", 'default_account_type = "Personal"', ""]
         for api, section in apis.items():
+            section |= {"rate_per_s": rate, "in_flight_max": _IN_FLIGHT_MAX}
             # A JSON string or number is one in TOML too.
             values = [f"{key} = {json.dumps(value)}" for key, value in section.items()]
-            lines += [f"[profiles.{profile}.{api}]", *values, ""]
+            lines += [f"[{key}.{api}]", *values, ""]
     path = files.folder / CONFIGURATION
     write_private(path, "\n".join(lines).encode())
     return path
@@ -77,7 +94,6 @@ def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
         "client_secret_file": secret_path(files.folder, role).name,
         "scope": SCOPES[role],
         "ca_file": files.authority.name,
-        **_LIMITS,
     }
 
 
@@ -92,5 +108,4 @@ def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
         "client_key_password_file": files.client_passphrase.name,
         "requesting_bic": REQUESTING_BIC,
         "ca_file": files.authority.name,
-        **_LIMITS,
     }

@@ -11,13 +11,16 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from aiohttp import web
+from cryptography import x509
 
 from pipeline.sandbox import intake, participants
+from pipeline.sandbox.bodies import read_body
 from pipeline.sandbox.calls import TOKEN, Call, fingerprint
+from pipeline.sandbox.clock import Clock
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.network import NameReply, PayeeReply
 from pipeline.sandbox.openapi import describe
-from pipeline.sandbox.problems import format_error, not_found
+from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.surface import Api, Question
 from schemas.cop import (
@@ -31,6 +34,16 @@ from schemas.vop import GatewayRequest, StandardRequest
 
 EMPTY = b"{}"
 """A document that asks nothing; a client may send it to hear whether it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Who knows the clients."""
+
+    identity: IdentityProvider
+    """By their tokens."""
+    authority: x509.Certificate
+    """By their certificates: who issues those."""
 
 
 class Answering(Protocol):
@@ -57,6 +70,9 @@ class Endpoint(Protocol):
     def methods(self) -> tuple[str, ...]:
         """The HTTP methods it takes."""
 
+    def recognise(self, request: web.BaseRequest, call: Call) -> None:
+        """Note what a call is about, as far as its headers tell, and what is echoed whatever comes of it."""
+
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """The body of a 200; any other answer is raised as a ProblemError."""
 
@@ -66,15 +82,19 @@ class DescriptionEndpoint:
 
     methods: tuple[str, ...] = ("GET",)
 
-    def __init__(self) -> None:
+    def __init__(self, url: str) -> None:
+        self._url = url
         self._document: bytes | None = None
+
+    def recognise(self, request: web.BaseRequest, call: Call) -> None:
+        """Nothing is echoed."""
 
     async def answer(self, request: web.BaseRequest, _call: Call) -> bytes:
         """Describe the server."""
         if request.remote is None or not ipaddress.ip_address(request.remote).is_loopback:
             raise not_found()
         if self._document is None:
-            self._document = describe()
+            self._document = describe(self._url)
         return self._document
 
 
@@ -83,17 +103,22 @@ class TokenEndpoint:
 
     methods: tuple[str, ...] = ("GET", "POST")
 
-    def __init__(self, identity: IdentityProvider) -> None:
+    def __init__(self, identity: IdentityProvider, request_wait_s: float) -> None:
         self._identity = identity
+        self._request_wait_s = request_wait_s
+
+    def recognise(self, _request: web.BaseRequest, call: Call) -> None:
+        """Nothing is echoed."""
+        call.api = TOKEN
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Issue a token."""
-        call.api = TOKEN
         if request.query_string:
             # A secret in a URL ends up in logs on the way.
-            raise format_error("query: not accepted; send the fields as a form in the body")
+            detail = "query: not accepted; send the fields as a form in the body"
+            raise format_error(detail, Refusal.QUERY)
         intake.check_body_headers(request.headers, "application/x-www-form-urlencoded")
-        role, body = self._identity.issue(await _read(request))
+        role, body = self._identity.issue(await read_body(request, self._request_wait_s))
         call.role = role.value
         call.headers["Cache-Control"] = "no-store"
         return body
@@ -106,26 +131,39 @@ class CheckEndpoint:
     api: Api
     role: Environment
     """Which server."""
-    identity: IdentityProvider
+    directory: Directory
     limits: Sequence[Limit]
     """What a client may not exceed here."""
     answering: Answering
     responder: Responder
     """How long responders take, and how they fail."""
+    clock: Clock
+    clock_skew_max_s: float
+    request_wait_s: float
     methods: tuple[str, ...] = ("POST",)
 
-    async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
-        """Check a payee."""
+    def recognise(self, request: web.BaseRequest, call: Call) -> None:
+        """Whatever comes of it, the correlation id goes back."""
         call.role, call.api = self.role.value, self.api.name.value
         header = self.api.correlation_header
         call.request_id = intake.correlation_id(request.headers, header)
         if call.request_id is not None:
             call.headers[header] = call.request_id
+        authorization = request.headers.get("Authorization")
+        call.token = None if authorization is None else fingerprint(authorization.encode())[:12]
+
+    async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
+        """Check a payee."""
         client = self._client(request)
         for limit in self.limits:
             limit.admit(client)
-        intake.check_headers(request.headers, header)
-        body = await _read(request)
+        intake.check_headers(
+            request.headers,
+            self.api.correlation_header,
+            now_s=self.clock.now(),
+            clock_skew_max_s=self.clock_skew_max_s,
+        )
+        body = await read_body(request, self.request_wait_s)
         call.question = None if body == EMPTY else fingerprint(body)
         question = intake.read_question(self.api.document, body)
         call.question = fingerprint(intake.canonical(question))
@@ -137,10 +175,11 @@ class CheckEndpoint:
 
     def _client(self, request: web.BaseRequest) -> str:
         if self.api.name is not ApiName.VOP_STANDARD:
-            return self.identity.client_of(request.headers.get("Authorization"), self.role)
+            authorization = intake.one_value(request.headers, "Authorization", Refusal.TOKEN_UNKNOWN)
+            return self.directory.identity.client_of(authorization, self.role)
         tls = request.get_extra_info("ssl_object")
         certificate: bytes | None = tls.getpeercert(True) if tls is not None else None
-        return participants.requester_of(certificate, datetime.now(UTC))
+        return participants.requester_of(certificate, self.directory.authority, datetime.now(UTC))
 
     async def _ask(self, question: Question) -> bytes:
         if isinstance(question, NameVerificationRequest):
@@ -156,10 +195,3 @@ def _account_of(question: Question) -> str:
     if isinstance(question, NameVerificationRequest):
         return question.data.identification
     return question.party_account.iban
-
-
-async def _read(request: web.BaseRequest) -> bytes:
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise format_error(f"body: longer than {intake.BODY_BYTES_MAX} bytes") from None

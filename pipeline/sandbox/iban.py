@@ -1,4 +1,4 @@
-"""IBANs: structure by country and check digits (ISO 13616, ISO 7064 MOD 97-10)."""
+"""IBANs: structure by country and check digits (ISO 13616, ISO 7064 MOD 97-10), which LEIs have too."""
 
 import string
 
@@ -21,7 +21,16 @@ def is_valid(iban: str) -> bool:
     (True, False)
     """
     length = _LENGTHS.get(iban[:2])
-    return (length is None or len(iban) == length) and _remainder(iban[4:] + iban[:4]) == 1
+    return (length is None or len(iban) == length) and has_right_check_digits(iban[4:] + iban[:4])
+
+
+def has_right_check_digits(text: str) -> bool:
+    """Whether a text of capitals and digits ends with its MOD 97-10 digits, as a LEI does.
+
+    >>> has_right_check_digits("SIMU0000000000000183"), has_right_check_digits("SIMU0000000000000184")
+    (True, False)
+    """
+    return _remainder(text) == 1
 
 
 def compose(country: str, bban: str) -> str:

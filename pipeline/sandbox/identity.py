@@ -12,8 +12,9 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 
-from pipeline.sandbox.problems import client_invalid, format_error
+from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid, format_error
 from pipeline.sandbox.settings import CLIENT_IDS, SCOPES
+from pipeline.sandbox.shown import shown_member
 from schemas.outcomes import Environment
 from schemas.token import TokenRequest
 
@@ -79,9 +80,9 @@ class IdentityProvider:
             request.client_secret.get_secret_value().encode(), expected.encode()
         )
         if role is None or client is None or not is_secret_right:
-            raise client_invalid("the client id or the client secret is not valid")
+            raise client_invalid("the client id or the client secret is not valid", Refusal.CLIENT)
         if request.scope != client.scope:
-            raise client_invalid("the client has no permission for this scope")
+            raise client_invalid("the client has no permission for this scope", Refusal.CLIENT)
         self._forget_expired()
         token = secrets.token_urlsafe(32)
         self._tokens[token] = _Token(role, client.client_id, self._clock() + self._token_life_s)
@@ -95,15 +96,21 @@ class IdentityProvider:
             ProblemError: 401, with what is wrong.
         """
         if authorization is None:
-            raise client_invalid("the Authorization header is missing", _CHALLENGE)
+            raise client_invalid("the Authorization header is missing", Refusal.TOKEN_MISSING, _CHALLENGE)
         scheme, _, value = authorization.partition(" ")
         token = self._tokens.get(value)
         if scheme.lower() != "bearer" or token is None:
-            raise client_invalid("the Authorization header holds no access token of this issuer", _CHALLENGE)
+            raise client_invalid(
+                "the Authorization header holds no access token of this issuer",
+                Refusal.TOKEN_UNKNOWN,
+                _CHALLENGE,
+            )
         if self._clock() >= token.expires:
-            raise client_invalid("the access token has expired", _CHALLENGE)
+            raise client_invalid("the access token has expired", Refusal.TOKEN_EXPIRED, _CHALLENGE)
         if token.role is not role:
-            raise client_invalid("the access token is for another server", _CHALLENGE)
+            raise client_invalid(
+                "the access token is for another server", Refusal.TOKEN_OF_ANOTHER_SERVER, _CHALLENGE
+            )
         return token.client_id
 
     def revoke_all(self) -> None:
@@ -121,14 +128,18 @@ def _token_request(form: bytes) -> TokenRequest:
     try:
         fields = parse_qsl(form.decode("ascii"), keep_blank_values=True, strict_parsing=True)
     except ValueError:
-        raise format_error("the body is not a form") from None
+        raise format_error("the body is not a form", Refusal.FORM) from None
     if len(dict(fields)) != len(fields):
-        raise format_error("the form repeats a field")
+        raise format_error("the form repeats a field", Refusal.FORM)
     # The client's side of the model fills the one allowed value in; a request must carry it.
     if "grant_type" not in dict(fields):
-        raise format_error("form fields missing, unknown or not valid: grant_type")
+        raise _form_error({"grant_type"})
     try:
         return TokenRequest.model_validate(dict(fields))
     except ValidationError as error:
-        broken = sorted({str(part["loc"][0]) for part in error.errors(include_input=False)})
-        raise format_error(f"form fields missing, unknown or not valid: {', '.join(broken)}") from None
+        raise _form_error({str(part["loc"][0]) for part in error.errors(include_input=False)}) from None
+
+
+def _form_error(fields: set[str]) -> ProblemError:
+    named = ", ".join(sorted(map(shown_member, fields)))
+    return format_error(f"form fields missing, unknown or not valid: {named}", Refusal.FORM)

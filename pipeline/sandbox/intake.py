@@ -6,58 +6,92 @@ broken rule is 400 FORMAT_ERROR with a detail that names the header or the membe
 
 import json
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
+from multidict import MultiMapping
 from pydantic import BaseModel, ValidationError
 
 from pipeline.sandbox import iban
-from pipeline.sandbox.problems import format_error
+from pipeline.sandbox.problems import ProblemError, Refusal, format_error
+from pipeline.sandbox.shown import shown_member
 from schemas import strict
 from schemas.cop import NameVerificationRequest
 from schemas.vop import GatewayRequest, StandardRequest
-
-BODY_BYTES_MAX = 64 * 1024
 
 UUID_PATTERN = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 TIMESTAMP_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z"
 _UUID = re.compile(UUID_PATTERN)
 _TIMESTAMP = re.compile(TIMESTAMP_PATTERN)
 
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
+
 AnyQuestion = TypeVar("AnyQuestion", bound=BaseModel)
 
 
-def correlation_id(headers: Mapping[str, str], header: str) -> str | None:
-    """The correlation id of a request; None where it is missing or no UUID, so cannot be echoed."""
-    value = headers.get(header)
-    return value if value is not None and _UUID.fullmatch(value) else None
+def correlation_id(headers: MultiMapping[str], header: str) -> str | None:
+    """The correlation id of a request; None where it is missing, doubled or no UUID, so cannot be echoed."""
+    values = headers.getall(header, [])
+    return values[0] if len(values) == 1 and _UUID.fullmatch(values[0]) else None
 
 
-def check_headers(headers: Mapping[str, str], correlation_header: str) -> None:
+def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str | None:
+    """The value of a header; None where it is missing.
+
+    Raises:
+        ProblemError: 400 where it stands twice: two readers could take two values.
+    """
+    values = headers.getall(header, [])
+    if len(values) > 1:
+        raise format_error(f"header {header}: stands {len(values)} times", refusal)
+    return values[0] if values else None
+
+
+def check_headers(
+    headers: MultiMapping[str], correlation_header: str, *, now_s: float, clock_skew_max_s: float
+) -> None:
     """Hold every rule about headers.
+
+    Args:
+        headers: of the request.
+        correlation_header: the header that carries the correlation id.
+        now_s: seconds since the epoch.
+        clock_skew_max_s: how far X-Request-Timestamp may be from it, either way.
 
     Raises:
         ProblemError: 400, naming the first header that breaks one.
     """
+    one_value(headers, correlation_header, Refusal.CORRELATION_ID)
     if correlation_id(headers, correlation_header) is None:
-        raise format_error(f"header {correlation_header}: missing, or not a UUID")
-    if not _is_timestamp(headers.get("X-Request-Timestamp", "")):
-        raise format_error("header X-Request-Timestamp: missing, or not of the form YYYY-MM-DDThh:mm:ss.sssZ")
+        detail = f"header {correlation_header}: missing, or not a UUID"
+        raise format_error(detail, Refusal.CORRELATION_ID)
+    stamp = _time_of(one_value(headers, "X-Request-Timestamp", Refusal.TIMESTAMP) or "")
+    if stamp is None:
+        detail = "header X-Request-Timestamp: missing, or not of the form YYYY-MM-DDThh:mm:ss.sssZ"
+        raise format_error(detail, Refusal.TIMESTAMP)
+    if abs(stamp - now_s) > clock_skew_max_s:
+        detail = (
+            f"header X-Request-Timestamp: more than {clock_skew_max_s:g} seconds from the time of this server"
+        )
+        raise format_error(detail, Refusal.TIMESTAMP)
     check_body_headers(headers, "application/json")
 
 
-def check_body_headers(headers: Mapping[str, str], content_type: str) -> None:
-    """Hold the rules about a body: its type, no encoding, a length within the cap.
+def check_body_headers(headers: MultiMapping[str], content_type: str) -> None:
+    """Hold the rules about a body: its type, its charset, no encoding.
 
     Raises:
         ProblemError: 400, naming the first header that breaks one.
     """
-    stated = headers.get("Content-Type", "")
-    if stated != content_type and stated.partition(";")[0].strip().lower() != content_type:
-        raise format_error(f"header Content-Type: must be {content_type}")
+    stated = one_value(headers, "Content-Type", Refusal.CONTENT_TYPE) or ""
+    if stated != content_type:
+        if stated.partition(";")[0].strip().lower() != content_type:
+            raise format_error(f"header Content-Type: must be {content_type}", Refusal.CONTENT_TYPE)
+        if any(charset.lower() not in {"utf-8", "utf8"} for charset in _CHARSET.findall(stated)):
+            raise format_error("header Content-Type: the charset must be utf-8", Refusal.CONTENT_TYPE)
     if "Content-Encoding" in headers:
-        raise format_error("header Content-Encoding: an encoded body is not accepted")
+        detail = "header Content-Encoding: an encoded body is not accepted"
+        raise format_error(detail, Refusal.CONTENT_ENCODING)
 
 
 def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
@@ -69,11 +103,11 @@ def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
     try:
         question = strict.parse(model, body)
     except ValidationError as error:
-        raise format_error("; ".join(_explain(error))) from None
+        raise _unfit("; ".join(_explain(error))) from None
     except ValueError as error:
-        raise format_error(str(error)) from None
+        raise _unfit(str(error)) from None
     if b"null" in body and _holds_null(json.loads(body)):
-        raise format_error("body: a member that is absent must be left out, not null")
+        raise _unfit("body: a member that is absent must be left out, not null")
     _check_beyond_the_model(question)
     return question
 
@@ -86,16 +120,25 @@ def canonical(question: BaseModel) -> bytes:
 def _check_beyond_the_model(question: BaseModel) -> None:
     # The client's side of the model fills the one allowed value in; a request must carry it.
     if isinstance(question, NameVerificationRequest) and "scheme_name" not in question.data.model_fields_set:
-        raise format_error("data.schemeName: Field required")
+        raise _unfit("data.schemeName: Field required")
     if isinstance(question, GatewayRequest) and not iban.is_valid(question.party_account.iban):
-        raise format_error("partyAccount.iban: wrong length for its country, or wrong check digits")
+        raise _unfit("partyAccount.iban: wrong length for its country, or wrong check digits")
+    if isinstance(question, GatewayRequest) and not _is_lei_right(question):
+        raise _unfit("party.identification.organisationId.lei: wrong check digits")
     if not isinstance(question, StandardRequest):
         return
     # Whether the agents are required is not shown; without them the service has nothing to route by.
     if question.party_agent is None:
-        raise format_error("partyAgent: required to route the request")
+        raise _unfit("partyAgent: required to route the request")
     if question.requesting_agent is None:
-        raise format_error("requestingAgent: required to route the request")
+        raise _unfit("requestingAgent: required to route the request")
+
+
+def _is_lei_right(question: GatewayRequest) -> bool:
+    identification = question.party.identification
+    organisation = identification.organisation_id if identification else None
+    lei = organisation.lei if organisation else None
+    return lei is None or iban.has_right_check_digits(lei)
 
 
 def _holds_null(value: object) -> bool:
@@ -106,18 +149,26 @@ def _holds_null(value: object) -> bool:
     return value is None
 
 
-def _is_timestamp(value: str) -> bool:
+def _unfit(detail: str) -> ProblemError:
+    return format_error(detail, Refusal.DOCUMENT)
+
+
+def _time_of(value: str) -> float | None:
+    """Seconds since the epoch; None for what is no timestamp."""
     if not _TIMESTAMP.fullmatch(value):
-        return False
+        return None
     try:
-        datetime.fromisoformat(value)
+        return datetime.fromisoformat(value).timestamp()
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _explain(error: ValidationError) -> list[str]:
     return [
-        f"{'.'.join(str(step) for step in part['loc']) or 'body'}: {part['msg']}"
+        f"{'.'.join(_shown(step) for step in part['loc']) or 'body'}: {part['msg']}"
         for part in error.errors(include_input=False, include_url=False, include_context=False)
     ]
+
+
+def _shown(step: str | int) -> str:
+    return str(step) if isinstance(step, int) else shown_member(step)

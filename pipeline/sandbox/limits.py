@@ -9,7 +9,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 
-from pipeline.sandbox.problems import too_many_requests
+from pipeline.sandbox.problems import Refusal, too_many_requests
 
 _DAY_S = 86_400
 
@@ -24,7 +24,7 @@ class DailyCap:
             requests_max: requests a UTC day and client.
             clock: seconds since the epoch.
         """
-        self._requests_max = requests_max
+        self.requests_max = requests_max
         self._clock = clock
         self._day = 0
         self._used: dict[str, int] = {}
@@ -40,10 +40,11 @@ class DailyCap:
         if today != self._day:
             self._day, self._used = today, {}
         used = self._used.get(client, 0)
-        if used >= self._requests_max:
+        if used >= self.requests_max:
             raise too_many_requests(
-                f"the daily limit of {self._requests_max} requests of this client is used up",
+                f"the daily limit of {self.requests_max} requests of this client is used up",
                 math.ceil((today + 1) * _DAY_S - now),
+                Refusal.DAILY_CAP,
             )
         self._used[client] = used + 1
 
@@ -51,14 +52,14 @@ class DailyCap:
 class RateLimit:
     """Refuses a client's request when it sent the allowed number within the last second."""
 
-    def __init__(self, rate_per_s_max: int, clock: Callable[[], float]) -> None:
+    def __init__(self, rate_per_s_max: int | None, clock: Callable[[], float]) -> None:
         """Start with no request seen.
 
         Args:
-            rate_per_s_max: requests in any one second and client.
+            rate_per_s_max: requests in any one second and client; None for as many as it likes.
             clock: monotonic seconds.
         """
-        self._rate_per_s_max = rate_per_s_max
+        self.rate_per_s_max = rate_per_s_max
         self._clock = clock
         self._admitted: dict[str, deque[float]] = {}
 
@@ -68,8 +69,13 @@ class RateLimit:
         Raises:
             ProblemError: 429, to be repeated after a second.
         """
+        if self.rate_per_s_max is None:
+            return
         now = self._clock()
-        times = self._admitted.setdefault(client, deque(maxlen=self._rate_per_s_max))
-        if len(times) == self._rate_per_s_max and now - times[0] < 1.0:
-            raise too_many_requests(f"more than {self._rate_per_s_max} requests in one second", 1)
+        times = self._admitted.setdefault(client, deque())
+        while len(times) > self.rate_per_s_max - 1 and now - times[0] >= 1.0:
+            times.popleft()
+        if len(times) >= self.rate_per_s_max:
+            detail = f"more than {self.rate_per_s_max} requests in one second"
+            raise too_many_requests(detail, 1, Refusal.RATE)
         times.append(now)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
-from pipeline.sandbox.names import NICKNAMES, SURNAME_PARTICLES, TITLES
+from pipeline.sandbox.names import SURNAME_PARTICLES, TITLES
+from pipeline.sandbox.variants import are_variants
 from schemas.outcomes import Outcome
 from schemas.vop import IdMatch, OrganisationId
 
@@ -139,7 +140,7 @@ def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
     is_alike = (
         first_asked == first_held
         or (len(first_asked) == 1 and first_held.startswith(first_asked))
-        or _are_nicknames(first_asked, first_held)
+        or are_variants(first_asked, first_held)
         or _is_misspelling(first_asked, first_held)
     )
     if not is_alike:
@@ -197,11 +198,6 @@ def _parts(words: list[str]) -> tuple[list[str], str]:
     while start > 1 and words[start - 1] in SURNAME_PARTICLES:
         start -= 1
     return words[:start], "".join(words[start:])
-
-
-@lru_cache(maxsize=4096)
-def _are_nicknames(one: str, other: str) -> bool:
-    return any(one in group and other in group for group in NICKNAMES)
 
 
 @lru_cache(maxsize=65_536)  # the same few names are compared again and again

@@ -1,4 +1,4 @@
-"""Words from which the simulated account holders are named, and how people shorten their names."""
+"""Words from which the simulated account holders are named, and variants of forenames."""
 
 UK_FORENAMES = (
     "William", "Elizabeth", "Robert", "Margaret", "Thomas", "Katherine", "James", "Victoria",
@@ -53,48 +53,26 @@ SURNAME_PARTICLES = frozenset({
     "ter", "ten", "zu", "el", "al", "bin", "ibn", "o",
 })  # fmt: skip
 
-NICKNAMES = tuple(
+FURTHER_VARIANTS = tuple(
     frozenset(group.split())
     for group in (
         "william will bill billy liam",
-        "elizabeth liz lizzie beth betty eliza lisa",
         "robert rob bob bobby robbie bert",
-        "margaret maggie meg peggy marge",
-        "thomas tom tommy",
         "katherine catherine kathryn kate katie kathy cathy kat",
-        "james jim jimmy jamie",
         "victoria vicky vikki tori",
-        "edward ed eddie ted teddy ned",
         "charlotte lottie charlie lotte",
-        "michael mike mick mickey",
         "susan sue susie suzanne",
         "christopher chris kit topher",
-        "jennifer jen jenny",
-        "daniel dan danny",
         "rebecca becky becca bex",
-        "matthew matt matty",
-        "samantha sam sammy",
         "anthony antony tony ant",
-        "deborah debbie deb debra",
         "benjamin ben benny benji",
         "abigail abi abby gail",
         "nicholas nick nicky nicolas",
         "philippa pippa pip",
-        "joseph joe joey",
-        "jessica jess jessie",
         "alexander alex alec sandy xander sasha",
         "alexandra alex sandra lexi sasha",
-        "andrew andy drew",
-        "patricia pat patsy trish tricia",
-        "samuel sam sammy",
-        "pamela pam",
-        "richard rick dick rich ricky",
-        "john jack johnny jon",
-        "jonathan jon jonny",
         "stephen steven steve",
-        "david dave davey",
         "peter pete pieter",
-        "francis frank frankie",
         "lukas luke lucas luc",
         "matthias matt matze",
         "stefan steffen stephan",
@@ -105,4 +83,4 @@ NICKNAMES = tuple(
         "tobias tobi toby",
     )
 )
-"""Names that may be one person's: the common nicknames and variants of a forename."""
+"""Forenames that may be one person's, where the package `nicknames` does not say so of all of them."""

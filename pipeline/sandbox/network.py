@@ -43,6 +43,9 @@ _CODE_OF_STANDING = {
     Standing.SWITCHED: ReasonCode.CASS,
 }
 
+_CODE_OF_BRANCH = {"4": ReasonCode.FOURHUN, "5": ReasonCode.HTTPERR}
+"""By the first digit of the account number, at a branch that its bank does not support."""
+
 
 class Network:
     """The banks, their registers and their conduct."""
@@ -68,7 +71,8 @@ class Network:
             code = ReasonCode.FOURHUN if is_refusal else ReasonCode.HTTPERR
             return NameReply(_not_possible(code), conduct)
         if question.identification[4:6] == banks.UNSUPPORTED_BRANCH:
-            return NameReply(_not_possible(ReasonCode.SCNS), conduct)
+            code = _CODE_OF_BRANCH.get(question.identification[6], ReasonCode.SCNS)
+            return NameReply(_not_possible(code), conduct)
         account = account_of(self._seed, bank, question.identification)
         return NameReply(report_on(question, account, is_lenient=bank.is_lenient), conduct)
 

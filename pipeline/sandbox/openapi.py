@@ -11,14 +11,15 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from pipeline.sandbox.examples import answer_examples, question_examples
 from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
-from pipeline.sandbox.settings import TOKEN_PATH
+from pipeline.sandbox.settings import SCOPES, TOKEN_PATH
 from pipeline.sandbox.surface import APIS, Api
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.outcomes import ApiName, Environment
 from schemas.problem import Problem
 from schemas.token import TokenRequest, TokenResponse
-from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
+from schemas.vop import GatewayRequest, Party, StandardRequest, VerificationOfPayeeResponse
 
 Json = dict[str, Any]
 
@@ -40,18 +41,24 @@ _TITLES = {
 _PROBLEMS = {
     "400": "FORMAT_ERROR: the request is malformed or fails validation",
     "401": "CLIENT_INVALID: the requester is not authorised",
+    "408": "The request took too long to arrive; not shown in the reference",
+    "417": "An expectation other than 100-continue; not shown in the reference",
     "429": "A limit of this server is exceeded; not shown in the reference",
     "500": "SERVER_ERROR: a technical problem",
     "502": "SSL_ERROR: an invalid response from the responder",
     "504": "TIMEOUT_ERROR: no response from the responder in time",
 }
-_TOKEN_PROBLEMS = ("400", "401")
+_TOKEN_PROBLEMS = ("400", "401", "408", "417")
 _TIMESTAMP: Json = {"type": "string", "pattern": f"^{TIMESTAMP_PATTERN}$", "format": "date-time"}
 _UUID: Json = {"type": "string", "pattern": f"^{UUID_PATTERN}$", "format": "uuid"}
 
 
-def describe() -> bytes:
-    """The document, as JSON."""
+def describe(url: str) -> bytes:
+    """The document, as JSON.
+
+    Args:
+        url: where the server listens.
+    """
     _, definitions = models_json_schema(
         [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
     )
@@ -67,12 +74,17 @@ def describe() -> bytes:
             "description": "Confirmation of Payee and Verification of Payee, simulated: every bank, "
             "account and name is invented.",
         },
+        "servers": [{"url": url, "description": "This sandbox; its roles stand in the paths"}],
         "paths": paths,
         "components": {
             "schemas": _schemas(definitions["$defs"]),
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer"},
-                "certificate": {"type": "mutualTLS"},
+                "token": _oauth(url),
+                "certificate": {
+                    "type": "mutualTLS",
+                    "description": "A qualified website authentication certificate under PSD2, of a "
+                    "participant; see client.pem in the folder of the sandbox",
+                },
             },
         },
     }
@@ -83,7 +95,19 @@ def _schemas(definitions: Json) -> Json:
     schemas = {name: _without_null(schema) for name, schema in definitions.items()}
     # The reference does not show whether these are required; this server cannot route without them.
     schemas[StandardRequest.__name__]["required"] += ["partyAgent", "requestingAgent"]
+    schemas[Party.__name__]["anyOf"] = [{"required": ["name"]}, {"required": ["identification"]}]
     return schemas
+
+
+def _oauth(url: str) -> Json:
+    """The client credentials grant, with the scope of each role."""
+    scopes = {scope: f"To ask the server of role {role.value}" for role, scope in SCOPES.items()}
+    flow = {"tokenUrl": f"{url}{TOKEN_PATH}", "scopes": scopes}
+    return {
+        "type": "oauth2",
+        "description": "The reference calls the token endpoint with GET and a form in the body; POST will do",
+        "flows": {"clientCredentials": flow},
+    }
 
 
 def _check(api: Api, role: Environment) -> Json:
@@ -96,17 +120,17 @@ def _check(api: Api, role: Environment) -> Json:
     return {
         "operationId": f"{api.name.value}_{role.value}",
         "summary": _TITLES[api.name],
-        "security": [{"certificate": []} if api.name is ApiName.VOP_STANDARD else {"token": []}],
+        "security": [{"certificate": []} if api.name is ApiName.VOP_STANDARD else {"token": [SCOPES[role]]}],
         "parameters": [
             _request_header(api.correlation_header, _UUID),
             _request_header("X-Request-Timestamp", _TIMESTAMP),
         ],
-        "requestBody": _body("application/json", api.document),
+        "requestBody": _body("application/json", api.document, _examples(question_examples(api.name), role)),
         "responses": {
             "200": {
                 "description": "What the responder says",
                 "headers": response_headers,
-                "content": _content("application/json", answer),
+                "content": _content("application/json", answer, _examples(answer_examples(api.name), role)),
             },
             **{status: _problem(status) for status in _PROBLEMS},
         },
@@ -142,12 +166,18 @@ def _request_header(name: str, schema: Json) -> Json:
     return {"name": name, "in": "header", "required": True, "schema": schema}
 
 
-def _body(content_type: str, model: type[BaseModel]) -> Json:
-    return {"required": True, "content": _content(content_type, model)}
+def _body(content_type: str, model: type[BaseModel], examples: Json | None = None) -> Json:
+    return {"required": True, "content": _content(content_type, model, examples)}
 
 
-def _content(content_type: str, model: type[BaseModel]) -> Json:
-    return {content_type: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
+def _content(content_type: str, model: type[BaseModel], examples: Json | None = None) -> Json:
+    content: Json = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
+    return {content_type: {**content, "examples": examples} if examples else content}
+
+
+def _examples(examples: Json, role: Environment) -> Json:
+    """The dummy accounts, which role sandbox alone knows."""
+    return examples if role is Environment.SANDBOX else {}
 
 
 def _without_null(schema: Json) -> Json:

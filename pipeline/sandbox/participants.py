@@ -12,9 +12,11 @@ from datetime import datetime
 from functools import lru_cache
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pipeline.sandbox import der
-from pipeline.sandbox.problems import client_invalid
+from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid
 
 DIRECTORY: Mapping[str, frozenset[str]] = {
     "PSDFR-ACPR-99999": frozenset({"TREZFRP0XXX"}),
@@ -35,35 +37,42 @@ _AUTHORISATION_NUMBER = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
 @dataclass(frozen=True, slots=True)
 class _Certificate:
     authorisation_number: str
+    is_issued_here: bool
+    is_for_clients: bool
     is_qualified: bool
     not_before: datetime
     not_after: datetime
 
 
-def requester_of(certificate: bytes | None, now: datetime) -> str:
+def requester_of(certificate: bytes | None, authority: x509.Certificate, now: datetime) -> str:
     """The authorisation number of the participant that presents a client certificate.
 
     Args:
-        certificate: the peer's certificate in DER, whose issuer TLS has checked; None where the
-            client presented none.
+        certificate: the peer's certificate in DER; None where the client presented none. TLS has
+            checked that it has the key, and nothing else.
+        authority: who must have issued it.
         now: the moment at which it must be valid.
 
     Raises:
         ProblemError: 401, with what is wrong with the certificate.
     """
     if certificate is None:
-        raise client_invalid("no client certificate was presented")
-    read = _read(certificate)
+        raise client_invalid("no client certificate was presented", Refusal.CERTIFICATE_MISSING)
+    read = _read(certificate, authority)
+    if not read.is_issued_here:
+        raise _not_good("the client certificate is not of an authority that is known here")
     if now > read.not_after:
-        raise client_invalid("the client certificate has expired")
+        raise _not_good("the client certificate has expired")
     if now < read.not_before:
-        raise client_invalid("the client certificate is not valid yet")
+        raise _not_good("the client certificate is not valid yet")
+    if not read.is_for_clients:
+        raise _not_good("the client certificate is not for clients")
     if not read.is_qualified:
-        raise client_invalid("the client certificate is not a qualified website certificate with PSD2 roles")
+        raise _not_good("the client certificate is not a qualified website certificate with PSD2 roles")
     if not _AUTHORISATION_NUMBER.fullmatch(read.authorisation_number):
-        raise client_invalid("the client certificate holds no PSD2 authorisation number")
+        raise _not_good("the client certificate holds no PSD2 authorisation number")
     if read.authorisation_number not in DIRECTORY:
-        raise client_invalid("the authorisation number is not in the participant directory")
+        raise _not_good("the authorisation number is not in the participant directory")
     return read.authorisation_number
 
 
@@ -74,23 +83,44 @@ def check_requesting_bic(authorisation_number: str, bic: str) -> None:
         ProblemError: 401 where it belongs to somebody else.
     """
     if bic not in DIRECTORY[authorisation_number]:
-        raise client_invalid("requestingAgent is not a BIC of the participant named by the certificate")
+        raise client_invalid(
+            "requestingAgent is not a BIC of the participant named by the certificate",
+            Refusal.REQUESTING_BANK,
+        )
 
 
 @lru_cache(maxsize=1024)
-def _read(certificate: bytes) -> _Certificate:
+def _read(certificate: bytes, authority: x509.Certificate) -> _Certificate:
     # Parsing costs far more than a check, and one certificate sends many requests.
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         subject = parsed.subject.get_attributes_for_oid(x509.ObjectIdentifier(ORGANIZATION_IDENTIFIER))
         return _Certificate(
             authorisation_number=str(subject[0].value) if subject else "",
+            is_issued_here=_is_issued_by(parsed, authority),
+            is_for_clients=_is_for_clients(parsed),
             is_qualified=_is_qualified(_statements(parsed)),
             not_before=parsed.not_valid_before_utc,
             not_after=parsed.not_valid_after_utc,
         )
     except ValueError:
-        raise client_invalid("the client certificate cannot be read") from None
+        raise _not_good("the client certificate cannot be read") from None
+
+
+def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _is_for_clients(certificate: x509.Certificate) -> bool:
+    try:
+        usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return False
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usages
 
 
 def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
@@ -118,3 +148,7 @@ def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
 def _content_of(dotted: str) -> bytes:
     """An object identifier as it stands between tags."""
     return next(der.members(der.object_identifier(dotted)))[1]
+
+
+def _not_good(detail: str) -> ProblemError:
+    return client_invalid(detail, Refusal.CERTIFICATE)

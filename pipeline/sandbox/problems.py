@@ -4,7 +4,8 @@ Source: API reference, "Problem details" and "Errors". Codes beyond the five of 
 what it does not describe: an unknown path, a wrong method, a limit that was exceeded, a clock that is off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
 from schemas.problem import Problem, ProblemCode
 
@@ -13,6 +14,8 @@ METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
 TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
 UNAVAILABLE = "SERVICE_UNAVAILABLE"
 TIMESTAMP_INVALID = "TIMESTAMP_INVALID"
+TOO_SLOW = "REQUEST_TIMEOUT"
+EXPECTATION_FAILED = "EXPECTATION_FAILED"
 
 _TITLES: Mapping[str, str] = {
     ProblemCode.FORMAT_ERROR: "Validation of the request failed; see detail",
@@ -25,13 +28,51 @@ _TITLES: Mapping[str, str] = {
     TOO_MANY_REQUESTS: "Too many requests; see Retry-After",
     UNAVAILABLE: "The service is not available",
     TIMESTAMP_INVALID: "The time of the request is not valid; see detail",
+    TOO_SLOW: "The request took too long to arrive",
+    EXPECTATION_FAILED: "The expectation cannot be met",
 }
+
+
+class Refusal(StrEnum):
+    """What was wrong with a request, in a word for the call log."""
+
+    HTTP = "http"
+    """Not well-formed HTTP/1.1."""
+    SLOW = "slow"
+    EXPECTATION = "expectation"
+    PATH = "path"
+    METHOD = "method"
+    QUERY = "query"
+    TOKEN_MISSING = "token missing"  # noqa: S105 (no password)
+    TOKEN_UNKNOWN = "token unknown"  # noqa: S105 (no password)
+    TOKEN_EXPIRED = "token expired"  # noqa: S105 (no password)
+    TOKEN_OF_ANOTHER_SERVER = "token of another server"  # noqa: S105 (no password)
+    CLIENT = "client"
+    """An unknown client at the token endpoint, a wrong secret or scope."""
+    CERTIFICATE_MISSING = "certificate missing"
+    CERTIFICATE = "certificate"
+    REQUESTING_BANK = "requesting bank"
+    CORRELATION_ID = "correlation id"
+    TIMESTAMP = "timestamp"
+    CONTENT_TYPE = "content type"
+    CONTENT_ENCODING = "content encoding"
+    FORM = "form"
+    DOCUMENT = "document"
+    DAILY_CAP = "daily cap"
+    RATE = "rate"
 
 
 class ProblemError(Exception):
     """A request that ends in problem details."""
 
-    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        refusal: Refusal | None = None,
+    ) -> None:
         """Describe the problem.
 
         Args:
@@ -39,12 +80,14 @@ class ProblemError(Exception):
             code: machine-readable code.
             detail: what is wrong with this request; never quotes a name, an account or a secret.
             headers: response headers that belong to the problem, such as Retry-After.
+            refusal: what was wrong with the request; None where it was not the request.
         """
         super().__init__(detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.headers = dict(headers or {})
+        self.refusal = refusal
 
     def to_json(self, instance: str) -> bytes:
         """The problem details, all members present.
@@ -65,19 +108,43 @@ class ProblemError(Exception):
 
 def not_found() -> ProblemError:
     """404: not shown in the reference."""
-    return ProblemError(404, NOT_FOUND, "there is nothing at this path")
+    return ProblemError(404, NOT_FOUND, "there is nothing at this path", refusal=Refusal.PATH)
 
 
-def format_error(detail: str) -> ProblemError:
+def method_not_allowed(methods: Sequence[str]) -> ProblemError:
+    """405: not shown in the reference."""
+    allowed = ", ".join(methods)
+    detail = f"the method must be {allowed}"
+    return ProblemError(405, METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, Refusal.METHOD)
+
+
+def too_slow(part: str, wait_max_s: float) -> ProblemError:
+    """408: a part of the request did not arrive in time; the connection is of no use any more."""
+    detail = f"{part}: not whole within {wait_max_s:g} seconds"
+    return ProblemError(408, TOO_SLOW, detail, {"Connection": "close"}, Refusal.SLOW)
+
+
+def expectation_failed() -> ProblemError:
+    """417: the client expects what this server does not know (RFC 9110, section 10.1.1)."""
+    detail = "header Expect: nothing but 100-continue is known"
+    return ProblemError(417, EXPECTATION_FAILED, detail, refusal=Refusal.EXPECTATION)
+
+
+def format_error(detail: str, refusal: Refusal) -> ProblemError:
     """400: the request is malformed or fails validation."""
-    return ProblemError(400, ProblemCode.FORMAT_ERROR, detail)
+    return ProblemError(400, ProblemCode.FORMAT_ERROR, detail, refusal=refusal)
 
 
-def client_invalid(detail: str, headers: Mapping[str, str] | None = None) -> ProblemError:
+def client_invalid(detail: str, refusal: Refusal, headers: Mapping[str, str] | None = None) -> ProblemError:
     """401: the requester is not authorised."""
-    return ProblemError(401, ProblemCode.CLIENT_INVALID, detail, headers)
+    return ProblemError(401, ProblemCode.CLIENT_INVALID, detail, headers, refusal)
 
 
-def too_many_requests(detail: str, retry_after_s: int) -> ProblemError:
+def too_many_requests(detail: str, retry_after_s: int, refusal: Refusal) -> ProblemError:
     """429: a limit was exceeded; not shown in the reference."""
-    return ProblemError(429, TOO_MANY_REQUESTS, detail, {"Retry-After": str(retry_after_s)})
+    return ProblemError(429, TOO_MANY_REQUESTS, detail, {"Retry-After": str(retry_after_s)}, refusal)
+
+
+def server_error() -> ProblemError:
+    """500: a mistake of this server."""
+    return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")

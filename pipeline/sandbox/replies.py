@@ -1,6 +1,7 @@
 """What is about to leave, as a value, so that a fault can make something else of it."""
 
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Self
 
 
@@ -21,3 +22,10 @@ class Reply:
             if value is not None:
                 headers[spelled] = value
         return replace(self, headers=headers)
+
+    def head(self) -> bytes:
+        """Status line and headers, as they are written to a connection by hand."""
+        headers = {**self.headers, "Content-Length": str(len(self.body))}
+        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")

@@ -10,34 +10,41 @@ import gc
 import secrets
 import signal
 import socket
+import ssl
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from aiohttp import web
-
 from pipeline.errors import ConfigurationError
+from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.calls import CallLog
-from pipeline.sandbox.certificates import provide_certificates
+from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
-from pipeline.sandbox.faults.injector import Injector, Surroundings
+from pipeline.sandbox.control import Control, controlled
 from pipeline.sandbox.identity import IdentityProvider, registered_clients
-from pipeline.sandbox.intake import BODY_BYTES_MAX
+from pipeline.sandbox.journal import Journal, Reception
+from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.private_files import make_folder, write_private
-from pipeline.sandbox.service import Service
-from pipeline.sandbox.settings import SandboxSettings
+from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
+from pipeline.sandbox.service import Recorder
+from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
+from pipeline.sandbox.verdict.connections import ELSEWHERE
+from pipeline.sandbox.verdict.reports import Verdict, verdict_on, write_verdict
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
 
 _BACKLOG = 2048  # connections; a client may open all of its own at once
-_SHUTDOWN_S = 1.0  # for answers under way
+
+
+def _say_nothing(_line: str) -> None:
+    """Where nobody listens."""
 
 
 class Stop(Protocol):
@@ -47,13 +54,20 @@ class Stop(Protocol):
         """Return once the event is set."""
 
 
-async def serve(settings: SandboxSettings, *, announce: Callable[[str], None], stop: Stop) -> None:
+async def serve(
+    settings: SandboxSettings,
+    *,
+    announce: Callable[[str], None],
+    stop: Stop,
+    conclude: Callable[[str], None] = _say_nothing,
+) -> None:
     """Serve until told to stop.
 
     Args:
         settings: where and how.
         announce: called once, with the base URL, when the server listens.
         stop: the event that ends it.
+        conclude: called at the end with the verdict in one line, where one is written.
 
     Raises:
         ConfigurationError: the address cannot be listened on.
@@ -61,45 +75,111 @@ async def serve(settings: SandboxSettings, *, announce: Callable[[str], None], s
         OutputError: the folder or the call log cannot be written.
     """
     make_folder(settings.folder)
-    files = provide_certificates(
-        settings.folder, settings.host, datetime.now(UTC), settings.server_certificate
-    )
-    context = server_context(
-        files.servers,
-        files.client_authority,
-        is_client_certificate_required=settings.client_certificate_required,
-        tls=settings.tls,
-    )
+    scenario = None if settings.scenario is None else scenario_named(settings.scenario)
+    if scenario is not None:
+        settings = scenario.settings(settings)
+        write_scenario(settings.folder, scenario)
+    files = provide_certificates(settings.folder, settings.host, datetime.now(UTC))
     clients = registered_clients({role: _secret(settings.folder, role) for role in Environment})
     identity = IdentityProvider(clients, settings.token_life_s, time.monotonic)
-    with ExitStack() as stack:
-        log = stack.enter_context(CallLog(settings.call_log)) if settings.call_log else None
-        listener = stack.enter_context(_listen(settings.host, settings.port))
-        url = _url(listener)
-        write_configuration(files, url, test_daily_cap=settings.daily_cap)
-        listeners, injector = [listener], None
-        if settings.faults:
-            listeners.append(stack.enter_context(_listen(settings.host, 0)))
-            injector = _injector(settings, identity, elsewhere=_url(listeners[1]))
-        runner = _runner(Service(settings, identity, log, injector))
-        await runner.setup()
-        try:
-            for each in listeners:
-                await web.SockSite(runner, each, ssl_context=context, backlog=_BACKLOG).start()
-            # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
-            gc.freeze()
-            announce(url)
-            await stop.wait()
-        finally:
-            await runner.cleanup()
+    journal = _journal(settings)
+    async with AsyncExitStack() as stack:
+        recorders: list[Recorder] = [] if journal is None else [journal]
+        if settings.call_log is not None:
+            recorders.append(stack.enter_context(CallLog(settings.call_log)))
+        ports = [
+            Port(word, stack.enter_context(_listen(settings.host, number)), context)
+            for word, number, context in _tls_of_ports(settings, files, scenario)
+        ]
+        url, *others = (_url(port.listener) for port in ports)
+        urls = {port.word: other for port, other in zip(ports[1:], others, strict=True)}
+        elsewhere = urls.pop(ELSEWHERE)
+        write_configuration(
+            files,
+            url,
+            test_daily_cap=settings.daily_cap,
+            rate_per_s_max=settings.rate_per_s_max,
+            wrong_urls=urls,
+        )
+        conditions = conditions_of(settings, identity, elsewhere=elsewhere)
+        authority = load_client_issuer(files).certificate
+        service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
+        if settings.verdicts and journal is not None:
+            # Before what serves is begun, so that it comes after its end: the last calls count too.
+            stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
+        await stack.enter_async_context(served(service, ports, Reception(journal), settings.request_wait_s))
+        if settings.has_control and journal is not None:
+            control = Control(conditions, journal, partial(_verdict, journal, scenario))
+            await stack.enter_async_context(controlled(settings.folder, control))
+        # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
+        gc.freeze()
+        announce(url)
+        await stop.wait()
 
 
-def run(settings: SandboxSettings, *, announce: Callable[[str], None]) -> None:
+def _journal(settings: SandboxSettings) -> Journal | None:
+    """A journal where somebody will ask for a verdict."""
+    if not (settings.verdicts or settings.has_control):
+        return None
+    waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}
+    return Journal(responder_waits_s=waits_s, has_rate=settings.rate_per_s_max is not None)
+
+
+def _verdict(journal: Journal, scenario: Scenario | None) -> Verdict:
+    if scenario is None:
+        return verdict_on(journal)
+    return verdict_on(journal, scenario.name, scenario.expected)
+
+
+def _write_verdicts(
+    paths: Sequence[Path],
+    journal: Journal,
+    scenario: Scenario | None,
+    conclude: Callable[[str], None],
+) -> None:
+    verdict = _verdict(journal, scenario)
+    conclude(f"verdict: {verdict.headline()}")
+    for path in paths:
+        write_verdict(path, verdict)
+
+
+def _tls_of_ports(
+    settings: SandboxSettings, files: CertificateFiles, scenario: Scenario | None
+) -> Iterator[tuple[str, int, ssl.SSLContext]]:
+    """Word, number and TLS of each port: the one that serves, the one of redirects, the wrong ones."""
+
+    def context(certificate: ServerCertificate, tls: Tls) -> ssl.SSLContext:
+        return server_context(
+            files.servers_of(certificate),
+            files.client_authority,
+            is_client_certificate_required=settings.client_certificate_required,
+            tls=tls,
+        )
+
+    chosen = context(settings.server_certificate, settings.tls)
+    yield "", settings.port, chosen
+    yield ELSEWHERE, 0, chosen
+    if scenario is not None and scenario.has_wrong_ports:
+        for certificate in ServerCertificate:
+            if certificate is not ServerCertificate.GOOD:
+                yield certificate.value, 0, context(certificate, Tls.REFERENCE)
+        for tls in Tls:
+            if tls is not Tls.REFERENCE:
+                yield tls.value, 0, context(ServerCertificate.GOOD, tls)
+
+
+def run(
+    settings: SandboxSettings,
+    *,
+    announce: Callable[[str], None],
+    conclude: Callable[[str], None] = _say_nothing,
+) -> None:
     """Serve until SIGINT or SIGTERM, on the fastest event loop there is.
 
     Args:
         settings: where and how.
         announce: called once, with the base URL, when the server listens.
+        conclude: called at the end with the verdict in one line, where one is written.
 
     Raises:
         ConfigurationError, OutputError: as `serve`.
@@ -110,7 +190,7 @@ def run(settings: SandboxSettings, *, announce: Callable[[str], None]) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
-        await serve(settings, announce=announce, stop=stop)
+        await serve(settings, announce=announce, stop=stop, conclude=conclude)
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(until_signalled())
@@ -122,22 +202,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _runner(service: Service) -> web.ServerRunner:
-    make_request = partial(web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=BODY_BYTES_MAX)
-    server = web.Server(service.handle, request_factory=make_request, access_log=None, auto_decompress=False)
-    return web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_S)
-
-
-def _injector(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Injector:
-    surroundings = Surroundings(
-        correlation_headers={api.name: api.correlation_header for api in APIS},
-        responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
-        elsewhere=elsewhere,
-        revoke_tokens=identity.revoke_all,
-    )
-    return Injector(settings.faults, surroundings)
 
 
 def _url(listener: socket.socket) -> str:

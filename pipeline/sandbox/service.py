@@ -1,31 +1,38 @@
 """The service: one request in, one response out. Every path is known by exact match."""
 
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Protocol
 
 from aiohttp import web
 
-from pipeline.sandbox.accounts import DummyAccounts
-from pipeline.sandbox.calls import Call, CallLog
-from pipeline.sandbox.endpoints import (
-    Answering,
-    CheckEndpoint,
-    DescriptionEndpoint,
-    Endpoint,
-    Limit,
-    TokenEndpoint,
-)
+from pipeline.sandbox.calls import Call
+from pipeline.sandbox.clock import Clock
+from pipeline.sandbox.endpoints import Endpoint
 from pipeline.sandbox.faults.deliveries import deliver
 from pipeline.sandbox.faults.injector import Injector
-from pipeline.sandbox.identity import IdentityProvider
-from pipeline.sandbox.limits import DailyCap, RateLimit
-from pipeline.sandbox.network import Network
-from pipeline.sandbox.problems import METHOD_NOT_ALLOWED, ProblemError, not_found
+from pipeline.sandbox.http_connection import HttpConnection
+from pipeline.sandbox.journal import Visit
+from pipeline.sandbox.problems import (
+    ProblemError,
+    Refusal,
+    format_error,
+    method_not_allowed,
+    not_found,
+    server_error,
+    too_slow,
+)
 from pipeline.sandbox.replies import Reply
-from pipeline.sandbox.responders import Responder
-from pipeline.sandbox.settings import DESCRIPTION_PATH, TOKEN_PATH, SandboxSettings
-from pipeline.sandbox.surface import APIS
-from schemas.outcomes import Environment
+from pipeline.sandbox.shown import shown_path
+
+
+class Recorder(Protocol):
+    """Who notes the calls."""
+
+    def write(self, call: Call) -> None:
+        """Note one call."""
 
 
 class Service:
@@ -33,103 +40,131 @@ class Service:
 
     def __init__(
         self,
-        settings: SandboxSettings,
-        identity: IdentityProvider,
-        call_log: CallLog | None,
-        injector: Injector | None = None,
+        endpoints: Mapping[str, Endpoint],
+        injector: Injector,
+        clock: Clock,
+        recorders: Sequence[Recorder],
+        request_wait_s: float,
     ) -> None:
         """Put the service together; nothing is served yet.
 
         Args:
-            settings: how it answers.
-            identity: who issues and knows the tokens.
-            call_log: where each call is noted; None for nowhere.
-            injector: who lets faults befall the answers; None for a server without any.
+            endpoints: what stands at each path.
+            injector: who lets faults befall the answers.
+            clock: which dates the answers.
+            recorders: where each call is noted.
+            request_wait_s: how long the head of a request may take.
         """
-        self._endpoints = _endpoints(settings, identity)
-        self._call_log = call_log
+        self._endpoints = endpoints
         self._injector = injector
+        self._clock = clock
+        self._recorders = recorders
+        self._request_wait_s = request_wait_s
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request, whatever it is."""
-        version = request.version
-        call = Call(
-            time=time.time(),
-            monotonic=time.monotonic(),
-            path=request.path,
-            http_version=f"{version.major}.{version.minor}",
-            byte_count=request.content_length,
-            has_cookie="Cookie" in request.headers,
-        )
+        call = self._call(request)
         delivery = None
         try:
             reply = await self._reply(request, call)
             # What is wrong with a request is told to the client, whatever faults there are.
-            if self._injector is not None and reply.status == 200 and call.api is not None:
+            if reply.status == 200 and call.api is not None:
                 reply, delivery = await self._injector.befall(call, reply)
             call.status = None if delivery else reply.status
+            call.retry_after_s = _retry_after_s(reply, time.time())
         finally:
             # In any case: a server that stops cancels what it is doing, and the call was made.
-            if self._call_log is not None:
-                self._call_log.write(call)
+            call.answered = time.monotonic()
+            call.is_abandoned = request.transport is None
+            self._note(call)
         if delivery is not None:
             return await deliver(request, reply, delivery)
-        return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
+        return _Response(reply)
+
+    def refuse_unread(self, status: int, visit: Visit) -> Reply:
+        """Note a request that never became one, and say what is wrong."""
+        problem = self._unread(status)
+        call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
+        call.refused, call.status = problem.refusal, problem.status
+        call.answered = call.monotonic
+        if status != 500:  # a request on which this server failed has been noted
+            self._note(call)
+        return self._refused(problem, call)
+
+    def _unread(self, status: int) -> ProblemError:
+        if status == 408:
+            return too_slow("the head of the request", self._request_wait_s)
+        if status == 500:
+            return server_error()
+        return format_error("the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP)
+
+    def _call(self, request: web.BaseRequest) -> Call:
+        connection, version = request.protocol, request.version
+        assert isinstance(connection, HttpConnection)
+        return Call(
+            time=time.time(),
+            monotonic=time.monotonic(),
+            path=request.path if request.path in self._endpoints else shown_path(request.path),
+            http_version=f"{version.major}.{version.minor}",
+            method=request.method,
+            connection=connection.visit.number,
+            waiting_count=connection.waiting_count,
+            byte_count=request.content_length,
+            has_cookie="Cookie" in request.headers,
+        )
 
     async def _reply(self, request: web.BaseRequest, call: Call) -> Reply:
         try:
-            body, status = await self._answer(request, call), 200
+            body = await self._answer(request, call)
         except ProblemError as problem:
-            body, status = problem.to_json(call.path), problem.status
-            call.headers.update(problem.headers)
-        call.headers["Content-Type"] = "application/json"
-        call.headers["X-Response-Timestamp"] = _timestamp(time.time())
-        return Reply(status, call.headers, body)
+            call.refused = problem.refusal
+            return self._refused(problem, call)
+        return self._dated(Reply(200, call.headers, body))
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> bytes:
-        endpoint = self._endpoints.get(call.path)
+        endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             raise not_found()
+        endpoint.recognise(request, call)
         if request.method not in endpoint.methods:
-            allowed = ", ".join(endpoint.methods)
-            raise ProblemError(405, METHOD_NOT_ALLOWED, f"the method must be {allowed}", {"Allow": allowed})
+            raise method_not_allowed(endpoint.methods)
         return await endpoint.answer(request, call)
 
+    def _refused(self, problem: ProblemError, call: Call) -> Reply:
+        headers = {**call.headers, **problem.headers}
+        return self._dated(Reply(problem.status, headers, problem.to_json(call.path or "/")))
 
-def _endpoints(settings: SandboxSettings, identity: IdentityProvider) -> dict[str, Endpoint]:
-    network = Network(settings.seed, is_faulty=settings.responder_faults)
-    answering: dict[Environment, Answering] = {
-        Environment.SANDBOX: DummyAccounts(),
-        Environment.TEST: network,
-        Environment.PRODUCTION: network,
-    }
-    rate = [RateLimit(settings.rate_per_s_max, time.monotonic)] if settings.rate_per_s_max else []
-    limits: dict[Environment, list[Limit]] = {
-        Environment.SANDBOX: [*rate],
-        Environment.TEST: [*rate, DailyCap(settings.daily_cap, time.time)],
-        Environment.PRODUCTION: [*rate],
-    }
-    endpoints: dict[str, Endpoint] = {
-        TOKEN_PATH: TokenEndpoint(identity),
-        DESCRIPTION_PATH: DescriptionEndpoint(),
-    }
-    for api in APIS:
-        responder = Responder(
-            wait_max_s=settings.responder_wait_s(api.name),
-            latency_s=settings.latency_s,
-            latency_spread=settings.latency_spread,
-            seed=settings.seed,
+    def _dated(self, reply: Reply) -> Reply:
+        return reply.with_headers(
+            Content_Type="application/json", X_Response_Timestamp=_timestamp(self._clock.now())
         )
-        for role in api.roles:
-            endpoints[f"/{role.value}{api.path}"] = CheckEndpoint(
-                api,
-                role,
-                identity=identity,
-                limits=limits[role],
-                answering=answering[role],
-                responder=responder,
-            )
-    return endpoints
+
+    def _note(self, call: Call) -> None:
+        for recorder in self._recorders:
+            recorder.write(call)
+
+
+class _Response(web.Response):
+    """A reply with the headers that it has: none is added that says what its body is."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(status=reply.status, body=reply.body, headers=reply.headers)
+        self._is_described = "Content-Type" in reply.headers
+        if reply.headers.get("Connection") == "close":
+            self.force_close()
+
+    async def _prepare_headers(self) -> None:
+        await super()._prepare_headers()
+        if not self._is_described:
+            self.headers.popall("Content-Type", None)
+
+
+def _retry_after_s(reply: Reply, now_s: float) -> float | None:
+    """The pause that a reply asks for, in seconds."""
+    value = reply.headers.get("Retry-After")
+    if value is None:
+        return None
+    return float(value) if value.isdigit() else parsedate_to_datetime(value).timestamp() - now_s
 
 
 def _timestamp(time_s: float) -> str:

@@ -69,6 +69,10 @@ class SandboxSettings:
     """Requests a UTC day and client in the role test."""
     rate_per_s_max: int | None = None
     """Requests in any one second and client, beyond which the answer is 429; an addition of ours."""
+    clock_skew_max_s: float = 300.0
+    """How far X-Request-Timestamp may be from the time here, either way; a choice of ours."""
+    request_wait_s: float = 10.0
+    """How long a client may take for its TLS handshake, for the head of a request, and for its body."""
     call_log: Path | None = None
     """Where one JSON line per request is appended."""
     client_certificate_required: bool = False
@@ -77,6 +81,13 @@ class SandboxSettings:
     tls: Tls = Tls.REFERENCE
     faults: tuple[Selection, ...] = ()
     """What goes wrong, and for whom."""
+
+    verdicts: tuple[Path, ...] = ()
+    """Where the verdict on the client is written when the sandbox ends: .json, .xml (JUnit), else text."""
+    scenario: str | None = None
+    """The name of the scenario that is served."""
+    has_control: bool = False
+    """Whether there is a control address in the folder."""
 
     def responder_wait_s(self, api: ApiName) -> float:
         """How long the gateway waits for a responder of an API before it answers 504."""

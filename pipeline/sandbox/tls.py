@@ -1,7 +1,8 @@
 """The server's side of TLS: exactly the versions and suites of the API reference.
 
-Source: API reference, "Transport security". Python before 3.15 cannot name the suites of TLS 1.3; they
-are set through the TLS library that Python itself has loaded, and the outcome is read back.
+Source: API reference, "Transport security". Python before 3.15 cannot name the suites of TLS 1.3, and none
+can take a client certificate that it does not trust; both are set through the TLS library that Python
+itself has loaded, and the suites are read back.
 """
 
 import _ssl
@@ -24,7 +25,11 @@ TLS12_SUITES = (
 _OTHER_TLS13_SUITE = "TLS_AES_128_GCM_SHA256"
 _OTHER_TLS12_SUITES = ("ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-AES128-GCM-SHA256")
 
-_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
+_CertificateCheck = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+_ACCEPT_ANY = _CertificateCheck(lambda _certificates, _nothing: 1)
+"""A client certificate of any kind makes a connection; kept for as long as OpenSSL may call it."""
 
 
 def server_context(
@@ -36,8 +41,8 @@ def server_context(
 ) -> ssl.SSLContext:
     """A TLS context for the server.
 
-    Unless a client certificate is required, one that is missing or out of date still makes a
-    connection, so that the refusal can be told in a 401 instead of a broken handshake.
+    Unless a client certificate is required, one that is missing or bad in any way still makes a
+    connection: whoever needs a good one refuses it in a 401, and the other APIs do not care.
 
     Args:
         servers: files with a key and its certificate, one per kind of key.
@@ -63,7 +68,7 @@ def server_context(
         context.verify_mode = ssl.CERT_REQUIRED
     else:
         context.verify_mode = ssl.CERT_OPTIONAL
-        context.verify_flags |= ssl.VerifyFlags(_NO_CHECK_TIME)
+        _check_no_certificate(context)
     return context
 
 
@@ -94,10 +99,24 @@ def _set_tls13_suite(context: ssl.SSLContext, suite: str) -> None:
     if set_ciphersuites is not None:  # Python 3.15
         set_ciphersuites(suite)
         return
-    library = ctypes.CDLL(getattr(_ssl, "__file__", None))
-    # The first field after the object's header is the SSL_CTX*.
-    native = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
-    set_native = library.SSL_CTX_set_ciphersuites
+    set_native = _library().SSL_CTX_set_ciphersuites
     set_native.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
     set_native.restype = ctypes.c_int
-    set_native(native, suite.encode())
+    set_native(_native(context), suite.encode())
+
+
+def _check_no_certificate(context: ssl.SSLContext) -> None:
+    """Ask for a client certificate and take whatever comes: Python has no word for it."""
+    set_native = _library().SSL_CTX_set_cert_verify_callback
+    set_native.argtypes = (ctypes.c_void_p, _CertificateCheck, ctypes.c_void_p)
+    set_native.restype = None
+    set_native(_native(context), _ACCEPT_ANY, None)
+
+
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(getattr(_ssl, "__file__", None))
+
+
+def _native(context: ssl.SSLContext) -> ctypes.c_void_p:
+    """The SSL_CTX* of a context: the first field after the object's header."""
+    return ctypes.c_void_p.from_address(id(context) + object.__basicsize__)

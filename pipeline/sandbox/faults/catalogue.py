@@ -53,7 +53,7 @@ class Fault:
 
 
 _AGAIN = "asks again a few times, waiting longer each time; then the row has no answer"
-_NO_ANSWER = "takes it for no answer: never for a match; may ask once more"
+NO_ANSWER = "takes it for no answer: never for a match; may ask once more"
 _STOPS = "ends the run: the same would happen to every row"
 
 _LATE = "header X-Request-Timestamp: too far from the time of this server"
@@ -174,49 +174,49 @@ _CONNECTIONS = (
 _SIZES = (
     _checks(
         "oversized-body", f"a good answer in {changes.PADDING_BYTES // 2**20} MiB of JSON",
-        f"stops reading early; {_NO_ANSWER}", changes.rewritten(changes.padded),
+        f"stops reading early; {NO_ANSWER}", changes.rewritten(changes.padded),
     ),
     _checks(
-        "gzip-body", "a good answer, compressed though nobody asked for it", _NO_ANSWER,
+        "gzip-body", "a good answer, compressed though nobody asked for it", NO_ANSWER,
         changes.rewritten(changes.compressed, Content_Encoding="gzip"),
     ),
     _checks(
         "gzip-bomb", f"4 KiB that unpack to {changes.PADDING_BYTES // 2**20} MiB",
-        f"never unpacks it; {_NO_ANSWER}", changes.rewritten(changes.bomb, Content_Encoding="gzip"),
+        f"never unpacks it; {NO_ANSWER}", changes.rewritten(changes.bomb, Content_Encoding="gzip"),
     ),
     _checks(
-        "header-bomb", "a good answer with a header of 200 KiB", f"stops reading early; {_NO_ANSWER}",
+        "header-bomb", "a good answer with a header of 200 KiB", f"stops reading early; {NO_ANSWER}",
         changes.header(X_Padding=changes.HEADER_PADDING),
     ),
 )  # fmt: skip
 
 _BODIES = (
     _checks(
-        "duplicate-keys", "two verdicts under one name: no match, then match", _NO_ANSWER,
+        "duplicate-keys", "two verdicts under one name: no match, then match", NO_ANSWER,
         changes.written(
             cop=b'{"matched":false,"reasonCode":"ANNM","matched":true}',
             vop=b'{"partyNameMatch":"NMTC","partyNameMatch":"MTCH"}',
         ),
     ),
     _checks(
-        "not-a-number", "a match beside a number that JSON does not have", _NO_ANSWER,
+        "not-a-number", "a match beside a number that JSON does not have", NO_ANSWER,
         changes.written(cop=b'{"matched":true,"score":NaN}', vop=b'{"partyNameMatch":"MTCH","score":NaN}'),
     ),
     _checks(
-        "deep-nesting", "30,000 arrays within one another", _NO_ANSWER, changes.body(changes.nested(30_000))
+        "deep-nesting", "30,000 arrays within one another", NO_ANSWER, changes.body(changes.nested(30_000))
     ),
-    _checks("not-json", "a match as text that is no JSON", _NO_ANSWER, changes.body(b"matched=true MTCH")),
-    _checks("empty-body", "200 without a body", _NO_ANSWER, changes.body(b"")),
+    _checks("not-json", "a match as text that is no JSON", NO_ANSWER, changes.body(b"matched=true MTCH")),
+    _checks("empty-body", "200 without a body", NO_ANSWER, changes.body(b"")),
     _checks(
-        "two-documents", "a match, and a second document after it", _NO_ANSWER,
+        "two-documents", "a match, and a second document after it", NO_ANSWER,
         changes.rewritten(lambda content: content + content),
     ),
     _checks(
-        "html-page", "200 with a login page, text/html", _NO_ANSWER,
+        "html-page", "200 with a login page, text/html", NO_ANSWER,
         changes.body(changes.LOGIN_PAGE, "text/html"),
     ),
     _checks(
-        "no-content-type", "a good answer that does not say what it is", _NO_ANSWER,
+        "no-content-type", "a good answer that does not say what it is", NO_ANSWER,
         changes.header(Content_Type=None),
     ),
     _checks(
@@ -233,66 +233,66 @@ _BODIES = (
 
 _CORRELATION = (
     _checks(
-        "missing-echo", "a good answer without its correlation id", f"{_NO_ANSWER}, on another connection",
+        "missing-echo", "a good answer without its correlation id", f"{NO_ANSWER}, on another connection",
         changes.echo(missing=True),
     ),
     _checks(
         "wrong-echo", "a good answer with another correlation id",
-        f"{_NO_ANSWER}, on another connection; ends the run when it goes on", changes.echo(),
+        f"{NO_ANSWER}, on another connection; ends the run when it goes on", changes.echo(),
     ),
     _checks(
         "swapped-answers", "two requests in flight get each other's answer",
-        f"{_NO_ANSWER}, on another connection; ends the run when it goes on", Swap(),
+        f"{NO_ANSWER}, on another connection; ends the run when it goes on", Swap(),
     ),
 )  # fmt: skip
 
 _CONTRADICTIONS = (
     _cop(
-        "matched-with-reason-code", "matched true beside ANNM", _NO_ANSWER,
+        "matched-with-reason-code", "matched true beside ANNM", NO_ANSWER,
         changes.said(cop={**_TEMPTING_COP, "reasonCode": "ANNM"}),
     ),
     _cop(
-        "unmatched-without-reason-code", "matched false and no reason", _NO_ANSWER,
+        "unmatched-without-reason-code", "matched false and no reason", NO_ANSWER,
         changes.said(cop={"matched": False}),
     ),
     _checks(
-        "close-match-without-name", "MBAM or CMTC without a name", _NO_ANSWER,
+        "close-match-without-name", "MBAM or CMTC without a name", NO_ANSWER,
         changes.said(cop={"matched": False, "reasonCode": "MBAM"}, vop={"partyNameMatch": "CMTC"}),
     ),
     _checks(
-        "no-match-with-name", "ANNM or NMTC with a name", _NO_ANSWER,
+        "no-match-with-name", "ANNM or NMTC with a name", NO_ANSWER,
         changes.said(
             cop={"matched": False, "reasonCode": "ANNM", "name": "Invented Payee"},
             vop={"partyNameMatch": "NMTC", "matchedName": "Invented Payee"},
         ),
     ),
     _checks(
-        "match-with-name", "a full match with a name", _NO_ANSWER,
+        "match-with-name", "a full match with a name", NO_ANSWER,
         changes.said(
             cop={**_TEMPTING_COP, "name": "Invented Payee"},
             vop={**_TEMPTING_VOP, "matchedName": "Invented Payee"},
         ),
     ),
     _cop(
-        "matched-as-text", 'matched "true", as text', _NO_ANSWER, changes.said(cop={"matched": "true"})
+        "matched-as-text", 'matched "true", as text', NO_ANSWER, changes.said(cop={"matched": "true"})
     ),
-    _cop("matched-as-number", "matched 1", _NO_ANSWER, changes.said(cop={"matched": 1})),
+    _cop("matched-as-number", "matched 1", NO_ANSWER, changes.said(cop={"matched": 1})),
     _checks(
-        "unknown-code", "a code that the reference does not list", _NO_ANSWER,
+        "unknown-code", "a code that the reference does not list", NO_ANSWER,
         changes.said(cop={"matched": False, "reasonCode": "YESM"}, vop={"partyNameMatch": "FULL"}),
     ),
     _checks(
-        "code-in-small-letters", "annm or mtch", _NO_ANSWER,
+        "code-in-small-letters", "annm or mtch", NO_ANSWER,
         changes.said(cop={"matched": False, "reasonCode": "annm"}, vop={"partyNameMatch": "mtch"}),
     ),
-    _checks("no-verdict", "neither a verdict nor a code", _NO_ANSWER, changes.said(cop={}, vop={})),
+    _checks("no-verdict", "neither a verdict nor a code", NO_ANSWER, changes.said(cop={}, vop={})),
     _checks(
-        "null-verdict", "null for a verdict", _NO_ANSWER,
+        "null-verdict", "null for a verdict", NO_ANSWER,
         changes.said(cop={"matched": None}, vop={"partyNameMatch": None}),
     ),
     _vop(
         "verdict-on-both", "a verdict on the name and on the identification, one of which was not asked for",
-        _NO_ANSWER, changes.said(vop={**_TEMPTING_VOP, "partyIdMatch": "NMTC"}),
+        NO_ANSWER, changes.said(vop={**_TEMPTING_VOP, "partyIdMatch": "NMTC"}),
     ),
 )  # fmt: skip
 

@@ -4,7 +4,6 @@ import asyncio
 import socket
 import struct
 from collections.abc import Iterator
-from http import HTTPStatus
 
 from aiohttp import web
 
@@ -33,7 +32,7 @@ async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) ->
 
 
 async def _write(transport: asyncio.Transport, reply: Reply, delivery: Delivery) -> None:
-    for piece in delivery.pieces(_head(reply), reply.body):
+    for piece in delivery.pieces(reply.head(), reply.body):
         if transport.is_closing():
             return
         transport.write(piece)
@@ -78,13 +77,6 @@ def silence(_head: bytes, _body: bytes) -> Iterator[bytes]:
 
 def _bytes(content: bytes) -> Iterator[bytes]:
     return (content[at : at + 1] for at in range(len(content)))
-
-
-def _head(reply: Reply) -> bytes:
-    headers = {**reply.headers, "Content-Length": str(len(reply.body))}
-    lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 def _reset(transport: asyncio.Transport) -> None:

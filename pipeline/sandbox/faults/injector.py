@@ -40,12 +40,23 @@ class Injector:
 
     def __init__(self, selections: Sequence[Selection], surroundings: Surroundings) -> None:
         """Aim every fault; each counts for itself, and several that meet one request add up."""
-        self._aims = [Aim(selection) for selection in selections]
+        self.aim(selections)
         self._surroundings = surroundings
         self._swapping = _Swapping()
 
+    def aim(self, selections: Sequence[Selection]) -> None:
+        """Let these faults take the place of all others; each counts from now."""
+        self._aims = [Aim(selection) for selection in selections]
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """The faults that are aimed."""
+        return tuple(aim.selection for aim in self._aims)
+
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
         """What is to leave instead of a reply, and how; the names of the faults are noted in the call."""
+        if not self._aims:
+            return reply, None
         met = [aim.selection.fault for aim in self._aims if aim.meets(call)]
         call.faults = tuple(fault.name for fault in met)
         delivery = None

@@ -14,7 +14,7 @@ from pipeline.sandbox.faults.catalogue import Fault, fault_named
 from schemas.outcomes import ApiName
 
 FORM = (
-    "NAME or NAME:CONDITION,...; the conditions are account=DIGITS or IBAN, api=NAME, first=N, "
+    "NAME or NAME:CONDITION,...; the conditions are account=DIGITS or IBAN, api=NAME, question=N, first=N, "
     "probability=P, seed=N, after=N and for=N (requests, or seconds as 1.5s)"
 )
 
@@ -26,6 +26,9 @@ class Span:
     length: float
     is_seconds: bool
 
+    def __str__(self) -> str:
+        return f"{self.length:g}s" if self.is_seconds else f"{self.length:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -35,6 +38,8 @@ class Selection:
     account: str | None = None
     """Sort code and account number, or the IBAN."""
     api: ApiName | None = None
+    question: int | None = None
+    """Only the question that comes as the so-manieth different one, counted from 1."""
     first: int | None = None
     """Only the first so many attempts of each question."""
     probability: float = 1.0
@@ -43,6 +48,22 @@ class Selection:
     """Not before so many requests that could meet it, or so long after the first of them."""
     lasting: Span | None = None
     """And then for so many, or for so long."""
+
+
+def written(selection: Selection) -> str:
+    """A selection as it stands behind `--fault`."""
+    said = {
+        "account": selection.account,
+        "api": selection.api,
+        "question": selection.question,
+        "first": selection.first,
+        "probability": selection.probability if selection.probability < 1 else None,
+        "seed": selection.seed or None,
+        "after": selection.after,
+        "for": selection.lasting,
+    }
+    conditions = ",".join(f"{key}={value}" for key, value in said.items() if value is not None)
+    return f"{selection.fault.name}:{conditions}" if conditions else selection.fault.name
 
 
 def parse(text: str) -> Selection:
@@ -75,6 +96,7 @@ def _selection(fault: Fault, said: dict[str, str]) -> Selection:
             fault,
             account=said.pop("account", None),
             api=ApiName(said.pop("api")) if "api" in said else None,
+            question=int(said.pop("question")) if "question" in said else None,
             first=int(said.pop("first")) if "first" in said else None,
             probability=float(said.pop("probability", "1")),
             seed=int(said.pop("seed", "0")),
@@ -106,6 +128,8 @@ class Aim:
     _seen_count: int = 0
     _first_seen_s: float | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
+    _places: dict[str, int] = field(default_factory=dict)
+    """Of each question, as the so-manieth it came."""
 
     def meets(self, call: Call) -> bool:
         """Whether a request that is about to be answered meets the fault; counts it either way."""
@@ -115,11 +139,13 @@ class Aim:
         if chosen.account not in {None, call.account} or chosen.api not in {None, call.asked}:
             return False
         question = call.question or ""
+        place = self._places.setdefault(question, len(self._places) + 1)
         self._attempts[question] += 1
         self._seen_count += 1
         attempt = self._attempts[question]
         return (
             self._is_within(call.monotonic)
+            and chosen.question in {None, place}
             and (chosen.first is None or attempt <= chosen.first)
             and _chance(f"{chosen.seed}/{question}/{attempt}") < chosen.probability
         )

@@ -10,6 +10,7 @@ import urllib.parse
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ except ImportError:
     from asyncio import new_event_loop
 
 READY_MAX_S = 30
+
+
+def timestamp(ahead_s=0):
+    """X-Request-Timestamp of a client whose clock is so far ahead."""
+    moment = datetime.now(UTC) + timedelta(seconds=ahead_s)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Sandbox:
         correlation = "x-fapi-interaction-id" if "/copgateway/" in path else "X-Request-ID"
         headers = {
             correlation: str(uuid.uuid4()),
-            "X-Request-Timestamp": "2026-11-20T10:15:30.123Z",
+            "X-Request-Timestamp": timestamp(),
             "Content-Type": "application/json",
             "Authorization": f"Bearer {token}" if token else None,
             **{name.replace("_", "-"): value for name, value in changes.items()},
@@ -161,3 +168,9 @@ def serving():
 @pytest.fixture(scope="session")
 def token(sandbox):
     return sandbox.token()
+
+
+@pytest.fixture(scope="session")
+def stamp():
+    """`stamp(ahead_s)`: X-Request-Timestamp of a client whose clock is so far ahead."""
+    return timestamp

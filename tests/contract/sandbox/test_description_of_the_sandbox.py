@@ -65,6 +65,34 @@ def test_members_are_named_as_on_the_wire(document):
     assert "anyBIC" in schemas["OrganisationId"]["properties"]
 
 
+def test_the_servers_and_the_grant_are_those_of_this_sandbox(document, sandbox):
+    assert [server["url"] for server in document["servers"]] == [sandbox.url]
+    flow = document["components"]["securitySchemes"]["token"]["flows"]["clientCredentials"]
+    section = sandbox.profiles["production"]["cop"]
+    assert flow["tokenUrl"] == section["token_url"]
+    checks = document["paths"]["/production/vopgateway/v1/payee-verifications"]["post"]
+    assert checks["security"] == [{"token": [section["scope"]]}]
+    assert section["scope"] in flow["scopes"]
+
+
+def test_a_party_needs_a_name_or_an_identification(document):
+    party = document["components"]["schemas"]["Party"]
+    assert party["anyOf"] == [{"required": ["name"]}, {"required": ["identification"]}]
+
+
+def test_every_example_is_answered_as_its_twin_says(document, sandbox, token):
+    tried = 0
+    for path, methods in document["paths"].items():
+        questions = methods.get("post", {}).get("requestBody", {}).get("content", {})
+        for name, example in questions.get("application/json", {}).get("examples", {}).items():
+            context = sandbox.member_context() if "/vop/" in path else None
+            reply = sandbox.check(path, example["value"], token=token, context=context)
+            told = methods["post"]["responses"]["200"]["content"]["application/json"]["examples"][name]
+            assert (reply.status, reply.document) == (200, told["value"]), f"{path} {name}"
+            tried += 1
+    assert tried > 20
+
+
 def test_the_description_needs_no_token_and_is_read_only(sandbox):
     assert sandbox.send("POST", "/openapi.json", b"{}").status == 405
 

@@ -180,7 +180,7 @@ def test_a_slow_reply_is_not_whole_after_two_seconds(serving, tmp_path, name, by
         connection = http.client.HTTPSConnection(*sandbox.address, context=sandbox.context())
         headers = {
             "x-fapi-interaction-id": str(uuid.uuid4()),
-            "X-Request-Timestamp": "2026-11-20T10:15:30.123Z",
+            "X-Request-Timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
             "Content-Type": "application/json",
             "Authorization": f"Bearer {token}",
         }

@@ -111,7 +111,17 @@ def test_every_call_is_one_line_of_the_log_and_no_line_tells_a_name(serving, tmp
         "byte_count",
         "cookie",
         "faults",
+        "method",
+        "connection",
+        "waiting",
+        "refused",
+        "answered",
+        "abandoned",
+        "retry_after_s",
+        "token",
     }
+    assert lines[1]["token"] == lines[2]["token"] != lines[4]["token"]
+    assert [line["refused"] for line in lines] == [None, None, None, None, "token missing"]
     assert lines[1]["request_id"] == correlation_id
     assert (lines[1]["role"], lines[1]["path"]) == ("sandbox", f"/sandbox{PATH}")
     assert lines[1]["http_version"] == "1.1"

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from pipeline.sandbox.certificates import CertificateFiles
+from pipeline.sandbox.certificates import BAD_CLIENTS, CertificateFiles
 from pipeline.sandbox.tls import server_context
 
 TLS12 = {
@@ -16,6 +16,19 @@ TLS12 = {
     "ECDHE-ECDSA-AES128-GCM-SHA256",
     "ECDHE-RSA-AES256-GCM-SHA384",
 }
+
+
+COP = "/sandbox/copgateway/v1.0/confirmation-payee/name-verification"
+
+
+def question():
+    data = {
+        "schemeName": "SortCodeAccountNumber",
+        "accountType": "Personal",
+        "identification": "00112200012345",
+        "name": "Avery Thornwood",
+    }
+    return {"data": data}
 
 
 def negotiate(sandbox, context):
@@ -89,15 +102,55 @@ def test_the_strictest_verification_of_the_standard_library_passes(sandbox):
     assert negotiate(sandbox, context)[0] == "TLSv1.3"
 
 
-def test_a_client_certificate_of_another_authority_is_refused(sandbox):
-    stranger = sandbox.context(certificate=sandbox.folder / "server_ec.pem")
-    with pytest.raises((ssl.SSLError, OSError)):
-        sandbox.send("GET", "/", context=stranger)
-
-
 def test_a_strict_sandbox_lets_nobody_in_without_a_certificate(serving, tmp_path):
     with serving(tmp_path / "folder", client_certificate_required=True) as strict:
         assert strict.send("GET", "/", context=strict.member_context()).status == 404
         # In TLS 1.3 the refusal comes with the first read, as an alert or as a closed connection.
-        with pytest.raises((ssl.SSLError, OSError)):
+        with pytest.raises(ssl.SSLError, match=r"CERTIFICATE_REQUIRED|certificate required"):
             strict.send("GET", "/")
+        with pytest.raises(ssl.SSLError, match=r"UNKNOWN_CA|unknown ca"):
+            strict.send("GET", "/", context=strict.context(certificate=strict.folder / "server_ec.pem"))
+
+
+def test_a_client_without_a_suite_of_the_reference_gets_the_alert(sandbox):
+    context = sandbox.context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+    with pytest.raises(ssl.SSLError, match=r"ALERT_HANDSHAKE_FAILURE|handshake failure"):
+        negotiate(sandbox, context)
+
+
+def test_a_client_of_an_old_version_gets_the_alert(sandbox):
+    context = sandbox.context()
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
+        context.minimum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises(ssl.SSLError, match=r"ALERT_PROTOCOL_VERSION|protocol version"):
+        negotiate(sandbox, context)
+
+
+def test_a_handshake_that_never_ends_is_cut(serving, tmp_path):
+    with (
+        serving(tmp_path / "folder", request_wait_s=0.3) as hasty,
+        socket.create_connection(hasty.address, timeout=10) as plain,
+    ):
+        plain.sendall(b"\x16\x03\x01\x02\x00\x01")
+        assert plain.recv(100) == b""
+
+
+@pytest.mark.parametrize("name", sorted(BAD_CLIENTS))
+def test_a_bad_client_certificate_is_told_by_standard_and_of_no_matter_to_the_others(sandbox, token, name):
+    context = sandbox.context(certificate=sandbox.folder / f"client_{name}.pem")
+    answer = sandbox.check(COP, question(), token=token, context=context)
+    assert (answer.status, answer.document["data"]["verificationReport"]) == (200, {"matched": True})
+    refused = sandbox.check("/sandbox/vop/v1/payee-verifications", {}, context=context)
+    assert (refused.status, refused.document["code"]) == (401, "CLIENT_INVALID")
+    assert "no client certificate" not in refused.document["detail"]
+
+
+def test_a_certificate_of_the_server_is_none_for_a_client(sandbox, token):
+    stranger = sandbox.context(certificate=sandbox.folder / "server_ec.pem")
+    assert sandbox.check(COP, question(), token=token, context=stranger).status == 200
+    assert sandbox.check("/sandbox/vop/v1/payee-verifications", {}, context=stranger).status == 401

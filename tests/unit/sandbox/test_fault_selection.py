@@ -8,7 +8,7 @@ from pipeline.errors import UsageError
 from pipeline.sandbox.calls import TOKEN, Call
 from pipeline.sandbox.faults.catalogue import SECTIONS, faults
 from pipeline.sandbox.faults.listing import lines
-from pipeline.sandbox.faults.selection import Aim, parse
+from pipeline.sandbox.faults.selection import Aim, parse, written
 
 PAGE = Path(__file__).parents[3] / "docs" / "sandbox.md"
 
@@ -33,6 +33,21 @@ def test_a_fault_of_the_token_endpoint_befalls_no_check():
 def test_a_fault_of_one_api_befalls_no_other():
     assert met("matched-as-text", [call(), call(api="vop_gateway")]) == [True, False]
     assert met("500:api=vop_gateway", [call(), call(api="vop_gateway")]) == [False, True]
+
+
+def test_the_question_of_a_number_is_meant_at_each_of_its_attempts():
+    asked = [call(question) for question in "abcbbc"]
+    assert met("500:question=2", asked) == [False, True, False, True, True, False]
+    assert met("500:question=2,first=1", asked) == [False, True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["500", "500:account=12345612345678,api=cop", "400:question=3,first=2", "503:after=1.5s,for=30s",
+     "token-500:after=2,for=1", "500:probability=0.25,seed=7"],
+)  # fmt: skip
+def test_what_was_chosen_can_be_written_as_it_was_told(text):
+    assert written(parse(text)) == text
 
 
 def test_an_account_is_meant_exactly():
@@ -112,10 +127,11 @@ def test_every_fault_has_a_name_of_its_own_and_says_what_a_right_client_does():
 
 
 def test_the_page_about_the_sandbox_tells_every_fault_as_the_table_does():
+    _, _, part = PAGE.read_text("utf-8").partition("\n## Faults\n")
     told = [
         line.removeprefix("| `").replace("` | ", " | ").removesuffix(" |")
-        for line in PAGE.read_text("utf-8").splitlines()
-        if line.startswith("| `") and not line.startswith("| `--")
+        for line in part.partition("\n## ")[0].splitlines()
+        if line.startswith("| `")
     ]
-    conditions = 6
+    conditions = 7
     assert told[conditions:] == [f"{fault.name} | {fault.what} | {fault.client}" for fault in faults()]

@@ -1,0 +1,127 @@
+"""Puts a sandbox together from its settings; nothing is served yet."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cryptography import x509
+
+from pipeline.sandbox.accounts import DummyAccounts
+from pipeline.sandbox.clock import Clock
+from pipeline.sandbox.endpoints import (
+    Answering,
+    CheckEndpoint,
+    DescriptionEndpoint,
+    Directory,
+    Endpoint,
+    Limit,
+    TokenEndpoint,
+)
+from pipeline.sandbox.faults.injector import Injector, Surroundings
+from pipeline.sandbox.identity import IdentityProvider
+from pipeline.sandbox.limits import DailyCap, RateLimit
+from pipeline.sandbox.network import Network
+from pipeline.sandbox.responders import Responder
+from pipeline.sandbox.service import Recorder, Service
+from pipeline.sandbox.settings import DESCRIPTION_PATH, TOKEN_PATH, SandboxSettings
+from pipeline.sandbox.surface import APIS
+from schemas.outcomes import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What can be changed about a sandbox while it serves."""
+
+    injector: Injector
+    daily_cap: DailyCap
+    """Of the role test."""
+    rate: RateLimit
+    clock: Clock
+
+
+def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Conditions:
+    """The conditions with which a sandbox starts.
+
+    Args:
+        settings: how it answers.
+        identity: who issues the tokens that a fault may revoke.
+        elsewhere: the base URL of another port, for faults that redirect.
+    """
+    surroundings = Surroundings(
+        correlation_headers={api.name: api.correlation_header for api in APIS},
+        responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
+        elsewhere=elsewhere,
+        revoke_tokens=identity.revoke_all,
+    )
+    clock = Clock()
+    return Conditions(
+        Injector(settings.faults, surroundings),
+        DailyCap(settings.daily_cap, clock.now),
+        RateLimit(settings.rate_per_s_max, time.monotonic),
+        clock,
+    )
+
+
+def service_of(  # noqa: PLR0913 (its parts)
+    settings: SandboxSettings,
+    conditions: Conditions,
+    identity: IdentityProvider,
+    authority: x509.Certificate,
+    *,
+    url: str,
+    recorders: Sequence[Recorder],
+) -> Service:
+    """The service under some conditions.
+
+    Args:
+        settings: how it answers.
+        conditions: what may change while it serves.
+        identity: who knows the tokens.
+        authority: who issues the certificates of clients.
+        url: where it serves.
+        recorders: where each call is noted.
+    """
+    directory = Directory(identity, authority)
+    endpoints: dict[str, Endpoint] = {
+        TOKEN_PATH: TokenEndpoint(identity, settings.request_wait_s),
+        DESCRIPTION_PATH: DescriptionEndpoint(url),
+        **_checks(settings, conditions, directory),
+    }
+    return Service(endpoints, conditions.injector, conditions.clock, recorders, settings.request_wait_s)
+
+
+def _checks(
+    settings: SandboxSettings, conditions: Conditions, directory: Directory
+) -> dict[str, CheckEndpoint]:
+    network = Network(settings.seed, is_faulty=settings.responder_faults)
+    answering: dict[Environment, Answering] = {
+        Environment.SANDBOX: DummyAccounts(),
+        Environment.TEST: network,
+        Environment.PRODUCTION: network,
+    }
+    limits: dict[Environment, list[Limit]] = {
+        Environment.SANDBOX: [conditions.rate],
+        Environment.TEST: [conditions.rate, conditions.daily_cap],
+        Environment.PRODUCTION: [conditions.rate],
+    }
+    endpoints = {}
+    for api in APIS:
+        responder = Responder(
+            wait_max_s=settings.responder_wait_s(api.name),
+            latency_s=settings.latency_s,
+            latency_spread=settings.latency_spread,
+            seed=settings.seed,
+        )
+        for role in api.roles:
+            endpoints[f"/{role.value}{api.path}"] = CheckEndpoint(
+                api,
+                role,
+                directory=directory,
+                limits=limits[role],
+                answering=answering[role],
+                responder=responder,
+                clock=conditions.clock,
+                clock_skew_max_s=settings.clock_skew_max_s,
+                request_wait_s=settings.request_wait_s,
+            )
+    return endpoints

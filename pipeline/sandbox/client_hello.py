@@ -1,0 +1,140 @@
+"""What a client offers when it opens a TLS connection (RFC 8446, section 4.1.2)."""
+
+import ssl
+from dataclasses import dataclass
+from functools import cache
+
+_HANDSHAKE, _CLIENT_HELLO = 22, 1
+_SUPPORTED_VERSIONS = 43
+_HELLO_BYTES_MAX = 64 * 1024
+_NOT_A_SUITE = {0x00FF, 0x5600}  # signals that stand among the suites
+_TLS_1_2, _TLS_1_3 = 0x0303, 0x0304
+
+_VERSIONS = {0x0301: "TLSv1.0", 0x0302: "TLSv1.1", _TLS_1_2: "TLSv1.2", _TLS_1_3: "TLSv1.3"}
+
+REFERENCE_SUITES = {
+    0x1302: "TLS_AES_256_GCM_SHA384",
+    0xC02C: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    0xC02B: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    0xC030: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+}
+"""The suites of the reference, "Transport security", by their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHello:
+    """The versions and suites that a client offers, best first as it ranks them."""
+
+    versions: tuple[str, ...]
+    suites: tuple[str, ...]
+    """By the names of the reference where it lists them, else by OpenSSL's, else by number."""
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether TLS 1.2 or a later version is offered."""
+        return not {"TLSv1.2", "TLSv1.3"}.isdisjoint(self.versions)
+
+
+class Greeting:
+    """The first bytes of a connection, until they are a whole ClientHello."""
+
+    def __init__(self) -> None:
+        self._received = b""
+        self.is_over = False
+        """Whether nothing more is to be learnt from further bytes."""
+
+    def feed(self, data: bytes) -> ClientHello | None:
+        """Take bytes as they arrive; the ClientHello once it is whole, and then never again."""
+        if self.is_over:
+            return None
+        self._received += data
+        try:
+            message = _message(self._received)
+            hello = None if message is None else _read(message)
+        except (IndexError, ValueError):
+            self.is_over = True
+            return None
+        self.is_over = hello is not None or len(self._received) > _HELLO_BYTES_MAX
+        return hello
+
+    @property
+    def is_plain_http(self) -> bool:
+        """Whether the connection began with an HTTP request instead of TLS."""
+        word = self._received.split(b" ", 1)[0]
+        return b" " in self._received and 3 <= len(word) <= 7 and word.isalpha() and word.isupper()
+
+
+def _message(received: bytes) -> bytes | None:
+    """The handshake message that the records hold; None while it is not whole."""
+    content = b""
+    while received:
+        if received[0] != _HANDSHAKE:
+            raise ValueError("no handshake")
+        length = int.from_bytes(received[3:5], "big")
+        if len(received) < 5 + length:
+            return None
+        content, received = content + received[5 : 5 + length], received[5 + length :]
+        if len(content) >= 4 and len(content) >= 4 + int.from_bytes(content[1:4], "big"):
+            return content
+    return None
+
+
+def _read(message: bytes) -> ClientHello:
+    if message[0] != _CLIENT_HELLO:
+        raise ValueError("no ClientHello")
+    legacy_version, position = int.from_bytes(message[4:6], "big"), 38
+    _, position = _vector(message, position, 1)  # session id
+    suites, position = _vector(message, position, 2)
+    _, position = _vector(message, position, 1)  # compression
+    versions = _supported_versions(message, position) or _numbers(legacy_version.to_bytes(2, "big"))
+    return ClientHello(
+        versions=tuple(_VERSIONS[number] for number in versions if number in _VERSIONS),
+        suites=tuple(
+            _suite_name(number)
+            for number in _numbers(suites)
+            if number not in _NOT_A_SUITE and not _is_grease(number)
+        ),
+    )
+
+
+def _supported_versions(message: bytes, position: int) -> list[int]:
+    """The versions in the extension of that name; empty where there is none."""
+    if position >= len(message):
+        return []
+    extensions, _ = _vector(message, position, 2)
+    position = 0
+    while position < len(extensions):
+        kind = int.from_bytes(extensions[position : position + 2], "big")
+        content, position = _vector(extensions, position + 2, 2)
+        if kind == _SUPPORTED_VERSIONS:
+            return _numbers(_vector(content, 0, 1)[0])
+    return []
+
+
+def _vector(content: bytes, position: int, length_bytes: int) -> tuple[bytes, int]:
+    """What stands behind its length, and the position after it."""
+    start = position + length_bytes
+    end = start + int.from_bytes(content[position:start], "big")
+    if end > len(content):
+        raise ValueError("cut short")
+    return content[start:end], end
+
+
+def _numbers(content: bytes) -> list[int]:
+    return [int.from_bytes(content[at : at + 2], "big") for at in range(0, len(content), 2)]
+
+
+def _is_grease(number: int) -> bool:
+    """Whether it is a number without a meaning, sent to keep servers tolerant (RFC 8701)."""
+    return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
+
+
+def _suite_name(number: int) -> str:
+    return REFERENCE_SUITES.get(number) or _openssl_names().get(number) or f"0x{number:04X}"
+
+
+@cache
+def _openssl_names() -> dict[int, str]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_ciphers("ALL:COMPLEMENTOFALL:@SECLEVEL=0")
+    return {cipher["id"] & 0xFFFF: cipher["name"] for cipher in context.get_ciphers()}

@@ -1,0 +1,164 @@
+"""The control address: a UNIX socket in the folder, mode 0600, by which a sandbox is changed as it serves.
+
+curl --unix-socket sandbox/control.sock http://sandbox/state
+curl --unix-socket sandbox/control.sock -X PUT -d '["500:first=1"]' http://sandbox/faults
+curl --unix-socket sandbox/control.sock -X PUT -d '{"rate_max": 5}' http://sandbox/limits
+curl --unix-socket sandbox/control.sock -X PUT -d '{"ahead_s": 600}' http://sandbox/clock
+curl --unix-socket sandbox/control.sock http://sandbox/verdict
+"""
+
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from pipeline.errors import ConfigurationError, UsageError
+from pipeline.sandbox.assembly import Conditions
+from pipeline.sandbox.faults.selection import parse, written
+from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.verdict.reports import Verdict, as_json, as_junit, as_text
+
+SOCKET = "control.sock"
+_AHEAD_MAX_S = 10 * 365 * 86_400
+_FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
+
+
+class Control:
+    """What can be asked and told."""
+
+    def __init__(self, conditions: Conditions, journal: Journal, verdict: Callable[[], Verdict]) -> None:
+        """Know what is to be changed.
+
+        Args:
+            conditions: of the sandbox.
+            journal: which must know of a rate, so that it can be judged.
+            verdict: the verdict on all that was seen so far; what is written on request as well.
+        """
+        self._conditions = conditions
+        self._journal = journal
+        self._verdict = verdict
+
+    def application(self) -> web.Application:
+        """The paths of the control address."""
+        application = web.Application()
+        application.add_routes(
+            [
+                web.get("/state", self._state),
+                web.put("/faults", self._change(self._set_faults)),
+                web.put("/limits", self._change(self._set_limits)),
+                web.put("/clock", self._change(self._set_clock)),
+                web.get("/verdict", self._tell_verdict),
+            ]
+        )
+        return application
+
+    async def _state(self, _request: web.Request) -> web.Response:
+        conditions = self._conditions
+        state = {
+            "faults": [written(selection) for selection in conditions.injector.selections],
+            "rate_max": conditions.rate.rate_per_s_max,
+            "daily_cap": conditions.daily_cap.requests_max,
+            "clock_ahead_s": conditions.clock.ahead_s,
+            "calls": len(self._journal.calls),
+        }
+        return web.json_response(state)
+
+    async def _tell_verdict(self, request: web.Request) -> web.Response:
+        form = _FORMS.get(request.query.get("form", "text"))
+        if form is None:
+            return _refused(f"form: one of {', '.join(_FORMS)}")
+        return web.Response(text=form(self._verdict()))
+
+    def _change(self, change: Callable[[object], None]) -> Callable[[web.Request], Any]:
+        async def handle(request: web.Request) -> web.Response:
+            try:
+                change(json.loads(await request.read()))
+            except UsageError as error:
+                return _refused(str(error))
+            except (ValueError, TypeError):
+                return _refused("the body must be the JSON that docs/sandbox.md shows")
+            return await self._state(request)
+
+        return handle
+
+    def _set_faults(self, told: object) -> None:
+        if not isinstance(told, list):
+            raise TypeError
+        self._conditions.injector.aim(tuple(parse(each) for each in map(_text, told)))
+
+    def _set_limits(self, told: object) -> None:
+        limits = {key: _count(value) for key, value in _members(told).items()}
+        if limits.keys() - {"rate_max", "daily_cap"}:
+            raise TypeError
+        if limits.get("daily_cap", 0) is None or limits.get("rate_max", 1) == 0:
+            raise TypeError
+        if "rate_max" in limits:
+            self._conditions.rate.rate_per_s_max = limits["rate_max"]
+            self._journal.has_rate = self._journal.has_rate or limits["rate_max"] is not None
+        daily_cap = limits.get("daily_cap")
+        if daily_cap is not None:
+            self._conditions.daily_cap.requests_max = daily_cap
+
+    def _set_clock(self, told: object) -> None:
+        members = _members(told)
+        if members.keys() != {"ahead_s"} or not abs(ahead_s := float(members["ahead_s"])) < _AHEAD_MAX_S:
+            raise TypeError
+        self._conditions.clock.ahead_s = ahead_s
+
+
+@asynccontextmanager
+async def controlled(folder: Path, control: Control) -> AsyncIterator[Path]:
+    """Listen on the control address while the block lasts; yields its path.
+
+    Raises:
+        ConfigurationError: it cannot be made.
+    """
+    path = folder / SOCKET
+    runner = web.AppRunner(control.application(), access_log=None)
+    await runner.setup()
+    with socket.socket(socket.AF_UNIX) as listener:
+        umask = os.umask(0o177)  # there is no moment at which others could connect
+        try:
+            path.unlink(missing_ok=True)
+            listener.bind(os.fspath(path))
+        except OSError as error:
+            raise ConfigurationError(
+                f"sandbox, {path}: cannot be made the control address ({error.strerror or error}); "
+                "choose a --folder with a short path, at most 90 characters, on a disk of this machine"
+            ) from error
+        finally:
+            os.umask(umask)
+        try:
+            await web.SockSite(runner, listener).start()
+            yield path
+        finally:
+            await runner.cleanup()
+            path.unlink(missing_ok=True)
+
+
+def _refused(detail: str) -> web.Response:
+    return web.json_response({"detail": detail}, status=400)
+
+
+def _members(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _count(value: object) -> int | None:
+    """A number from 0 on, or None for no limit."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise TypeError

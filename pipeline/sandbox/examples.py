@@ -1,0 +1,110 @@
+"""The dummy accounts as questions and answers: for the server's description, the terminal and the docs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.sandbox.accounts import IBAN_ACCOUNTS, DummyAnswer, describe_accounts
+from pipeline.sandbox.configuration import REQUESTING_BIC
+from schemas.outcomes import ApiName
+
+Json = dict[str, Any]
+
+MATCHED = "MATCHED"
+"""What stands for the code of a full match of Confirmation of Payee, which has none."""
+
+COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
+
+_BICS = {account.iban: account.bic for account in IBAN_ACCOUNTS}
+
+
+def question_examples(api: ApiName) -> Json:
+    """An example of a request for each outcome, by a name that says which."""
+    return {name: {"summary": name, "value": _question(api, known)} for name, known in _of_each_code(api)}
+
+
+def answer_examples(api: ApiName) -> Json:
+    """The answers to these requests, under the same names."""
+    return {name: {"summary": name, "value": _answer(known)} for name, known in _of_each_code(api)}
+
+
+def account_rows() -> list[tuple[str, ...]]:
+    """Every dummy account with what it answers, in the order of COLUMNS."""
+    return [
+        (
+            "CoP" if known.api is ApiName.COP else "VoP",
+            known.account,
+            known.account_type.value if known.account_type else "",
+            known.asked,
+            known.code,
+            known.matched_name or "",
+        )
+        for known in describe_accounts()
+    ]
+
+
+def account_lines() -> Iterator[str]:
+    """The same as text in columns."""
+    rows = [COLUMNS, *account_rows()]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _of_each_code(api: ApiName) -> Iterator[tuple[str, DummyAnswer]]:
+    """The first dummy account of each code, by name and by identification."""
+    seen = set()
+    for known in describe_accounts():
+        if (known.api is ApiName.COP) is not (api is ApiName.COP):
+            continue
+        kind = " by identification" if _identification(known) else ""
+        of_type = f" {known.account_type.value}" if known.account_type else ""
+        name = f"{known.code}{of_type}{kind}"
+        if name not in seen:
+            seen.add(name)
+            yield name, known
+
+
+def _question(api: ApiName, known: DummyAnswer) -> Json:
+    if known.account_type is not None:
+        data = {
+            "schemeName": "SortCodeAccountNumber",
+            "accountType": known.account_type.value,
+            "identification": known.account,
+            "name": known.asked,
+        }
+        return {"data": data}
+    identification = _identification(known)
+    party = (
+        {"identification": {"organisationId": identification}} if identification else {"name": known.asked}
+    )
+    question: Json = {"party": party, "partyAccount": {"iban": known.account}}
+    if api is ApiName.VOP_STANDARD:
+        question["partyAgent"] = {"financialInstitutionId": {"bicfi": _BICS[known.account]}}
+        question["requestingAgent"] = {"financialInstitutionId": {"bicfi": REQUESTING_BIC}}
+    return question
+
+
+def _identification(known: DummyAnswer) -> Json | None:
+    """The organisationId of a question by identification; None for a question by name."""
+    kind, _, value = known.asked.partition(" ")
+    if known.api is ApiName.COP or not value:
+        return None
+    if kind == "LEI":
+        return {"lei": value}
+    if kind == "BIC":
+        return {"anyBIC": value}
+    return {"others": [{"identification": value, "schemeNameCode": kind}]} if kind == "TXID" else None
+
+
+def _answer(known: DummyAnswer) -> Json:
+    if known.account_type is not None:
+        report: Json = {"matched": known.code == MATCHED}
+        if known.code != MATCHED:
+            report["reasonCode"] = known.code
+        if known.matched_name is not None:
+            report["name"] = known.matched_name
+        return {"data": {"verificationReport": report}}
+    if _identification(known):
+        return {"partyIdMatch": known.code}
+    name = {} if known.matched_name is None else {"matchedName": known.matched_name}
+    return {"partyNameMatch": known.code, **name}

@@ -1,0 +1,93 @@
+"""HTTP/1.1 on one connection: what the parser refuses, and what comes too slowly, is answered as all else is.
+
+aiohttp reads and writes; its own answers to a request that cannot be read are plain text, and quote it.
+"""
+
+import asyncio
+from typing import Protocol
+
+from aiohttp import StreamReader, web
+
+from pipeline.sandbox.journal import Visit
+from pipeline.sandbox.replies import Reply
+
+
+class Refusing(Protocol):
+    """Who answers a request that never became one."""
+
+    def refuse_unread(self, status: int, visit: Visit) -> Reply:
+        """Note the call, and say what is wrong: 400 for no HTTP, 408 for a slow head, 500 for our mistake."""
+
+
+class HttpConnection(web.RequestHandler):
+    """The requests of one connection, one after another."""
+
+    __slots__ = ("_deadline", "_head_max_s", "_latest_body", "_refusing", "visit")
+
+    def __init__(self, server: web.Server, refusing: Refusing, visit: Visit, head_max_s: float) -> None:
+        """Wait for requests.
+
+        Args:
+            server: who handles them.
+            refusing: who answers what is no request.
+            visit: the connection, as it is noted.
+            head_max_s: how long the head of a request may take from its first byte.
+        """
+        super().__init__(
+            server, loop=asyncio.get_running_loop(), auto_decompress=False, lingering_time=head_max_s
+        )
+        self._logging_enabled = False
+        self.visit = visit
+        self._refusing = refusing
+        self._head_max_s = head_max_s
+        self._deadline: asyncio.TimerHandle | None = None
+        self._latest_body: StreamReader | None = None
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests that were sent before the one under way was answered."""
+        return len(self._messages)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; a head that has begun must be whole in time."""
+        count = self._request_count
+        super().data_received(data)
+        if self._request_count > count:
+            self._stop_watching()
+            self._latest_body = self._messages[-1][1] if self._messages else None
+        elif data and self._deadline is None and (self._latest_body is None or self._latest_body.is_eof()):
+            self._deadline = asyncio.get_running_loop().call_later(self._head_max_s, self._refuse_slow_head)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Watch no longer."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 (of the parser; it may quote the request)
+    ) -> web.StreamResponse:
+        """The answer to a request that the parser refuses, or on which this server has failed."""
+        if status >= 500:
+            self.logger.error("sandbox: %s", type(exc).__name__)
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer has begun to leave")
+        reply = self._refusing.refuse_unread(status, self.visit)
+        response = web.Response(status=reply.status, body=reply.body, headers=reply.headers)
+        response.force_close()
+        return response
+
+    def _refuse_slow_head(self) -> None:
+        if self.transport is None or self._current_request is not None:
+            return
+        reply = self._refusing.refuse_unread(408, self.visit)
+        self.transport.write(reply.head() + reply.body)
+        self.force_close()
+
+    def _stop_watching(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

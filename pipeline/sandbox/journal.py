@@ -1,0 +1,78 @@
+"""Everything that a client did: its connections, and its calls in the order in which they came."""
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pipeline.sandbox.calls import Call
+from pipeline.sandbox.client_hello import ClientHello
+from pipeline.sandbox.secured import Watcher
+from schemas.outcomes import ApiName
+
+
+@dataclass(slots=True)
+class Visit(Watcher):
+    """One connection."""
+
+    number: int = 0
+    """Counted from 1."""
+    port: str = ""
+    """The word for the port: empty for the one that serves, else what is wrong with its TLS."""
+    started: float = field(default_factory=time.monotonic)
+    lasted_until: float | None = None
+    """Monotonic seconds; None while it lasts."""
+    hello: ClientHello | None = None
+    version: str | None = None
+    """Of TLS, as agreed; None where the handshake was not done."""
+    suite: str | None = None
+    failure: str | None = None
+    """OpenSSL's word for why the handshake failed."""
+    is_plain_http: bool = False
+
+    def greeted(self, hello: ClientHello) -> None:
+        """Note what the client offers."""
+        self.hello = hello
+
+    def secured(self, version: str, suite: str) -> None:
+        """Note what was agreed."""
+        self.version, self.suite = version, suite
+
+    def failed(self, reason: str, *, is_plain_http: bool) -> None:
+        """Note why there is no connection."""
+        self.failure, self.is_plain_http = reason, is_plain_http
+
+    def ended(self) -> None:
+        """Note the end."""
+        self.lasted_until = time.monotonic()
+
+
+@dataclass(slots=True)
+class Journal:
+    """The connections and the calls, from the first on; about 1 KiB a call."""
+
+    visits: list[Visit] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)
+    """How long the gateways wait for a responder."""
+    has_rate: bool = False
+    """Whether the server has kept a rate at any time."""
+
+    def write(self, call: Call) -> None:
+        """Note a call."""
+        self.calls.append(call)
+
+
+class Reception:
+    """Numbers the connections, and notes them where there is a journal."""
+
+    def __init__(self, journal: Journal | None) -> None:
+        self._journal = journal
+        self._numbers = itertools.count(1)
+
+    def welcome(self, port: str) -> Visit:
+        """A new connection."""
+        visit = Visit(number=next(self._numbers), port=port)
+        if self._journal is not None:
+            self._journal.visits.append(visit)
+        return visit

@@ -1,0 +1,58 @@
+"""The ports of a sandbox: TLS, then HTTP, then the service."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from aiohttp import web
+
+from pipeline.sandbox.bodies import BODY_BYTES_MAX
+from pipeline.sandbox.http_connection import HttpConnection
+from pipeline.sandbox.journal import Reception
+from pipeline.sandbox.secured import SecuredConnection
+from pipeline.sandbox.service import Service
+
+_BACKLOG = 2048  # connections; a client may open all of its own at once
+_SHUTDOWN_S = 1.0  # for answers under way
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where connections are taken, and with which TLS."""
+
+    word: str
+    """What stands for it in the journal; empty for the port that serves."""
+    listener: socket.socket
+    context: ssl.SSLContext
+
+
+@asynccontextmanager
+async def served(
+    service: Service, ports: Sequence[Port], reception: Reception, request_wait_s: float
+) -> AsyncIterator[None]:
+    """Serve on every port while the block lasts; answers under way then have a second to leave."""
+    loop = asyncio.get_running_loop()
+    make_request = partial(web.BaseRequest, loop=loop, client_max_size=BODY_BYTES_MAX)
+    server = web.Server(service.handle, request_factory=make_request)
+
+    def accept(port: Port) -> SecuredConnection:
+        visit = reception.welcome(port.word)
+        make_protocol = partial(HttpConnection, server, service, visit, request_wait_s)
+        return SecuredConnection(port.context, make_protocol, visit, request_wait_s)
+
+    listening = [
+        await loop.create_server(partial(accept, port), sock=port.listener, backlog=_BACKLOG)
+        for port in ports
+    ]
+    try:
+        yield
+    finally:
+        for each in listening:
+            each.close()
+        await asyncio.sleep(0)  # for requests that have arrived to be under way
+        server.pre_shutdown()
+        await server.shutdown(_SHUTDOWN_S)

@@ -1,0 +1,238 @@
+"""TLS on a connection, with every alert that a failed handshake owes its peer.
+
+The event loops close a connection whose handshake has failed before the alert has left, and show nobody
+what a client offered. Here TLS runs in memory, between the loop's connection and the protocol above.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, cast
+
+from pipeline.sandbox.client_hello import ClientHello, Greeting
+
+_READ_BYTES = 256 * 1024
+
+
+class Watcher:
+    """Who is told what becomes of a connection; this one listens to nothing."""
+
+    def greeted(self, hello: ClientHello) -> None:
+        """A client has said what it offers."""
+
+    def secured(self, version: str, suite: str) -> None:
+        """The handshake is done."""
+
+    def failed(self, reason: str, *, is_plain_http: bool) -> None:
+        """The handshake has failed: OpenSSL's word for why."""
+
+    def ended(self) -> None:
+        """The connection is no more."""
+
+
+class SecuredConnection(asyncio.Protocol):
+    """One TCP connection: TLS below, a protocol that knows nothing of it above."""
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        make_protocol: Callable[[], asyncio.Protocol],
+        watcher: Watcher,
+        handshake_max_s: float,
+    ) -> None:
+        """Wait for a connection.
+
+        Args:
+            context: of the server.
+            make_protocol: makes the protocol above, once the handshake is done.
+            watcher: who is told.
+            handshake_max_s: how long the handshake may take; then the connection ends.
+        """
+        self._make_protocol = make_protocol
+        self._watcher = watcher
+        self._handshake_max_s = handshake_max_s
+        self._greeting = Greeting()
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.context = context
+        self.tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.raw: asyncio.Transport | None = None
+        self._above: asyncio.Protocol | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Give the client a time for its handshake."""
+        self.raw = cast(asyncio.Transport, transport)  # that of uvloop is one by its methods only
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.call_later(self._handshake_max_s, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived: of the handshake, or of what is said above."""
+        if self._is_closed:
+            return
+        if not self._greeting.is_over:
+            hello = self._greeting.feed(data)
+            if hello is not None:
+                self._watcher.greeted(hello)
+        self._incoming.write(data)
+        if self._above is None:
+            self._shake_hands()
+        if self._above is not None:
+            self._read(self._above)
+
+    def eof_received(self) -> None:
+        """The client sends nothing more: the connection ends."""
+        if self._above is not None:
+            self._above.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the protocol above."""
+        self._is_closed = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._above is not None:
+            self._above.connection_lost(exc)
+        self._watcher.ended()
+
+    def pause_writing(self) -> None:
+        """Slow the protocol above down."""
+        if self._above is not None:
+            self._above.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Let the protocol above go on."""
+        if self._above is not None:
+            self._above.resume_writing()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Encrypt and send."""
+        if self._is_closed or not data:
+            return
+        left = memoryview(data)
+        while left:
+            left = left[self.tls.write(left) :]
+        self._flush()
+
+    def close(self) -> None:
+        """Say goodbye in TLS, and close once everything has left."""
+        if self._is_closed or self.raw is None:
+            return
+        self._is_closed = True
+        with suppress(ssl.SSLError):  # the client has not said goodbye yet, and need not
+            self.tls.unwrap()
+        self._flush()
+        self.raw.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more will be sent."""
+        return self._is_closed or self.raw is None or self.raw.is_closing()
+
+    def _shake_hands(self) -> None:
+        try:
+            self.tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return
+        except ssl.SSLError as error:
+            self._watcher.failed(error.reason or "UNKNOWN", is_plain_http=self._greeting.is_plain_http)
+            self._end()
+            return
+        self._flush()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        suite = self.tls.cipher()
+        self._watcher.secured(self.tls.version() or "", suite[0] if suite else "")
+        self._above = self._make_protocol()
+        self._above.connection_made(SecuredTransport(self))
+
+    def _read(self, above: asyncio.Protocol) -> None:
+        try:
+            while not self._is_closed:
+                data = self.tls.read(_READ_BYTES)
+                if not data:  # the client says goodbye
+                    above.eof_received()
+                    self.close()
+                    return
+                above.data_received(data)
+        except ssl.SSLWantReadError:
+            self._flush()
+        except ssl.SSLError:
+            self._end()
+
+    def _end(self) -> None:
+        """Close without a goodbye; what OpenSSL has to say, the alert, still leaves."""
+        self._flush()
+        self._is_closed = True
+        if self.raw is not None:
+            self.raw.close()
+
+    def _give_up(self) -> None:
+        self._watcher.failed("TIMEOUT", is_plain_http=False)
+        self._end()
+
+    def _flush(self) -> None:
+        if self.raw is not None and self._outgoing.pending and not self.raw.is_closing():
+            self.raw.write(self._outgoing.read())
+
+
+class SecuredTransport(asyncio.Transport):
+    """The connection as the protocol above sees it."""
+
+    def __init__(self, connection: SecuredConnection) -> None:
+        assert connection.raw is not None
+        self._connection = connection
+        self._raw = connection.raw
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 (as asyncio has it)
+        """What is known of the connection."""
+        if name == "ssl_object":
+            return self._connection.tls
+        if name == "sslcontext":
+            return self._connection.context
+        return self._raw.get_extra_info(name, default)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send."""
+        self._connection.write(data)
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Send several pieces as one."""
+        self._connection.write(b"".join(list_of_data))
+
+    def can_write_eof(self) -> bool:
+        """TLS closes both ways."""
+        return False
+
+    def is_closing(self) -> bool:
+        """Whether nothing more will be sent."""
+        return self._connection.is_closed
+
+    def close(self) -> None:
+        """Close once everything has left."""
+        self._connection.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._raw.abort()
+
+    def pause_reading(self) -> None:
+        """Let nothing more arrive."""
+        self._raw.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Let it arrive again."""
+        self._raw.resume_reading()
+
+    def is_reading(self) -> bool:
+        """Whether it may."""
+        return self._raw.is_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """When the protocol above is slowed down."""
+        self._raw.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        """What has not left yet."""
+        return self._raw.get_write_buffer_size()

@@ -1,0 +1,180 @@
+"""The rules of what a client does next: after an error, a refusal, an answer that cannot be right."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection
+
+from pipeline.sandbox.calls import TOKEN, Call
+from pipeline.sandbox.faults.catalogue import NO_ANSWER, SECTIONS, faults
+from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.problems import Refusal
+from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
+from schemas.outcomes import Environment
+
+IN_FLIGHT_S = 0.5
+"""For so long after an answer, requests that were on their way already may arrive."""
+ATTEMPTS_MAX = 12
+"""More requests for one question, in one go, are too many; pauses that the server asked for do not count."""
+_TOKEN_IN_FLIGHT_S = 2.0
+"""The same after a new token was issued: requests may wait for a connection with the old one in hand."""
+_PUNCTUAL_S = 0.05
+_SINGLE_USE_TOKENS_MAX = 4
+
+ECHO_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Correlation"])
+CONTENT_FAULTS = frozenset(fault.name for fault in faults() if NO_ANSWER in fault.client) - ECHO_FAULTS
+CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
+_FAILURES = (500, 502, 503, 504)
+
+
+def never_repeats_after_400(journal: Journal) -> Judgement:
+    """A question that was refused with 400 is not sent again."""
+    refused: dict[str, Call] = {}
+    again = []
+    for call in checks(journal):
+        if call.question in refused and call.monotonic > _end(refused[call.question]):
+            again.append(call)
+        if (
+            call.question
+            and call.status == 400
+            and (call.refused == Refusal.DOCUMENT or "400" in call.faults)
+        ):
+            refused.setdefault(call.question, call)
+    return judged(len(refused), map(shown_call, again))
+
+
+def gets_a_new_token_after_401(journal: Journal) -> Judgement:
+    """A token that was refused is not used again, and another one is asked for."""
+    refused: dict[str, Call] = {}
+    for call in checks(journal):
+        if call.token and call.status == 401 and call.refused != Refusal.TOKEN_OF_ANOTHER_SERVER:
+            refused.setdefault(call.token, call)
+    issued_s = [_end(call) for call in journal.calls if call.api == TOKEN]
+    over_s = {}
+    for token, call in refused.items():
+        renewed_s = next((moment for moment in issued_s if moment > _end(call)), _end(call))
+        over_s[token] = renewed_s + _TOKEN_IN_FLIGHT_S
+    breaches = [
+        shown_call(call, "with the token that was refused")
+        for call in checks(journal)
+        if call.token in over_s and call.monotonic > over_s[call.token]
+    ]
+    first = min(refused.values(), key=_end, default=None)
+    if first is not None and not any(moment > _end(first) for moment in issued_s):
+        breaches.append(shown_call(first, "no token was asked for afterwards"))
+    return judged(len(refused), breaches)
+
+
+def waits_as_asked(journal: Journal) -> Judgement:
+    """After 429 or 503 with Retry-After nothing is sent to that API for as long as it says."""
+    met, early = 0, []
+    pauses: dict[tuple[str | None, str | None], list[Call]] = defaultdict(list)
+    for call in checks(journal):
+        for earlier in pauses[call.role, call.api]:
+            asked_s = earlier.retry_after_s or 0.0
+            if IN_FLIGHT_S < call.monotonic - _end(earlier) < asked_s - _PUNCTUAL_S:
+                waited_s = call.monotonic - _end(earlier)
+                early.append(shown_call(call, f"after {waited_s:.1f} s of {asked_s:.1f} s"))
+                break
+        if call.retry_after_s is not None:
+            met += 1
+            pauses[call.role, call.api].append(call)
+        if pauses[call.role, call.api]:
+            pauses[call.role, call.api] = [
+                each
+                for each in pauses[call.role, call.api]
+                if call.monotonic < _end(each) + (each.retry_after_s or 0.0)
+            ]
+    return judged(met, early)
+
+
+def keeps_the_rate(journal: Journal) -> Judgement:
+    """No request is one too many for its second."""
+    calls = checks(journal) if journal.has_rate else []
+    return judged(len(calls), (shown_call(call) for call in calls if call.refused == Refusal.RATE))
+
+
+def keeps_the_daily_cap(journal: Journal) -> Judgement:
+    """No request to the test server is one too many for its day."""
+    calls = [call for call in checks(journal) if call.role == Environment.TEST.value]
+    return judged(len(calls), (shown_call(call) for call in calls if call.refused == Refusal.DAILY_CAP))
+
+
+def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
+    """The rule that a reply with one of these faults is no answer: asked again, or nothing more is sent."""
+
+    def judge(journal: Journal) -> Judgement:
+        spoilt = [call for call in checks(journal) if not set(faulty).isdisjoint(call.faults)]
+        return _asked_again(journal, spoilt)
+
+    return judge
+
+
+def asks_again_after_a_failure(journal: Journal) -> Judgement:
+    """A question that failed for a technical reason is asked again, or nothing more is sent."""
+    failed = [
+        call
+        for call in checks(journal)
+        if (call.status in _FAILURES and call.refused is None)
+        or not CONNECTION_FAULTS.isdisjoint(call.faults)
+    ]
+    return _asked_again(journal, failed)
+
+
+def gives_up_in_the_end(journal: Journal) -> Judgement:
+    """No question is sent again and again without end."""
+    attempts: dict[str, list[Call]] = defaultdict(list)
+    for call in checks(journal):
+        if call.question and call.retry_after_s is None and call.status != 200:
+            attempts[call.question].append(call)
+    repeated = [calls for calls in attempts.values() if len(calls) > 1]
+    endless = [calls for calls in repeated if len(calls) > ATTEMPTS_MAX]
+    return judged(len(repeated), (shown_call(calls[-1], f"attempt {len(calls)}") for calls in endless))
+
+
+def waits_for_the_responder(journal: Journal) -> Judgement:
+    """A client does not hang up while the gateway still waits for the responder."""
+    ends = {visit.number: visit.lasted_until for visit in journal.visits}
+    slow, hasty = [], []
+    for call in checks(journal):
+        wait_s = journal.responder_waits_s.get(call.asked) if call.asked else None
+        if wait_s is None or _end(call) - call.monotonic < 0.8 * wait_s:
+            continue
+        slow.append(call)
+        gone = ends.get(call.connection)
+        if call.is_abandoned and gone is not None and gone - call.monotonic < wait_s - _PUNCTUAL_S:
+            hasty.append(shown_call(call, f"hung up after {gone - call.monotonic:.1f} s of {wait_s:g} s"))
+    return judged(len(slow), hasty)
+
+
+def keeps_no_cookie(journal: Journal) -> Judgement:
+    """A cookie that the server sets does not come back."""
+    met = [call for call in journal.calls if "set-cookie" in call.faults]
+    return judged(len(met), (shown_call(call) for call in journal.calls if call.has_cookie))
+
+
+def uses_a_token_again(journal: Journal) -> Judgement:
+    """A token is good for many questions: not each gets one of its own."""
+    uses: dict[str, list[Call]] = defaultdict(list)
+    for call in checks(journal):
+        if call.token and call.status == 200:
+            uses[call.token].append(call)
+    single = [calls[0] for calls in uses.values() if len(calls) == 1]
+    is_habit = len(single) > _SINGLE_USE_TOKENS_MAX
+    met = sum(len(calls) > 1 for calls in uses.values()) + len(single) * is_habit
+    return judged(met, map(shown_call, single if is_habit else ()))
+
+
+def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
+    """Each question among some calls is sent once more; those after which nothing is sent need not be."""
+    latest = {call.question: call for call in checks(journal) if call.question}
+    last_s = max((call.monotonic for call in checks(journal)), default=0.0)
+    first = {call.question: call for call in reversed(spoilt) if call.question}
+    given_up = [
+        call
+        for question, call in first.items()
+        if latest[question] is call and last_s > _end(call) + IN_FLIGHT_S
+    ]
+    return judged(len(first), (shown_call(call, "not asked again") for call in given_up))
+
+
+def _end(call: Call) -> float:
+    return call.monotonic if call.answered is None else call.answered

@@ -1,0 +1,66 @@
+"""What comes of one rule."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from pipeline.sandbox.calls import Call
+from pipeline.sandbox.journal import Journal, Visit
+
+BREACHES_MAX = 20
+"""How many breaches of a rule are shown; all are counted."""
+
+
+class Standing(StrEnum):
+    """How a client stands to a rule."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NEVER_MET = "never met"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How often a rule could have been broken, and how often it was."""
+
+    met_count: int
+    breach_count: int = 0
+    breaches: tuple[str, ...] = ()
+    """The calls or connections that show it, the first few."""
+
+    @property
+    def standing(self) -> Standing:
+        """Kept, broken or never met."""
+        if self.breach_count:
+            return Standing.BROKEN
+        return Standing.KEPT if self.met_count else Standing.NEVER_MET
+
+
+def judged(met_count: int, breaches: Iterable[str]) -> Judgement:
+    """The judgement on a rule."""
+    found = list(breaches)
+    return Judgement(met_count, len(found), tuple(found[:BREACHES_MAX]))
+
+
+def shown_call(call: Call, note: str = "") -> str:
+    """A call in one line; what it asked shows as a hash."""
+    moment = datetime.fromtimestamp(call.time, UTC).isoformat(timespec="milliseconds")[11:-6]
+    words = [moment, f"connection {call.connection}", call.method, call.path]
+    words.append("no whole answer" if call.status is None else str(call.status))
+    words += [f"({call.refused})"] if call.refused else []
+    words += [f"request id {call.request_id}"] if call.request_id else []
+    words += [f"question {call.question[:12]}"] if call.question else []
+    words += [f"fault {', '.join(call.faults)}"] if call.faults else []
+    return " ".join(filter(None, words)) + (f": {note}" if note else "")
+
+
+def shown_visit(visit: Visit, note: str) -> str:
+    """A connection in one line."""
+    port = f" to the port {visit.port}" if visit.port else ""
+    return f"connection {visit.number}{port}: {note}"
+
+
+def checks(journal: Journal) -> list[Call]:
+    """The calls about a payee, in the order in which they came."""
+    return [call for call in journal.calls if call.asked is not None]

@@ -1,0 +1,149 @@
+"""The verdict as a document: text, JSON or JUnit XML, by the suffix of its file."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.private_files import write_private
+from pipeline.sandbox.verdict.connections import tls_facts
+from pipeline.sandbox.verdict.judgement import Judgement, Standing
+from pipeline.sandbox.verdict.rules import Rule, judge
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of every rule, and of the scenario that was walked."""
+
+    judgements: Sequence[tuple[Rule, Judgement]]
+    facts: dict[str, list[str]]
+    call_count: int
+    connection_count: int
+    scenario: str | None = None
+    expected: Collection[str] = ()
+    """The rules that the scenario lets a client meet."""
+
+    @property
+    def counts(self) -> Counter[Standing]:
+        """How many rules are kept, broken and never met."""
+        return Counter(judgement.standing for _, judgement in self.judgements)
+
+    @property
+    def missed(self) -> list[str]:
+        """The rules of the scenario that were never met: it was not walked to its end."""
+        return [
+            rule.name
+            for rule, judgement in self.judgements
+            if rule.name in self.expected and judgement.standing is Standing.NEVER_MET
+        ]
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether no rule is broken, and the scenario was walked to its end."""
+        return not self.counts[Standing.BROKEN] and not self.missed
+
+    def headline(self) -> str:
+        """The verdict in one line."""
+        counts = ", ".join(f"{self.counts[standing]} {standing}" for standing in Standing)
+        walked = "" if self.scenario is None else f" in scenario {self.scenario}"
+        missed = f"; the scenario was not walked to its end: {', '.join(self.missed)}" if self.missed else ""
+        return f"{'passed' if self.is_passed else 'failed'}{walked}: {counts}{missed}"
+
+
+def verdict_on(journal: Journal, scenario: str | None = None, expected: Collection[str] = ()) -> Verdict:
+    """Hold a journal against every rule."""
+    return Verdict(
+        judge(journal), tls_facts(journal), len(journal.calls), len(journal.visits), scenario, expected
+    )
+
+
+def write_verdict(path: Path, verdict: Verdict) -> None:
+    """Write the verdict, mode 0600: `.json` as JSON, `.xml` as JUnit XML, anything else as text.
+
+    Raises:
+        OutputError, DiskError: it cannot be written.
+    """
+    form = {".json": as_json, ".xml": as_junit}.get(path.suffix.lower(), as_text)
+    write_private(path, form(verdict).encode())
+
+
+def as_text(verdict: Verdict) -> str:
+    """For people: what was broken first, with the calls that show it."""
+    return "\n".join(_text_lines(verdict)) + "\n"
+
+
+def as_json(verdict: Verdict) -> str:
+    """For programs."""
+    document = {
+        "passed": verdict.is_passed,
+        "scenario": verdict.scenario,
+        "calls": verdict.call_count,
+        "connections": verdict.connection_count,
+        "counts": {standing.value: verdict.counts[standing] for standing in Standing},
+        "missed": verdict.missed,
+        "rules": [
+            {
+                "name": rule.name,
+                "what": rule.what,
+                "source": rule.source,
+                "standing": judgement.standing.value,
+                "met": judgement.met_count,
+                "broken": judgement.breach_count,
+                "breaches": judgement.breaches,
+            }
+            for rule, judgement in verdict.judgements
+        ],
+        "tls": verdict.facts,
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def as_junit(verdict: Verdict) -> str:
+    """For continuous integration: a rule is a test, and one never met is skipped or, if expected, failed."""
+    counts, missed = verdict.counts, verdict.missed
+    suite = ET.Element(
+        "testsuite",
+        name=f"precheck sandbox{f' {verdict.scenario}' if verdict.scenario else ''}",
+        tests=str(len(verdict.judgements)),
+        failures=str(counts[Standing.BROKEN] + len(missed)),
+        errors="0",
+        skipped=str(counts[Standing.NEVER_MET] - len(missed)),
+    )
+    for rule, judgement in verdict.judgements:
+        case = ET.SubElement(suite, "testcase", classname="precheck.sandbox", name=rule.name)
+        if judgement.standing is Standing.BROKEN:
+            message = f"{rule.what} ({rule.source}): broken {judgement.breach_count} times"
+            ET.SubElement(case, "failure", message=message).text = "\n".join(judgement.breaches)
+        elif rule.name in missed:
+            ET.SubElement(case, "failure", message=f"{rule.what}: never met, though the scenario has it")
+        elif judgement.standing is Standing.NEVER_MET:
+            ET.SubElement(case, "skipped", message="never met")
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _text_lines(verdict: Verdict) -> Iterator[str]:
+    yield f"The client has {verdict.headline()}."
+    yield f"It made {verdict.call_count} calls on {verdict.connection_count} connections."
+    for standing in (Standing.BROKEN, Standing.KEPT, Standing.NEVER_MET):
+        yield ""
+        yield standing.upper()
+        for rule, judgement in verdict.judgements:
+            if judgement.standing is standing:
+                yield from _rule_lines(rule, judgement)
+    yield ""
+    yield "TLS"
+    for name, words in verdict.facts.items():
+        yield f"{name}: {', '.join(words) or 'none'}"
+
+
+def _rule_lines(rule: Rule, judgement: Judgement) -> Iterator[str]:
+    met = f", met {judgement.met_count} times" if judgement.met_count else ""
+    broken = f", broken {judgement.breach_count} times" if judgement.breach_count else ""
+    yield f"{rule.name}: {rule.what} ({rule.source}){met}{broken}"
+    yield from (f"    {breach}" for breach in judgement.breaches)
+    if judgement.breach_count > len(judgement.breaches):
+        yield f"    and {judgement.breach_count - len(judgement.breaches)} more"

@@ -1,0 +1,41 @@
+"""docs/sandbox.md: the curl lines do what they say, and `--list-accounts` prints what the tables hold."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pipeline.sandbox.accounts import describe_accounts
+from pipeline.sandbox.examples import account_lines
+
+PAGE = Path(__file__).parents[3] / "docs" / "sandbox.md"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs the curl command")
+def test_the_curl_lines_of_each_api_are_answered(sandbox):
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) == 5
+    script = "\n".join([*blocks[:2], *(f"{block.rstrip()}; echo" for block in blocks[2:])])
+    script = script.replace("127.0.0.1:8443", sandbox.url.removeprefix("https://"))
+    script = re.sub(r"\bsandbox/(?=\w+\.\w)", f"{sandbox.folder}/", script)
+    done = subprocess.run(
+        ["bash", "-eu", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [
+        '{"data":{"verificationReport":{"matched":false,"reasonCode":"MBAM","name":"Avery',
+        'Thornwood"}}}',
+        '{"partyNameMatch":"MTCH"}',
+        '{"partyNameMatch":"MTCH"}',
+    ]
+
+
+def test_every_dummy_account_is_listed():
+    header, *lines = account_lines()
+    assert header.split()[0] == "api"
+    for known, line in zip(describe_accounts(), lines, strict=True):
+        assert known.account in line
+        assert known.asked in line
+        assert known.code in line
