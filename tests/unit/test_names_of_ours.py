@@ -1,4 +1,4 @@
-"""What has the name of a file of ours in the folder of a run, and is none of its own: refused first of all."""
+"""What has the name of a file of ours in a run's folder, and is none of its own: refused first of all."""
 
 import os
 
