@@ -21,7 +21,8 @@ from platformdirs import user_state_path
 
 from pipeline.apis import Api, cop, vop
 from pipeline.errors import TlsError
-from pipeline.quota import Quota, scope_of
+from pipeline.quota import Quota
+from pipeline.scopes import canonical, scope_of
 from pipeline.settings import Cop, Oauth, Profile, Server, VopGateway, VopStandard
 from pipeline.stages.validate import Routes
 from pipeline.transport.breaker import RESPONDER, SERVER
@@ -81,7 +82,7 @@ def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
         return None
     return Quota(
         quota_path(),
-        scope=scope_for(server),
+        scope=_spelled(server),
         cap=server.cap,
         window=server.cap_window,
         clock=now,
@@ -203,14 +204,23 @@ def _requester(server: AnyServer) -> str | None:
 
 
 def scope_for(server: AnyServer) -> str:
-    """What the requests to a server are counted by."""
+    """What the requests to a server are counted by, in its one spelling."""
+    return canonical(_spelled(server))
+
+
+def _spelled(server: AnyServer) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
 def _windows(servers: Iterable[AnyServer]) -> dict[str, float]:
-    """The window of each scope's rate: one turn for two APIs that one client asks of one server."""
+    """The window of each scope's rate: one turn for two APIs that one client asks of one server.
+
+    Earlier versions took their turn by the scope as it is spelled. It is taken too, so that a run of such
+    a version, still at work on the day of the upgrade, and one of this version wait for each other.
+    """
     windows: dict[str, float] = {}
     for server in servers:
         window_s = max(1.0, 1 / server.rate_per_s)
-        windows[scope_for(server)] = max(windows.get(scope_for(server), 0.0), window_s)
+        for scope in (scope_for(server), _spelled(server)):
+            windows[scope] = max(windows.get(scope, 0.0), window_s)
     return windows

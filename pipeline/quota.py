@@ -15,6 +15,11 @@ to come; moving the file away ends that, and the count with it.
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
 machines with one client need a cap of half each.
+
+A scope lies in the file as the configuration spells it, and is counted together with all its other
+spellings (`scopes.canonical`). So what earlier versions took, which counted each spelling by itself,
+counts from the first moment, nothing is moved, and a process of such a version that still runs under
+the same configuration sees what is taken here.
 """
 
 import os
@@ -23,13 +28,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, assert_never
 
 from pipeline.disks import is_full_or_failed, refused, unwritten
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
+from pipeline.scopes import canonical
 
 Window = Literal["utc_day", "rolling_24h"]
 
@@ -72,6 +77,7 @@ class QuotaUse(NamedTuple):
     """What one client has used of one server's cap, as last configured."""
 
     scope: str
+    """In its one spelling."""
     window: Window
     window_start: datetime
     used_count: int
@@ -94,7 +100,7 @@ class Quota:
 
         Args:
             path: the count's file: one for all processes and all scopes of a user.
-            scope: as `scope_of` gives it.
+            scope: as `scopes.scope_of` gives it, in any spelling.
             cap: requests in one window.
             window: a UTC day, or any 24 hours, which is safe whatever day the server counts by.
             clock: the time, aware.
@@ -116,8 +122,12 @@ class Quota:
             with self._transaction() as db:
                 db.execute(
                     "INSERT INTO scope(scope, cap, kind, latest_ms) VALUES(?, ?, ?, ?)"
-                    " ON CONFLICT DO UPDATE SET cap = excluded.cap, kind = excluded.kind",
+                    " ON CONFLICT(scope) DO NOTHING",
                     (scope, cap, window, _ms(clock())),
+                )
+                db.execute(
+                    "UPDATE scope SET cap = ?, kind = ? WHERE canonical(scope) = canonical(?)",
+                    (cap, window, scope),
                 )
         except BaseException:
             self.close()
@@ -150,8 +160,9 @@ class Quota:
                 return False
             db.execute("UPDATE scope SET latest_ms = ? WHERE scope = ?", (count.now_ms, self._scope))
             db.execute(
-                "DELETE FROM reservation WHERE scope = ? AND time_ms < ?",
-                (self._scope, count.now_ms - _KEPT_MS),
+                "DELETE FROM reservation WHERE time_ms < ? AND scope IN"
+                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?))",
+                (count.now_ms - _KEPT_MS, self._scope),
             )
             db.execute(
                 "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, ?, ?, ?)",
@@ -191,13 +202,10 @@ class Quota:
         return _counted(db, self._scope, self._window, self._clock())
 
 
-def scope_of(base_url_host: str, client_id: str) -> str:
-    """What a cap is counted by: the server's host, and the client by a hash that does not name it."""
-    return f"{base_url_host}|{sha256(client_id.encode()).hexdigest()[:16]}"
-
-
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
     """What every scope of the file has used, in the order of their names; [] where there is no file.
+
+    All spellings of a scope are one, told by the cap and the window of the one that was used last.
 
     Raises:
         OutputError, DiskError, IncompleteError: as `Quota`.
@@ -205,8 +213,11 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
     if not path.exists():
         return []
     with _told(path), closing(_connected(path)) as db:
-        scopes = db.execute("SELECT scope, kind, cap FROM scope ORDER BY scope").fetchall()
-        counts = [_counted(db, scope, window, now) for scope, window, _ in scopes]
+        # SQLite takes kind and cap from the row that has the maximum.
+        scopes = db.execute(
+            "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
+        ).fetchall()
+        counts = [_counted(db, scope, window, now) for scope, window, *_ in scopes]
     return [
         QuotaUse(
             scope,
@@ -217,7 +228,7 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
             count.closed,
             count.resets_at(cap),
         )
-        for (scope, window, cap), count in zip(scopes, counts, strict=True)
+        for (scope, window, cap, _), count in zip(scopes, counts, strict=True)
     ]
 
 
@@ -256,12 +267,14 @@ class _Count(NamedTuple):
 
 def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) -> _Count:
     latest_ms, closed_until_ms = db.execute(
-        "SELECT latest_ms, closed_until_ms FROM scope WHERE scope = ?", (scope,)
+        "SELECT max(latest_ms), max(closed_until_ms) FROM scope WHERE canonical(scope) = canonical(?)",
+        (scope,),
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
     taken = db.execute(
-        "SELECT time_ms FROM reservation WHERE scope = ? AND time_ms > ? ORDER BY time_ms",
-        (scope, _window_start_ms(window, now_ms) - _EDGE_MS),
+        "SELECT time_ms FROM reservation WHERE time_ms > ? AND scope IN"
+        " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?)) ORDER BY time_ms",
+        (_window_start_ms(window, now_ms) - _EDGE_MS, scope),
     )
     return _Count(window, now_ms, closed_until_ms, [time_ms for [time_ms] in taken])
 
@@ -298,6 +311,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
     with _told(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
+        db.create_function("canonical", 1, canonical)
         try:
             _prepare(path, db)
         except BaseException:

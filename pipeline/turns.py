@@ -68,7 +68,7 @@ async def turn(
 
     Args:
         folder: where the locks are, one folder for all processes of a user.
-        scope: server and client, as `quota.scope_of` gives them.
+        scope: server and client, as `scopes.scope_of` gives them.
         window_s: the window in which the rate holds.
         waiting: called with each run that is waited for, one after the other as a rule.
         deadline: on the clock of anyio; a run that still waits then ends.

@@ -58,6 +58,24 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     assert "from tomorrow: today's 50 are used" in planned.err
 
 
+def test_a_cap_is_spent_once_however_the_server_is_spelled(desk, sandbox, network_payments):
+    port = sandbox.url.rpartition(":")[2]
+    before = sandbox.call_count
+
+    statuses = []
+    for number, host in enumerate(("localhost", "LOCALHOST", "LocalHost")):
+        rows = network_payments(60)[number * 20 :][:20]
+        section = sandbox.section(base_url=f"https://{host}:{port}/production", daily_cap=20)
+        words = ("--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
+        statuses.append(desk("run", desk.payments(rows, name=f"{number}.csv"), *words, "--quiet").status)
+
+    assert len(sandbox.questions(before)) == 20
+    assert statuses == [0, 75, 75]
+    shown = desk("quota")
+    assert shown.err.count("localhost:") == 1
+    assert "LOCALHOST" not in shown.err
+
+
 def test_two_runs_at_once_never_exceed_the_cap_together(desk, sandbox, capped, network_payments):
     rows = network_payments(120)
     files = [desk.payments(rows[:60], name="one.csv"), desk.payments(rows[60:], name="two.csv")]

@@ -10,10 +10,21 @@ import anyio
 import pytest
 
 from pipeline.apis import cop, vop
-from pipeline.channels import Waiting, api_of, context_of, greet, open_channels, quota_of, routes
+from pipeline.channels import (
+    Waiting,
+    api_of,
+    context_of,
+    greet,
+    open_channels,
+    quota_of,
+    routes,
+    turns_path,
+)
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.profiles import sandbox
+from pipeline.scopes import scope_of
 from pipeline.settings import Configuration, load
+from pipeline.turns import turn
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -118,6 +129,41 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
     assert anyio.run(names, ApiName.COP) == {ApiName.COP}
     assert anyio.run(names, ApiName.COP, ApiName.VOP_GATEWAY) == {ApiName.COP, ApiName.VOP_GATEWAY}
     assert anyio.run(names) == set()
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["https://PAY.example:8443/another/path", "https://pay.example.:08443", "https://pay.example:8443/v/"],
+)
+def test_one_server_has_one_cap_however_its_address_is_spelled(base_url):
+    two = [profile(cop={**OAUTH, "daily_cap": 2, **changes}).cop for changes in ({}, {"base_url": base_url})]
+    with quota_of(two[0], now=lambda: NOW) as first, quota_of(two[1], now=lambda: NOW) as second:
+        assert [first.reserve(), second.reserve(), first.reserve(), second.reserve()] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+
+@pytest.mark.parametrize("port_said", [8443, None])
+def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_an_earlier_version(port_said):
+    """An earlier version takes its turn by the very words of its configuration, which here are the same."""
+    netloc = "PAY.example." if port_said is None else f"PAY.example.:{port_said}"
+    mine = profile(cop={**OAUTH, "base_url": f"https://{netloc}/v", "client_id": "me"})
+    told = []
+
+    async def ask_while_another_has_its_turn(scope):
+        waiting = Waiting(told.append, max_s=0.3)
+        async with turn(turns_path(), scope, 0.0, waiting=print):
+            with pytest.raises(IncompleteError, match="--wait-max is over"):
+                async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, waiting=waiting):
+                    raise AssertionError("asked while another had its turn")
+
+    for spelled in (netloc.lower().replace("example.", "example"), netloc):
+        anyio.run(ask_while_another_has_its_turn, scope_of(spelled, "me"))
+        assert [holder.server for holder in told] == [spelled]
+        told.clear()
 
 
 def test_a_channel_waits_longer_than_the_responder_may_take(running):
