@@ -6,6 +6,7 @@ import httpx
 import structlog
 
 from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
+from pipeline.apis.details import problem_detail, with_detail
 from pipeline.errors import ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.clocks import refuses_our_time, wrong_clock
@@ -20,6 +21,9 @@ BREACHES_IN_A_ROW_MAX = 20
 REFUSALS_IN_A_ROW_MAX = 20
 """Refused questions, with no other reply between them, that a run tolerates: our rules let nothing pass
 that the reference says is refused, so that more of them speak of a wrong API or of a mistake of ours."""
+
+TOLD_MAX = 20
+"""Different details of problems that a run logs; a server may put a number of its own into each."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -52,6 +56,7 @@ class Judge:
         self._misdirected_count = 0
         self._breaches_in_a_row = 0
         self._refusals_in_a_row = 0
+        self._told: set[tuple[int, str, str]] = set()
 
     def judge(self, check: Check, reply: Reply, request_id: str, attempt: retry.Attempt) -> Final | Useless:
         """Decide what a reply is worth."""
@@ -64,11 +69,30 @@ class Judge:
                 return self._read(check, reply, request_id, attempt)
             case retry.Refuse():
                 assert isinstance(reply, httpx.Response)
-                return self._refused(reply)
+                return self._refused(reply, self._tell(check, reply, request_id))
+            case retry.Stop(error):
+                assert isinstance(reply, httpx.Response)
+                detail = self._tell(check, reply, request_id)
+                return Useless(code_of(reply), retry.Stop(type(error)(with_detail(str(error), detail))))
             case _:
+                if isinstance(reply, httpx.Response):
+                    self._tell(check, reply, request_id)
                 return Useless(code_of(reply), decision, told_to_wait=self._asks_for_a_pause(reply))
 
-    def _refused(self, response: httpx.Response) -> Final | Useless:
+    def _tell(self, check: Check, response: httpx.Response, request_id: str) -> str:
+        """Log what a server says of a problem, each thing once in a run, and return it."""
+        code, detail = problem_code(response), problem_detail(response, check)
+        said = (response.status_code, code, detail)
+        if detail and said not in self._told and len(self._told) < TOLD_MAX:
+            self._told.add(said)
+            log.warning(
+                "the server reports a problem",
+                api=self._api.name.value, status=response.status_code, code=code, detail=detail,
+                request_id=request_id,
+            )  # fmt: skip
+        return detail
+
+    def _refused(self, response: httpx.Response, detail: str) -> Final | Useless:
         """A refusal of one question; the end for a server that refuses them all, or their time."""
         code = problem_code(response)
         if refuses_our_time(response):
@@ -78,8 +102,11 @@ class Judge:
             return Final(AnswerState.REFUSED, code, None)
         refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
         error = ProtocolError(
-            f"{refused}, the last time with HTTP {response.status_code} {code}; "
-            "check base_url in the profile, or ask the provider; rows decided so far are kept"
+            with_detail(
+                f"{refused}, the last time with HTTP {response.status_code} {code}; "
+                "check base_url in the profile, or ask the provider; rows decided so far are kept",
+                detail,
+            )
         )
         return Useless(code, retry.Stop(error))
 

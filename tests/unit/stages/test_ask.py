@@ -15,6 +15,7 @@ import anyio
 import polars as pl
 import pytest
 from httpx import Request, Response
+from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
@@ -442,6 +443,34 @@ def test_answers_before_the_end_of_a_run_are_kept(asking):
     asking(checks(10), sender)
 
     assert {said.name for said in sender.said} == {f"Payee {n}" for n in range(3, 11)}
+
+
+# What a server says of a problem
+
+
+def detailed(status, detail):
+    return Response(status, content=json.dumps({"code": "FORBIDDEN", "detail": detail}).encode())
+
+
+def test_the_sentence_that_ends_a_run_says_what_the_server_says_and_names_nobody(asking):
+    sender = FakeSender(always(detailed(403, "Payee 1 at 00112200000001: rule 7 of the firewall")))
+
+    with pytest.raises(CredentialsError, match="rule 7 of the firewall") as caught:
+        asking(checks(1), sender)
+
+    assert "Payee" not in str(caught.value)
+    assert "00000001" not in str(caught.value)
+
+
+def test_what_a_server_says_of_a_problem_is_logged_once(asking):
+    sender = FakeSender(always(detailed(400, "accountType: not known\x1b[2J")))
+
+    with capture_logs() as lines:
+        asking(checks(5), sender)
+
+    [line] = [line for line in lines if line["event"] == "the server reports a problem"]
+    assert (line["status"], line["code"]) == (400, "FORBIDDEN")
+    assert line["detail"] == "accountType: not known\\x1b[2J"
 
 
 # A server that breaks the protocol
