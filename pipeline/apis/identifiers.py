@@ -213,6 +213,10 @@ def iban_structures() -> dict[str, tuple[int, str]]:
     return structures
 
 
+def _is_plain(letter: str) -> bool:
+    return letter.isascii() and letter.isalnum()
+
+
 def masked(account: str | None) -> str:
     """An account by its end, and an IBAN by its country as well; a short one by its length alone.
 
@@ -221,7 +225,8 @@ def masked(account: str | None) -> str:
     """
     if not account:
         return ""
-    letters = "".join(letter for letter in account if letter.isascii() and letter.isalnum())
+    is_plain = account.isascii() and account.isalnum()
+    letters = account if is_plain else "".join(filter(_is_plain, account))
     if len(letters) < MASKED_FROM_CHARS:
         char_count = len("".join(account.split()))
         return f"** ({char_count:,} character{'' if char_count == 1 else 's'})"

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 ALIKE_MIN = 0.6
@@ -106,6 +107,8 @@ def _words(name: str) -> list[_Word]:
 def _key(word: str) -> str:
     if word in {"&", "+"}:
         return "and"
+    if word.isascii() and word.isalnum():
+        return word.casefold()
     plain = unicodedata.normalize("NFKD", word.casefold())
     return "".join(letter for letter in plain if letter.isalnum())
 
@@ -158,6 +161,8 @@ def _differing_letters(pair: _Pair) -> tuple[set[int], set[int]]:
     if pair.supplied.kind is not _Kind.WORD and pair.supplied.key != pair.matched.key:
         # Ltd and LLP share a letter by chance.
         return set(_letters([pair.supplied])), set(_letters([pair.matched]))
+    if pair.supplied.text == pair.matched.text:
+        return set(), set()  # as most words are
     ours, theirs = ([letter.casefold() for letter in word.text] for word in pair)
     marks_ours: set[int] = set()
     marks_theirs: set[int] = set()
@@ -171,15 +176,13 @@ def _differing_letters(pair: _Pair) -> tuple[set[int], set[int]]:
 
 
 def _pieces(name: str, marks: set[int]) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for at, letter in enumerate(name):
-        # A gap between two marked words belongs to both of them.
-        marked = at in marks or (letter == " " and at - 1 in marks and at + 1 in marks)
-        if pieces and pieces[-1].marked == marked:
-            pieces[-1] = Piece(pieces[-1].text + letter, marked)
-        else:
-            pieces.append(Piece(letter, marked))
-    return tuple(pieces)
+    if not marks:
+        return (Piece(name, marked=False),)
+    # A gap between two marked words belongs to both of them.
+    gaps = (at for at, letter in enumerate(name) if letter == " " and {at - 1, at + 1} <= marks)
+    marked = marks.union(gaps)
+    edges = [0, *(at for at in range(1, len(name)) if (at in marked) != (at - 1 in marked)), len(name)]
+    return tuple(Piece(name[start:end], start in marked) for start, end in pairwise(edges) if start < end)
 
 
 def _spelt(pairs: Sequence[_Pair]) -> Iterator[str]:
