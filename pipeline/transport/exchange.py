@@ -31,7 +31,7 @@ OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
 def transport_of(context: ssl.SSLContext, connections_max: int) -> httpx.AsyncBaseTransport:
     """What carries requests. Called where an event loop runs.
 
-    httpx's own takes the longer for each request, the more there are at once (docs/adr/0015). It would be
+    httpx's own takes the longer for each request, the more there are at once (docs/adr/0016). It would be
     `httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=httpx.Limits(connections_max))`.
     """
     return AiohttpTransport(context, connections_max)

@@ -1,6 +1,6 @@
 """httpx's transport over the connections of aiohttp, whose pool stays quick however many there are.
 
-The only client of aiohttp; who sends requests knows httpx alone (docs/adr/0015). What aiohttp would do by
+The only client of aiohttp; who sends requests knows httpx alone (docs/adr/0016). What aiohttp would do by
 itself is off: no redirect is followed, no cookie kept, no proxy or netrc read, nothing decompressed, no
 header added, no time limit kept, and nothing sent twice, because only the caller knows what a second request
 costs.
