@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +32,11 @@ class Port:
 
 @asynccontextmanager
 async def served(
-    service: Service, ports: Sequence[Port], reception: Reception, request_wait_s: float
+    service: Service,
+    ports: Sequence[Port],
+    reception: Reception,
+    request_wait_s: float,
+    stays_open: Callable[[], bool],
 ) -> AsyncIterator[None]:
     """Serve on every port while the block lasts; answers under way then have a second to leave."""
     loop = asyncio.get_running_loop()
@@ -42,7 +46,7 @@ async def served(
     def accept(port: Port) -> SecuredConnection:
         visit = reception.welcome(port.word)
         make_protocol = partial(HttpConnection, server, service, visit, request_wait_s)
-        return SecuredConnection(port.context, make_protocol, visit, request_wait_s)
+        return SecuredConnection(port.context, make_protocol, visit, request_wait_s, stays_open)
 
     listening = [
         await loop.create_server(partial(accept, port), sock=port.listener, backlog=_BACKLOG)

@@ -40,6 +40,7 @@ class SecuredConnection(asyncio.Protocol):
         make_protocol: Callable[[], asyncio.Protocol],
         watcher: Watcher,
         handshake_max_s: float,
+        stays_open: Callable[[], bool] = lambda: False,
     ) -> None:
         """Wait for a connection.
 
@@ -48,10 +49,12 @@ class SecuredConnection(asyncio.Protocol):
             make_protocol: makes the protocol above, once the handshake is done.
             watcher: who is told.
             handshake_max_s: how long the handshake may take; then the connection ends.
+            stays_open: whether a client that says goodbye is not answered.
         """
         self._make_protocol = make_protocol
         self._watcher = watcher
         self._handshake_max_s = handshake_max_s
+        self._stays_open = stays_open
         self._greeting = Greeting()
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.context = context
@@ -152,6 +155,8 @@ class SecuredConnection(asyncio.Protocol):
             while not self._is_closed:
                 data = self.tls.read(_READ_BYTES)
                 if not data:  # the client says goodbye
+                    if self._stays_open():
+                        return
                     above.eof_received()
                     self.close()
                     return

@@ -107,7 +107,10 @@ async def serve(
         if settings.verdicts and journal is not None:
             # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
-        await stack.enter_async_context(served(service, ports, Reception(journal), settings.request_wait_s))
+        serving = served(
+            service, ports, Reception(journal), settings.request_wait_s, conditions.injector.stays_open
+        )
+        await stack.enter_async_context(serving)
         if settings.has_control and journal is not None:
             control = Control(conditions, journal, partial(_verdict, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pipeline.sandbox.faults import changes, deliveries
-from pipeline.sandbox.faults.effects import Delivery, Effect, Ending, Pause, ResponderPause, Revocation, Swap
+from pipeline.sandbox.faults.effects import (
+    Delivery,
+    Effect,
+    Ending,
+    HalfClose,
+    Pause,
+    ResponderPause,
+    Revocation,
+    Swap,
+)
 from pipeline.sandbox.problems import TIMESTAMP_INVALID, TOO_MANY_REQUESTS, UNAVAILABLE
 from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
@@ -28,6 +37,8 @@ class Reach(Enum):
     COP = frozenset[ApiName | None]({ApiName.COP})
     VOP = frozenset[ApiName | None](_VOP)
     TOKENS = frozenset[ApiName | None]({None})
+    CONNECTIONS = frozenset[ApiName | None]()
+    """None of them: it is the connection that it befalls, every one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +55,8 @@ class Fault:
 
     @property
     def befalls_checks(self) -> bool:
-        """Whether it befalls requests about a payee, and not those for a token."""
-        return self.reach is not Reach.TOKENS
+        """Whether it befalls requests about a payee, and not those for a token or a connection."""
+        return self.reach not in {Reach.TOKENS, Reach.CONNECTIONS}
 
     def befalls(self, api: ApiName | None) -> bool:
         """Whether it can befall a request of an API; None stands for the token endpoint."""
@@ -168,6 +179,10 @@ _CONNECTIONS = (
     _checks(
         "slow-headers", f"a byte every {_DRIP_S:g} s, from the first on",
         f"stops reading at its deadline; {_AGAIN}", Delivery(deliveries.all_by_bytes, _DRIP_S),
+    ),
+    Fault(
+        "half-close", Reach.CONNECTIONS, "keeps a connection open after the close_notify of the client",
+        "does not wait for the other side", (HalfClose(),),
     ),
 )  # fmt: skip
 

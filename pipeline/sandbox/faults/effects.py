@@ -72,4 +72,9 @@ class Revocation:
     """No access token that was issued so far is good any more."""
 
 
-Effect = Change | Pause | ResponderPause | Delivery | Swap | Revocation
+@dataclass(frozen=True, slots=True)
+class HalfClose:
+    """A client that ends its side of a connection finds the other side kept open."""
+
+
+Effect = Change | Pause | ResponderPause | Delivery | Swap | Revocation | HalfClose

@@ -10,6 +10,7 @@ from pipeline.sandbox.faults.effects import (
     Change,
     Delivery,
     Effect,
+    HalfClose,
     Pause,
     ResponderPause,
     Revocation,
@@ -53,6 +54,10 @@ class Injector:
         """The faults that are aimed."""
         return tuple(aim.selection for aim in self._aims)
 
+    def stays_open(self) -> bool:
+        """Whether connections are kept open after the client has ended its side."""
+        return any(HalfClose() in aim.selection.fault.effects for aim in self._aims)
+
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
         """What is to leave instead of a reply, and how; the names of the faults are noted in the call."""
         if not self._aims:
@@ -84,6 +89,8 @@ class Injector:
                 self._surroundings.revoke_tokens()
             case Delivery():
                 raise AssertionError("a delivery comes last")
+            case HalfClose():
+                raise AssertionError("no request meets it")
         return reply
 
     def _scene(self, call: Call) -> Scene:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pipeline.errors import UsageError
 from pipeline.sandbox.calls import Call
-from pipeline.sandbox.faults.catalogue import Fault, fault_named
+from pipeline.sandbox.faults.catalogue import Fault, Reach, fault_named
 from schemas.outcomes import ApiName
 
 FORM = (
@@ -82,6 +82,8 @@ def parse(text: str) -> Selection:
         if not separator or key in said:
             raise UsageError(f"--fault {name}: {condition!r} is no condition, or stands twice; write {FORM}")
         said[key] = value
+    if said and fault.reach is Reach.CONNECTIONS:
+        raise UsageError(f"--fault {name}: befalls every connection; leave the conditions out")
     selection = _selection(fault, said)
     if (selection.account or selection.api) and not fault.befalls_checks:
         raise UsageError(f"--fault {name}: a token request is about no account and no API; leave them out")
