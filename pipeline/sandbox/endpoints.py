@@ -150,7 +150,9 @@ class CheckEndpoint:
         if call.request_id is not None:
             call.headers[header] = call.request_id
         authorization = request.headers.get("Authorization")
-        call.token = None if authorization is None else fingerprint(authorization.encode())[:12]
+        if authorization is not None:
+            # What is no UTF-8 comes as surrogates.
+            call.token = fingerprint(authorization.encode(errors="surrogateescape"))[:12]
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Check a payee."""

@@ -105,6 +105,8 @@ async def serve(
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
         if settings.verdicts and journal is not None:
+            # No old verdict may pass for that on this client; and what cannot be written is told now.
+            _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
             # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
         serving = served(

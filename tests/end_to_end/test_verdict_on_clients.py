@@ -117,6 +117,13 @@ def test_a_careless_client_fails_where_it_should(walked):
     }, verdict["txt"]
 
 
+def test_a_verdict_that_cannot_be_written_is_told_before_anything_is_served(desk):
+    done = desk("sandbox", "--folder", desk.folder / "here", "--verdict", desk.folder / "nowhere" / "v.json")
+    assert done.status == 73
+    assert "nowhere" in done.sentences[0]
+    assert not done.out
+
+
 def test_a_scenario_that_was_not_walked_is_not_passed(walked):
     verdict = walked("basic", lambda _sandbox: None)
     document = json.loads(verdict["json"])

@@ -104,6 +104,16 @@ def test_what_the_parser_refuses_is_told_and_logged_like_all_else(logged, sent, 
     assert not [secret for secret in SECRETS if secret.lower() in said.lower()]
 
 
+def test_a_token_that_is_no_text_is_refused_like_any_other(logged, stamp):
+    sandbox, lines = logged
+    with connected(sandbox) as secured:
+        sent = head(sandbox, "TOKEN", stamp(), "Connection: close").replace(b"TOKEN", b"\xff\xc3")
+        secured.sendall(sent + BODY)
+        status, _, body = read_reply(whole(secured))
+    assert (status, json.loads(body)["code"]) == (401, "CLIENT_INVALID")
+    assert lines()[-1]["refused"] == "token unknown"
+
+
 def test_a_body_that_is_no_chunk_is_a_problem_document(logged, stamp):
     sandbox, lines = logged
     token = sandbox.token()
