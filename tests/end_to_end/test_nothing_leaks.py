@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -172,13 +173,16 @@ def dies_with_a_core(process):
 
 @needs_cores
 def test_no_core_file_is_left_of_a_process_that_holds_payees(desk, serve, tmp_path, network_payments):
-    with subprocess.Popen(["/bin/sleep", "60"], cwd=tmp_path, preexec_fn=no_limit) as other:
+    with subprocess.Popen(["/bin/sh", "-c", "ulimit -c unlimited; exec sleep 60"], cwd=tmp_path) as other:
+        time.sleep(0.5)  # until the shell has become the other
         assert dies_with_a_core(other), "of others there is one here"
     file = desk.payments(network_payments(200))
-    with serve(tmp_path / "slow", "--latency", 2) as sandbox:
-        with desk.start("run", file, *sandbox.using("production"), limits=no_limit) as running:
-            sandbox.wait_for_calls(1, 0)
-            assert not dies_with_a_core(running)
+    with (
+        serve(tmp_path / "slow", "--latency", 2) as sandbox,
+        desk.start("run", file, *sandbox.using("production"), limits=no_limit) as running,
+    ):
+        sandbox.wait_for_calls(1, 0)
+        assert not dies_with_a_core(running)
 
 
 CHILD_THAT_PARSES = """
@@ -202,6 +206,5 @@ def test_a_child_that_parses_leaves_no_core_file(tmp_path):
         text=True,
         check=True,
         cwd=tmp_path,
-        preexec_fn=no_limit,
     )
     assert done.stdout.split() == ["0", "(0,", "0)"]
