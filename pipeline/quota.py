@@ -206,12 +206,13 @@ class Quota:
             self._clock = lambda: ours() + ahead
             now_ms = _ms(server_now)
             db.execute(
-                "UPDATE reservation SET time_ms = ?1 WHERE scope = ?2 AND (id >= ?3 OR time_ms > ?1)",
+                "UPDATE reservation SET time_ms = ?1 WHERE (id >= ?3 OR time_ms > ?1) AND scope IN"
+                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?2))",
                 (now_ms, self._scope, self._first_taken),
             )
             db.execute(
                 "UPDATE scope SET latest_ms = ?1, closed_until_ms = min(closed_until_ms, ?1 + ?3)"
-                " WHERE scope = ?2",
+                " WHERE canonical(scope) = canonical(?2)",
                 (now_ms, self._scope, _DAY_MS),
             )
 

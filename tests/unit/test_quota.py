@@ -329,6 +329,18 @@ def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(pa
         assert quota.resets_at() <= NOON + DAY
 
 
+def test_the_servers_clock_counts_for_all_spellings_of_it(path, clock):
+    clock.now = NOON + timedelta(days=3)
+    with a_quota(path, clock, scope="cop.example:443|1") as other:
+        assert other.reserve()
+    with a_quota(path, clock, scope="COP.example|1") as quota:
+        quota.go_by(NOON)
+    clock.now = NOON
+    with a_quota(path, clock, scope="cop.example|1") as after:
+        assert after.used() == 1
+        assert after.resets_at() == MIDNIGHT
+
+
 # --- who used what ---
 
 

@@ -280,7 +280,7 @@ class Asking:
         return response
 
     async def _require_its_day(
-        self, quota: Quota, response: Response, *, sent: datetime, received: datetime
+        self, quota: Quota, response: httpx.Response, *, sent: datetime, received: datetime
     ) -> None:
         """Stop where the cap is counted by a day that is not the server's; what was answered is kept."""
         error = wrong_day(self._channel.api.name, response, sent=sent, received=received)
