@@ -51,12 +51,17 @@ def decider(said: str | None) -> str:
     """The name to put on record: what was said, or the login name.
 
     Raises:
-        UsageError: nothing was said, and this user has no name.
+        UsageError: nothing was said, and this user has no name; or it has characters that nobody sees, by
+            which it could look like another one, or steer a terminal.
     """
     if said is not None and said.strip():
-        return said.strip()
-    try:
-        # Before Python 3.13 it raises what the missing part of the system raises.
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        raise UsageError("this user has no login name; name who decides with --by NAME") from None
+        name = said.strip()
+    else:
+        try:
+            # Before Python 3.13 it raises what the missing part of the system raises.
+            name = getpass.getuser()
+        except (OSError, KeyError, ImportError):
+            raise UsageError("this user has no login name; name who decides with --by NAME") from None
+    if not name.isprintable():
+        raise UsageError(f"--by {name!a}: control or invisible characters in the name; leave them out")
+    return name

@@ -10,7 +10,7 @@ window opens therefore counts in that window too.
 
 Time never goes back here. Each scope keeps the latest time it has seen and counts by that, so that a
 clock which is set back opens no new day. A clock that ran ahead keeps a scope waiting for its time
-to come; moving the file away ends that, and the count with it.
+to come, unless the server tells the time: the day that is counted is the server's.
 
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
@@ -115,6 +115,7 @@ class Quota:
         self._cap = cap
         self._window: Window = window
         self._clock = clock
+        self._first_taken: int | None = None
         self._one_at_a_time = threading.Lock()  # a connection has one transaction
         _create(path)
         self._db = _connected(path)
@@ -164,10 +165,11 @@ class Quota:
                 " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?))",
                 (count.now_ms - _KEPT_MS, self._scope),
             )
-            db.execute(
+            taken = db.execute(
                 "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, ?, ?, ?)",
                 (self._scope, count.now_ms, self._cap, len(count.times_ms) + 1),
             )
+            self._first_taken = self._first_taken or taken.lastrowid
         return True
 
     def used(self) -> int:
@@ -190,6 +192,28 @@ class Quota:
             db.execute(
                 "UPDATE scope SET latest_ms = ?, closed_until_ms = max(closed_until_ms, ?) WHERE scope = ?",
                 (count.now_ms, count.next_window_ms, self._scope),
+            )
+
+    def go_by(self, server_now: datetime) -> None:
+        """Count by the server's clock from now on, where ours is wrong: the cap is one of the server's day.
+
+        What this process has taken by the wrong clock, and what anybody took in a time that is still to
+        come, was taken in the server's day of now, at the latest.
+        """
+        with self._transaction() as db:
+            ours = self._clock
+            ahead = server_now - ours()
+            self._clock = lambda: ours() + ahead
+            now_ms = _ms(server_now)
+            db.execute(
+                "UPDATE reservation SET time_ms = ?1 WHERE (id >= ?3 OR time_ms > ?1) AND scope IN"
+                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?2))",
+                (now_ms, self._scope, self._first_taken),
+            )
+            db.execute(
+                "UPDATE scope SET latest_ms = ?1, closed_until_ms = min(closed_until_ms, ?1 + ?3)"
+                " WHERE canonical(scope) = canonical(?2)",
+                (now_ms, self._scope, _DAY_MS),
             )
 
     @contextmanager

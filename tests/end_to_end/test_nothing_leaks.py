@@ -1,5 +1,13 @@
 """Secrets, tokens, names and accounts go where they belong, and nowhere else."""
 
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 from aiohttp import web
 
@@ -135,6 +143,68 @@ def test_the_environment_cannot_listen_in(desk, sandbox, network_payments):
     )
 
     assert finished.status == 0
-    # A library may open the file; no connection of ours may write to it.
-    written = keys.read_text().splitlines() if keys.exists() else []
-    assert all(line.startswith("#") for line in written)
+    assert not keys.exists(), "no library opens it either"
+
+
+def test_a_file_of_tls_secrets_that_cannot_be_opened_stops_nothing(desk, sandbox):
+    """A library that obeyed the variable would fail when it is imported."""
+    finished = desk("doctor", *sandbox.using("production"), SSLKEYLOGFILE="/dev/null/keys")
+    assert finished.status == 0
+
+
+def no_limit():
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+needs_cores = pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY
+    or not Path("/proc/sys/kernel/core_pattern").exists(),
+    reason="the system lets no process leave a core file",
+)
+
+
+def dies_with_a_core(process):
+    """Let the kernel kill a process as it does those that touch memory which is not theirs."""
+    os.kill(process.pid, signal.SIGSEGV)
+    died = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert died.si_status == signal.SIGSEGV
+    return died.si_code == os.CLD_DUMPED
+
+
+@needs_cores
+def test_no_core_file_is_left_of_a_process_that_holds_payees(desk, serve, tmp_path, network_payments):
+    with subprocess.Popen(["/bin/sh", "-c", "ulimit -c unlimited; exec sleep 60"], cwd=tmp_path) as other:
+        time.sleep(0.5)  # until the shell has become the other
+        assert dies_with_a_core(other), "of others there is one here"
+    file = desk.payments(network_payments(200))
+    with (
+        serve(tmp_path / "slow", "--latency", 2) as sandbox,
+        desk.start("run", file, *sandbox.using("production"), limits=no_limit) as running,
+    ):
+        sandbox.wait_for_calls(1, 0)
+        assert not dies_with_a_core(running)
+
+
+CHILD_THAT_PARSES = """
+import ctypes, json, resource, sys
+from pipeline.formats import confined
+sys.argv = ["", json.dumps({"module": "json", "options": {}, "memory_max_bytes": -1})]
+try:
+    confined.main()
+except SystemExit:
+    print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), resource.getrlimit(resource.RLIMIT_CORE))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the mark is one of Linux")
+def test_a_child_that_parses_leaves_no_core_file(tmp_path):
+    """What the limit does not reach, a program that images are piped to, the mark of the process does."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD_THAT_PARSES],
+        input="",
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert done.stdout.split() == ["0", "(0,", "0)"]

@@ -297,6 +297,50 @@ def test_a_window_that_is_changed_does_not_shorten_the_servers_word(path, clock)
         assert quota.resets_at() == NOON + DAY
 
 
+# --- a clock that is wrong ---
+
+
+@pytest.mark.parametrize("wrong", [timedelta(days=3), timedelta(days=-3)])
+@WINDOWS
+def test_what_was_taken_by_a_wrong_clock_counts_in_the_servers_day(path, clock, wrong, window):
+    with a_quota(path, clock, cap=5, window=window) as before:
+        assert before.reserve()
+    clock.now = NOON + wrong
+    with a_quota(path, clock, cap=5, window=window) as quota:
+        assert quota.reserve()
+        assert quota.reserve()
+        quota.go_by(NOON)
+        assert quota.used() == 3
+        assert quota.reserve(), "by the server's clock"
+    clock.now = NOON
+    with a_quota(path, clock, cap=5, window=window) as after:
+        assert after.used() == 4
+        assert take_all(after) == 1
+    clock.now = NOON + 2 * DAY
+    with a_quota(path, clock, cap=5, window=window) as later:
+        assert take_all(later) == 5
+
+
+def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(path, clock):
+    clock.now = NOON + timedelta(days=30)
+    with a_quota(path, clock) as quota:
+        quota.close_for_today()
+        quota.go_by(NOON)
+        assert quota.resets_at() <= NOON + DAY
+
+
+def test_the_servers_clock_counts_for_all_spellings_of_it(path, clock):
+    clock.now = NOON + timedelta(days=3)
+    with a_quota(path, clock, scope="cop.example:443|1") as other:
+        assert other.reserve()
+    with a_quota(path, clock, scope="COP.example|1") as quota:
+        quota.go_by(NOON)
+    clock.now = NOON
+    with a_quota(path, clock, scope="cop.example|1") as after:
+        assert after.used() == 1
+        assert after.resets_at() == MIDNIGHT
+
+
 # --- who used what ---
 
 

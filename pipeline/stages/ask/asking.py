@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import anyio
 import httpx
@@ -12,7 +13,8 @@ from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import PrecheckError
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.ledger import Ledger
-from pipeline.stages.ask.clocks import Clocks
+from pipeline.quota import Quota
+from pipeline.stages.ask.clocks import Clocks, server_time, wrong_day
 from pipeline.stages.ask.gate import Entry, Gate, Reply
 from pipeline.stages.ask.introduction import introduce
 from pipeline.stages.ask.judge import Final, Judge, Useless
@@ -271,8 +273,22 @@ class Asking:
             response = await channel.sender.send(request, deadline_s=channel.deadline_s, token=token)
         except retry.NetworkFailure as failure:
             return failure
-        self._run.clocks.compare(channel.api.name, response, sent=sent, received=self._world.now())
+        received = self._world.now()
+        self._run.clocks.compare(channel.api.name, response, sent=sent, received=received)
+        if channel.quota is not None:
+            await self._require_its_day(channel.quota, response, sent=sent, received=received)
         return response
+
+    async def _require_its_day(
+        self, quota: Quota, response: httpx.Response, *, sent: datetime, received: datetime
+    ) -> None:
+        """Stop where the cap is counted by a day that is not the server's; what was answered is kept."""
+        error = wrong_day(self._channel.api.name, response, sent=sent, received=received)
+        theirs = server_time(response)
+        if error is not None and theirs is not None:
+            self._run.ended_by = self._run.ended_by or error
+            self._world.stop.set()
+            await anyio.to_thread.run_sync(quota.go_by, theirs)
 
     def _time(self) -> str:
         return timestamp(self._world.now())

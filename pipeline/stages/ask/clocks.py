@@ -20,6 +20,8 @@ from schemas.wire import timestamp
 
 SKEW_MAX_S = 30.0
 """How far two clocks may differ without a word; those set by a time server differ by less than one."""
+DAY_WRONG_S = 12 * 3600.0
+"""Two clocks that differ by more are on different days more often than not."""
 _ADVICE = "set this machine's clock by a time server (NTP)"
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
@@ -73,6 +75,25 @@ def server_time(response: httpx.Response) -> datetime | None:
     except ValueError:
         return None
     return None if time.tzinfo is None else time
+
+
+def wrong_day(
+    api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime
+) -> ConfigurationError | None:
+    """The end of a run with a daily cap whose clock is days wrong; None where it is not.
+
+    Only the server can tell: its first reply ends the run, and what it answers is kept.
+    """
+    skew_s = server_ahead_s(response, sent=sent, received=received)
+    if abs(skew_s) <= DAY_WRONG_S:
+        return None
+    theirs = server_time(response)
+    assert theirs is not None
+    return ConfigurationError(
+        f"{api}: this machine's clock says {timestamp(received)} and the server's {timestamp(theirs)}; the "
+        f"daily cap is counted by the day, so nothing more was sent: {_ADVICE}, or tell the provider if it "
+        "is right, then run again"
+    )
 
 
 def refuses_our_time(response: httpx.Response) -> bool:

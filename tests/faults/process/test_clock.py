@@ -43,8 +43,9 @@ def timestamps_in(folder):
 
 @pytest.fixture
 def sandbox(serve, tmp_path):
-    """One that does not mind clocks that are days off: what is tried here is the day of the cap."""
-    with serve(tmp_path / "server", "--clock-skew-max", 14 * 86_400) as running:
+    """One that does not mind clocks that are days off, nor tells its own, by which a run would see that."""
+    words = ("--clock-skew-max", 14 * 86_400, "--fault", "no-response-timestamp")
+    with serve(tmp_path / "server", *words) as running:
         yield running
 
 

@@ -7,7 +7,7 @@ import pytest
 from httpx import Response
 from structlog.testing import capture_logs
 
-from pipeline.stages.ask.clocks import Clocks, refuses_our_time, server_ahead_s, wrong_clock
+from pipeline.stages.ask.clocks import Clocks, refuses_our_time, server_ahead_s, wrong_clock, wrong_day
 from schemas.outcomes import ApiName
 from schemas.wire import timestamp
 
@@ -79,3 +79,20 @@ def test_a_refusal_of_the_time_is_told_from_a_refusal_of_the_row(status, problem
 def test_a_server_without_a_stamp_still_gives_a_whole_sentence():
     sentence = str(wrong_clock(ApiName.COP, Response(400, headers={}, content=b""), SENT))
     assert "2030-01-01T12:00:00.000Z, the server does not tell its own;" in sentence
+
+
+@pytest.mark.parametrize(
+    ("stamp", "is_wrong"),
+    [
+        ("2030-01-03T12:00:00.000Z", True),
+        ("2029-12-30T12:00:00.000Z", True),
+        ("2030-01-02T00:00:08.000Z", True),
+        ("2030-01-02T00:00:07.000Z", False),
+        ("2030-01-01T12:10:07.000Z", False),
+        ("yesterday", False),
+    ],
+)
+def test_a_clock_that_is_days_wrong_is_told_with_both_times(stamp, is_wrong):
+    error = wrong_day(ApiName.COP, stamped(stamp), sent=SENT, received=RECEIVED)
+    assert (error is not None) is is_wrong
+    assert error is None or "2030-01-01T12:00:07.000Z and the server's 20" in str(error)
