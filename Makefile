@@ -10,17 +10,22 @@ AXE := .cache/axe-core/axe.min.js
 SSLYZE_VERSION := 6.3.1
 SSLYZE := .cache/sslyze/bin/sslyze
 LOWEST := .cache/lowest
-.PHONY: help demo tools test lowest check lint types imports docs faults faults-long mutants bench sandbox wheel clean
+RUN_ONLY := .cache/run-only
+# Every file of a package that any machine may need, by its hash; no address, so that any registry will do.
+PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
+.PHONY: help demo tools test lowest check lint types imports docs faults faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "payee-precheck needs Python 3.11 or later, and $(PYTHON) is not; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement constraints-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: .venv/installed  ## check two sample files through all three APIs on the embedded sandbox
@@ -56,10 +61,9 @@ test: .venv/installed  ## run the tests
 lowest: $(LOWEST)  ## run the tests with the oldest libraries that pyproject.toml says will do
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
-$(LOWEST): pyproject.toml
+$(LOWEST): pyproject.toml | .venv/installed
 	$(PYTHON) -m venv --clear $@
-	$@/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$@/bin/python -m uv pip install --quiet --python $@/bin/python --resolution lowest-direct --editable '.[dev]'
+	$(BIN)/uv pip install --quiet --python $@/bin/python --resolution lowest-direct --editable '.[dev]'
 	@touch $@
 
 check: lint types imports docs test  ## everything that must hold before a change goes in
@@ -92,8 +96,20 @@ bench: .venv/installed  ## measure what docs/performance.md promises, beside wha
 sandbox: .venv/installed  ## serve the three APIs with simulated answers until stopped
 	$(BIN)/precheck sandbox
 
-wheel: .venv/installed  ## build the wheel and the source archive
-	$(BIN)/python -m build --quiet
+constraints: .venv/installed  ## pin what pyproject.toml names now, with hashes; ARGS=--upgrade takes the newest
+	$(PIN) --extra dev --output-file constraints-dev.txt
+	$(PIN) --constraint constraints-dev.txt --output-file constraints.txt
+
+wheel: .venv/installed $(RUN_ONLY)  ## build the wheel, the source archive and the software bill of materials
+	rm -rf dist
+	$(BIN)/python -m build --quiet --no-isolation
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/payee-precheck.cdx.json $(RUN_ONLY)
+
+$(RUN_ONLY): constraints.txt | .venv/installed
+	$(PYTHON) -m venv --clear --without-pip $@
+	$(BIN)/python -m pip --python $@/bin/python install --quiet --disable-pip-version-check --require-hashes --requirement constraints.txt
+	@touch $@
 
 clean:  ## remove what the other targets made
 	rm -rf .venv $(DEMO) build dist sandbox .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
