@@ -167,6 +167,12 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
         raise OutputError(f"{error}, or choose another --out") from error
 
 
+def remove_untrue(folder: Path) -> None:
+    """Remove what was written about answers that a new ledger does not know."""
+    for path in (*_outcome_files(folder).values(), folder / "summary.json", folder / MANIFEST_NAME):
+        path.unlink(missing_ok=True)
+
+
 def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:
     """An outcome file of an earlier run in the other format would tell an older story."""
     for name, path in _outcome_files(folder).items():
