@@ -94,15 +94,12 @@ class Asking:
             while self._postponed and not self._world.stop.is_set():
                 task = self._postponed.pop(0)
                 self._keep(task.check, await self._take_up_again(task))
-            if (error := self._standing.all_turned_away(self._asked_count)) is not None:
-                self._end(error)
         except PrecheckError as error:
-            self._end(error)
-
-    def _end(self, error: PrecheckError) -> None:
-        """End the run: every row would meet the same end. What is in flight elsewhere may still land."""
-        self._run.ended_by = self._run.ended_by or error
-        self._world.stop.set()
+            # Every row would meet the same end; what is in flight elsewhere may still land.
+            self._run.ended_by = self._run.ended_by or error
+            self._world.stop.set()
+        if (turned_away := self._standing.all_turned_away(self._asked_count)) is not None:
+            self._run.ended_by = self._run.ended_by or turned_away
 
     def _keep(self, check: Check, answer: Answer | None) -> None:
         if answer is not None:
@@ -246,10 +243,10 @@ class Asking:
             self._gate.ask_alone()
         if (reason := self._standing.is_over) is None:
             return
-        if not self._standing.has_answered:
-            raise reason
         self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
         self._world.tally.closed[self._channel.api.name] = str(reason)
+        if not self._standing.has_answered:
+            self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
     async def _again(self, task: Task) -> bool:
         """Whether a question is to be sent again, after the wait that its last reply asks for."""

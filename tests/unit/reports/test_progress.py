@@ -10,7 +10,7 @@ from rich.text import Text
 from pipeline.reports.progress import LINE_INTERVAL_S, Bar, Lines, Silence, progress
 from pipeline.reports.terminal import visible
 from pipeline.turns import Holder
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
 
 
 class Clock:
@@ -186,3 +186,16 @@ def test_what_is_drawn_leaves_room_for_the_echo_of_ctrl_c():
     )
     lines = [line.rstrip("\r") for line in seen.splitlines()]
     assert 60 < max(map(len, lines)) <= 80 - len("^C") - 1
+
+
+def test_a_server_that_wants_fewer_requests_is_told_of_by_line_and_bar():
+    clock = Clock()
+    said = io.StringIO()
+    lines = Lines(Console(file=said, width=200), "pay.csv", clock=clock)
+    clock.now_s += 10.0
+    lines.update(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9, ApiName.VOP_GATEWAY: 0.25})
+
+    wanted = "the server wants fewer: at most 7 in flight; the server wants fewer: at most 25 % of the rate"
+    assert wanted in said.getvalue()
+    seen = seen_of(lambda bar: bar.update(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9}))
+    assert "at most 7 in flight" in seen

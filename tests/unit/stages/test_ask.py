@@ -575,6 +575,21 @@ def test_credentials_that_are_revoked_in_the_middle_cost_few_requests_and_the_re
     assert left.given_up_count == 0
 
 
+@pytest.mark.parametrize("how_many", [1, 30])
+def test_an_api_that_lets_nobody_in_does_not_keep_another_from_answering(asking, how_many):
+    senders = {
+        ApiName.COP: FakeSender(always(None)),
+        ApiName.VOP_GATEWAY: FakeSender(always(problem(403))),
+    }
+    questions = pl.concat([ibans(how_many, "vop_gateway"), checks(200, first=how_many + 1)])
+
+    with pytest.raises(CredentialsError):
+        asking(questions, senders)
+
+    assert len(senders[ApiName.COP].said) == 200
+    assert len(senders[ApiName.VOP_GATEWAY].said) == min(how_many, ALIKE_MAX)
+
+
 def test_answers_before_the_end_of_a_run_are_kept(asking):
     async def reply(said):
         return good(said.request) if said.name in {"Payee 1", "Payee 2"} else problem(403, "FORBIDDEN")
