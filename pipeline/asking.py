@@ -2,35 +2,43 @@
 
 import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from math import ceil
-from typing import NamedTuple
 
 import anyio
 import polars as pl
 
 from pipeline.channels import Waiting, open_channels
-from pipeline.errors import StoppedError, first_of, stopped_by
-from pipeline.frames import ANSWERS, AnswerState, OwnCode
+from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of, stopped_by
+from pipeline.frames import AnswerState, OwnCode
 from pipeline.jobs import Job, Planned, Watch
 from pipeline.ledger import Ledger
-from pipeline.stages.ask import DRAIN_MAX_S, Tally, World, ask
+from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, so_far
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import ApiCalls
 
 PROGRESS_INTERVAL_S = 0.2
+Caps = Mapping[ApiName, tuple[int, datetime]]
+"""API -> its daily cap, and when it begins anew."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
 
 
-class Asked(NamedTuple):
-    """The answers, and the daily caps that may have stopped some of them."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The answers, and what kept others from coming."""
 
     answers: pl.DataFrame
-    caps: dict[ApiName, tuple[int, datetime]]
-    """API -> its cap, and when it begins anew."""
+    caps: Caps
+    closed: Mapping[ApiName, str]
+    """API -> why nothing more was sent to its server, which turned everything away."""
+    given_up_count: int
+    """Questions that no later run asks, unless somebody wants it."""
+    ended_by: PrecheckError | None = None
+    """What ended the run before all was asked."""
 
     @property
     def undecided(self) -> pl.DataFrame:
@@ -39,17 +47,31 @@ class Asked(NamedTuple):
 
     def next_step(self, bases: pl.DataFrame) -> str:
         """How to go on with the questions that are left, and when."""
-        left = self.undecided
-        capped = left.filter(pl.col("code") == OwnCode.DAILY_CAP).join(bases, on="check")
+        left_count = self.undecided.height - self.given_up_count
+        given_up = (
+            f"Questions given up after {RUNS_MAX} runs: {self.given_up_count:,}; ask the provider what is "
+            "wrong with them, then run the same command with --retry-unanswered."
+        )
+        if left_count == 0:
+            return given_up
+        said = f"Questions left: {left_count:,}{self._why_left(bases)}"
+        return f"{said} {given_up}" if self.given_up_count else said
+
+    def _why_left(self, bases: pl.DataFrame) -> str:
+        if self.ended_by is not None:
+            return f", as the run ended early. {self.ended_by}"
+        if self.closed:
+            return f"; {'; '.join(self.closed.values())}. Then run the same command again."
+        capped = self.undecided.filter(pl.col("code") == OwnCode.DAILY_CAP).join(bases, on="check")
         if capped.is_empty():
-            return f"Questions left: {left.height:,}. Run the same command again."
+            return ". Run the same command again."
         # Where two APIs have a cap, the one that needs more days decides.
         days, cap, resets_at = max(
             (ceil(count / self.caps[ApiName(api)][0]), *self.caps[ApiName(api)])
             for api, count in capped.group_by("api").len().iter_rows()
         )
         return (
-            f"Questions left: {left.height:,}; the daily cap of {cap:,} is used up. Run the same command "
+            f"; the daily cap of {cap:,} is used up. Run the same command "
             f"again after {resets_at:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
         )
 
@@ -57,9 +79,12 @@ class Asked(NamedTuple):
 def ask_all(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
     """Ask what is left to ask, while signals are heard and the progress is shown.
 
+    Returns:
+        What came back; also where an error or a signal ended the asking, which is told with it.
+
     Raises:
-        StoppedError: a signal said so; what was answered is in the ledger.
-        PrecheckError: as `stages.ask`.
+        DiskError: the ledger cannot be written.
+        StoppedError: a second signal wants the end at once; what was answered is in the ledger.
     """
     with _garbage_rarely_collected():
         return anyio.run(
@@ -78,6 +103,8 @@ def calls(bases: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
             reused_count=tally.reused[ApiName(api)],
             request_count=tally.requests[ApiName(api)],
             repeat_count=tally.repeats[ApiName(api)],
+            pause_count=tally.pauses[ApiName(api)],
+            in_flight_least=tally.slowest.get(ApiName(api)),
         )
         for api, question_count in counts.iter_rows()
     ]
@@ -98,28 +125,54 @@ def _garbage_rarely_collected() -> Iterator[None]:
 
 async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
     checks = planned.plan.checks
-    needed = {ApiName(api) for api in checks["api"].unique()}
     stopper = _Stopper(world, watch)
     watch.begin(simulated=planned.profile.environment is Environment.SANDBOX)
-    answers = pl.DataFrame(schema=ANSWERS)
-    caps: dict[ApiName, tuple[int, datetime]] = {}
+    answers: pl.DataFrame | None = None
+    caps: Caps = {}
+    ended_by: PrecheckError | None = None
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(stopper.listen, group.cancel_scope)
             group.start_soon(_show, world.tally, watch)
-            waiting = None if planned.chosen.config is None else Waiting(watch.wait, job.wait_max_s)
-            async with open_channels(planned.profile, needed, now=world.now, waiting=waiting) as channels:
-                answers = await ask(checks, channels, ledger, world, limit=job.limit)
-                for server in planned.profile.servers:
-                    channel = channels.get(server.name)
-                    if channel is not None and channel.quota is not None and server.cap is not None:
-                        caps[server.name] = (server.cap, channel.quota.resets_at())
+            answers, caps = await _answers(job, planned, ledger, world, watch)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
-        raise first_of(failures) from None
+        ended_by = _end(first_of(failures))
     if stopper.received is not None:
-        raise StoppedError(f"{job.file.name}: {stopped_by(stopper.received)}", stopper.received)
-    return Asked(answers, caps)
+        ended_by = StoppedError(f"{job.file.name}: {stopped_by(stopper.received)}", stopper.received)
+        if stopper.is_impatient:
+            raise ended_by
+    if answers is None or ended_by is not None:
+        answers = so_far(checks, ledger)
+    return Asked(answers, caps, world.tally.closed, given_up(checks, ledger), ended_by)
+
+
+async def _answers(
+    job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch
+) -> tuple[pl.DataFrame, Caps]:
+    """Ask at servers that are opened for it."""
+    checks = planned.plan.checks
+    needed = {ApiName(api) for api in checks["api"].unique()}
+    waiting = None if planned.chosen.config is None else Waiting(watch.wait, job.wait_max_s)
+    async with open_channels(planned.profile, needed, now=world.now, waiting=waiting) as channels:
+        answers = await ask(
+            checks, channels, ledger, world, limit=job.limit, retry_unanswered=job.retry_unanswered
+        )
+        caps = {
+            server.name: (server.cap, channel.quota.resets_at())
+            for server in planned.profile.servers
+            if (channel := channels.get(server.name)) is not None
+            and channel.quota is not None
+            and server.cap is not None
+        }
+    return answers, caps
+
+
+def _end(failure: BaseException) -> PrecheckError:
+    """An end of the asking that leaves an outcome file all the same; any other goes on."""
+    if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
+        raise failure from None
+    return failure
 
 
 class _Stopper:
@@ -127,6 +180,8 @@ class _Stopper:
 
     def __init__(self, world: World, watch: Watch) -> None:
         self.received: signal.Signals | None = None
+        self.is_impatient = False
+        """Whether there was a second one."""
         self._watch = watch
         self._stop = world.stop
         self._tally = world.tally
@@ -136,7 +191,8 @@ class _Stopper:
         try:
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 async for number in signals:
-                    if self.received is not None or self._tally.check_count == 0:
+                    self.is_impatient = self.received is not None
+                    if self.is_impatient or self._tally.check_count == 0:
                         scope.cancel()  # the second signal, or nothing is asked yet
                     self.received = self.received or number
                     if self._tally.in_flight_count and not self._stop.is_set():
@@ -151,5 +207,7 @@ async def _show(tally: Tally, watch: Watch) -> None:
     while True:
         # Answers that were there before cost nothing, and tell no speed; nor does what a limit leaves.
         before_count = tally.settled_count
-        watch.update(tally.done_count - before_count, tally.check_count - before_count, tally.outcomes)
+        watch.update(
+            tally.done_count - before_count, tally.check_count - before_count, tally.outcomes, tally.slowed
+        )
         await anyio.sleep(PROGRESS_INTERVAL_S)

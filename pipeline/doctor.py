@@ -1,28 +1,21 @@
 """What `precheck doctor` finds: everything that can be tried without asking about a payee."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 import anyio
 
 from pipeline.apis.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
-from pipeline.channels import AnyServer, Waiting, greet, open_channels, tokens_of
-from pipeline.errors import IncompleteError, PrecheckError, TlsError
+from pipeline.channels import AnyServer, greet, tokens_of
+from pipeline.errors import PrecheckError, TlsError
 from pipeline.profiles import choose, opened
 from pipeline.settings import Oauth, Profile, VopStandard, usual
-from pipeline.stages.ask.introduction import introduce
-from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tls import inspect_certificate
-from pipeline.turns import Holder
-from schemas.wire import timestamp
 
-TURN_WAIT_MAX_S = 15.0
-"""How long a run that is asking the server is awaited: longer than the longest window of a rate."""
+_PARTICIPANT = "not tried: whether the scheme lists us is told by the first answer of a run, which asks alone"
 
 
 class Finding(NamedTuple):
@@ -54,8 +47,7 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
                 findings.append(_try("ledger key", partial(_ledger_key, profile)))
             findings.extend(_try_modulus_tables(profile))
             for server in profile.servers:
-                is_shared = chosen.config is not None
-                findings.extend(_try_server(server, partial(_introduce, profile, is_shared=is_shared)))
+                findings.extend(_try_server(server))
     except PrecheckError as error:
         findings += [Finding("configuration", said, error.exit_code) for said in error.sentences]
     return findings
@@ -89,16 +81,14 @@ def _age_told(day: date) -> str:
     return said
 
 
-def _try_server(server: AnyServer, introduced: Callable[[AnyServer], Awaitable[str]]) -> list[Finding]:
+def _try_server(server: AnyServer) -> list[Finding]:
     name = server.name.value
     if isinstance(server, VopStandard):
-        findings = [
+        return [
             _try(f"{name} certificate", partial(_certificate, server)),
             _try(f"{name} TLS", partial(anyio.run, greet, server)),
+            Finding(f"{name} participant", _PARTICIPANT, 0),
         ]
-        if not any(finding.exit_code for finding in findings):
-            findings.append(_try(f"{name} participant", partial(anyio.run, introduced, server)))
-        return findings
     findings = [
         _try(f"{name} secret", partial(_secret, server)),
         _try(f"{name} TLS", partial(anyio.run, greet, server)),
@@ -136,28 +126,6 @@ def _certificate(server: VopStandard) -> str:
         raise TlsError("; ".join(facts.problems))
     valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
     return "; ".join((valid, *facts.notices))
-
-
-async def _introduce(profile: Profile, server: AnyServer, *, is_shared: bool) -> str:
-    """Ask the server whether it knows us, as a run does before its first row."""
-    before: list[Holder] = []
-    waiting = Waiting(before.append) if is_shared else None
-    with anyio.move_on_after(TURN_WAIT_MAX_S) as patience:
-        async with open_channels(profile, {server.name}, now=_now, waiting=waiting) as channels:
-            patience.deadline = inf
-            channel = channels[server.name]
-            reply = await introduce(channel, request_id=str(uuid4()), time=timestamp(_now()))
-        if reply is None:
-            return "not tried: the daily cap has no request to spare today"
-        if isinstance(reply, NetworkFailure):
-            said = f"no reply ({reply.kind})"
-        elif reply.status_code < 500:
-            return f"the server knows {channel.requester}"
-        else:
-            said = f"HTTP {reply.status_code}"
-        raise IncompleteError(f"the server does not tell whether it knows us: {said}; try again later")
-    holder = before[-1] if before else Holder("")
-    return f"not tried: {holder.name} has been asking this server{holder.since_when}"
 
 
 def _now() -> datetime:

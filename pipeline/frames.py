@@ -38,6 +38,15 @@ class OwnCode(StrEnum):
     CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
     NETWORK = "NETWORK"  # unanswered: no whole reply, or no connection
     DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
+    CLOCK = "CLOCK"  # unanswered: the server refuses the time of the request
+    TURNED_AWAY = "TURNED_AWAY"  # deferred: the server let in no other question either
+    RUN_ENDED = "RUN_ENDED"  # deferred: the run ended before it was asked; unanswered: before a reply came
+
+
+TURNED_AWAY_STATUSES = frozenset({401, 403, 404, 405, *range(300, 400)})
+"""HTTP statuses by which a server, or what stands before it, does not let a question in."""
+TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
+"""The codes of questions that were not let in: their status is told, whatever code the server gives it."""
 
 
 class RouteReason(StrEnum):

@@ -10,13 +10,14 @@ import polars as pl
 
 from pipeline.comparing import Compared
 from pipeline.earlier import Permitted
+from pipeline.errors import PrecheckError
 from pipeline.profiles import Chosen
 from pipeline.settings import Profile
 from pipeline.stages.plan import Plan
 from pipeline.stages.read import Source
 from pipeline.turns import Holder
 from schemas.changes import Change
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
 from schemas.summary import ModulusUsed, RouteCount, Summary
 
 
@@ -40,6 +41,8 @@ class Job:
     limit: int | None = None
     fresh: bool = False
     """Forget the answers of earlier runs in the same folder."""
+    retry_unanswered: bool = False
+    """Ask also the questions that earlier runs gave up."""
     many_names_reason: str | None = None
     """Why one account may be asked about by many names; None: it may not."""
     reusable: Permitted = field(default_factory=Permitted)
@@ -58,6 +61,8 @@ class Result(NamedTuple):
     """True where an earlier run had finished the job, so that nothing was left to do."""
     changes: Sequence[Change] = ()
     """What is not as it was in an earlier run, as far as a person looks at it."""
+    ended_by: PrecheckError | None = None
+    """What ended the run early; what it leaves behind is true of that moment."""
 
 
 class Planned(NamedTuple):
@@ -90,13 +95,20 @@ class Watch(Protocol):
     def wait(self, holder: Holder) -> None:
         """Called with each other run that has to end before anything can be asked."""
 
-    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+    def update(
+        self,
+        done_count: int,
+        check_count: int,
+        outcomes: Mapping[Outcome, int],
+        slowed: Mapping[ApiName, float],
+    ) -> None:
         """Called a few times a second while questions are asked.
 
         Args:
             done_count: of the questions of this run.
             check_count: of all of them; 0 where nothing is asked yet.
             outcomes: what became of those that are done.
+            slowed: how many requests may be in flight, where a server wants fewer than agreed.
         """
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:

@@ -16,7 +16,7 @@ from structlog.typing import Processor
 
 from pipeline.reports.terminal import SIMULATED
 from pipeline.turns import Holder
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
 
 Form = Literal["text", "json"]
@@ -89,13 +89,26 @@ class ProgressEvents:
         """Say which run is waited for."""
         log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
 
-    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+    def update(
+        self,
+        done_count: int,
+        check_count: int,
+        outcomes: Mapping[Outcome, int],
+        slowed: Mapping[ApiName, float],
+    ) -> None:
         """Say how far the run is, if it was not said just now."""
         now = self._clock()
         if check_count and now - self._said >= PROGRESS_INTERVAL_S:
             self._said = now
             counts = {outcome.value: count for outcome, count in outcomes.items()}
-            log.info("progress", done_count=done_count, check_count=check_count, outcome_counts=counts)
+            in_flight = {api.value: round(window, 3) for api, window in slowed.items()}
+            log.info(
+                "progress",
+                done_count=done_count,
+                check_count=check_count,
+                outcome_counts=counts,
+                **({"in_flight_max": in_flight} if in_flight else {}),
+            )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Say for what a run still waits that is to stop."""

@@ -27,7 +27,7 @@ from pipeline.apis.modulus import used
 from pipeline.channels import api_of, quota_path, routes, scope_for
 from pipeline.comparing import Subject, Wanted, compared, keep
 from pipeline.earlier import refuse_own_folder, spared, use_again
-from pipeline.errors import IncompleteError, InputError
+from pipeline.errors import IncompleteError, InputError, PrecheckError, ProtocolError
 from pipeline.folder import kept_changes
 from pipeline.formats.whole import write_whole
 from pipeline.frames import empty
@@ -38,7 +38,7 @@ from pipeline.profiles import Chosen, choose, ledger_key, modulus_of, opened
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports.changes import changes_of, listed
 from pipeline.reports.documents import Rows, reports
-from pipeline.run_folder import Judged, finished_before, refuse_what_is_not_ours, remove_stale
+from pipeline.run_folder import Judged, finished_before, refuse_what_is_not_ours, remove_stale, remove_untrue
 from pipeline.settings import Profile
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import bases, plan
@@ -65,9 +65,12 @@ TOTALS_DIFFER = "TOTALS_DIFFER"
 def run(job: Job, watch: Watch) -> Result:
     """Check one payment file.
 
+    Returns:
+        What it leaves behind; also where an error ended the asking, which is told with it.
+
     Raises:
-        PrecheckError: the run ended before its outcome file was written; the exit code says why.
-            Answers that came before are kept, and are not asked for again.
+        PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
+            exit code says why. Answers that came before are kept, and are not asked for again.
     """
     started = _now()
     source = _read(job)
@@ -108,10 +111,12 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     if job.many_names_reason is not None:
         ledger.allow(job.many_names_reason, time=timestamp(_now()))
     _tell_before_asking(planned)
+    if ledger.last_finish is None:
+        remove_untrue(job.out)
     decided = _decided(job, planned, ledger, watch)
     outcomes, format_name = decided.outcomes, job.format or source.outcome_format
     written = write(source.original, outcomes, job.out, format_name=format_name, delimiter=source.delimiter)
-    header = _header(job, planned, started, decided.next_step)
+    header = _header(job, planned, started, decided)
     summary = report(header, source.payments, outcomes, decided.warnings, decided.calls)
     if (kept := keep_changed_workbook(job.out)) is not None:
         log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
@@ -132,7 +137,12 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     write_manifest(
         job.out, summary, settings, recorded, [written.path, summary_file, *report_files, *kept_files]
     )
-    return Result(summary, already_finished=False, changes=changes_of(summary, source.payments, changes))
+    return Result(
+        summary,
+        already_finished=False,
+        changes=changes_of(summary, source.payments, changes),
+        ended_by=decided.ended_by,
+    )
 
 
 def _tell_before_asking(planned: Planned) -> None:
@@ -156,7 +166,11 @@ class Decided(NamedTuple):
     next_step: str
     question_count: int
     undecided_count: int
-    """Questions that a later run may ask."""
+    """Questions without an answer."""
+    given_up: bool
+    """Whether no later run would ask any of them."""
+    ended_by: PrecheckError | None
+    """What ended the asking early."""
 
 
 def _decided(job: Job, planned: Planned, ledger: Ledger, watch: Watch) -> Decided:
@@ -187,6 +201,8 @@ def _decided(job: Job, planned: Planned, ledger: Ledger, watch: Watch) -> Decide
         asked.next_step(answered),
         answered.height,
         asked.undecided.height,
+        0 < asked.undecided.height == asked.given_up_count,
+        asked.ended_by,
     )
 
 
@@ -254,7 +270,7 @@ def _planned(job: Job, source: Source, chosen: Chosen, profile: Profile, *, begu
     )
 
 
-def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> Header:
+def _header(job: Job, planned: Planned, started: datetime, decided: Decided) -> Header:
     source = planned.source
     return Header(
         tool_version=VERSION,
@@ -284,7 +300,8 @@ def _header(job: Job, planned: Planned, started: datetime, next_step: str) -> He
             currency_sources=currency_sources(source.payments),
         ),
         routes=planned.routes,
-        next_step=next_step,
+        next_step=decided.next_step,
+        given_up=decided.given_up,
         many_names_reason=job.many_names_reason,
         compared=None if planned.compared is None else planned.compared.comparison,
         modulus=planned.modulus,
@@ -327,7 +344,7 @@ def exit_code(summary: Summary, fail_on: Collection[str]) -> int:
     if found & set(UNDECIDED):
         return FAILED_ON
     if not summary.complete:
-        return IncompleteError.exit_code
+        return ProtocolError.exit_code if summary.given_up else IncompleteError.exit_code
     return FAILED_ON if found else 0
 
 

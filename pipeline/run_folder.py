@@ -20,7 +20,7 @@ from pipeline.ledger.locks import require_ours
 from pipeline.manifest import read_manifest
 from pipeline.reports.documents import REPORT_NAMES
 from pipeline.stages.read import Source
-from schemas.folder import CHANGES, PAYEES, files_of_review
+from schemas.folder import ATTENTION, CHANGES, PAYEES, REPORT_HTML, files_of_review
 from schemas.manifest import NAME as MANIFEST_NAME
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -165,6 +165,13 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
         approvals_of(folder)
     except InputError as error:
         raise OutputError(f"{error}, or choose another --out") from error
+
+
+def remove_untrue(folder: Path) -> None:
+    """Remove what was written about answers that a new ledger does not know."""
+    names = ("summary.json", REPORT_HTML, ATTENTION)  # decisions of people may be in the workbook
+    for path in (*_outcome_files(folder).values(), *(folder / name for name in names)):
+        path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:

@@ -139,6 +139,10 @@ class ApiCalls(Part):
     """Requests sent by this run, retries included."""
     repeat_count: int = 0
     """Of these, those that asked a question again, as an earlier run may have asked it."""
+    pause_count: int = 0
+    """Pauses that the server asked for, as there were too many requests for it."""
+    in_flight_least: float | None = None
+    """The fewest requests that the run let be in flight for that; below 1, a part of its rate. None: all."""
 
 
 class RouteCount(Part):
@@ -232,6 +236,9 @@ class Summary(Part):
     """False where rows are left for a later run."""
     next_step: str | None
     """When and how to go on, where the run is not complete."""
+    given_up: bool = False
+    """True where it is not complete, and running the same command again would ask nothing: what is left was
+    asked in vain in several runs."""
 
     @property
     def undecided_count(self) -> int:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.frames import Check, OwnCode
+from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from schemas.cop import ReasonCode
 from schemas.outcomes import Action, ApiName, Outcome
 from schemas.problem import Problem
@@ -26,7 +26,7 @@ MATCH_CODE = "MTCH"
 """The code of a full match, for every API: CoP has none of its own."""
 
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{1,39}")
-_TAKEN = frozenset({*OwnCode, *ReasonCode, *NameMatch, *IdMatch})
+_TAKEN = frozenset({*OwnCode, *TURNED_AWAY_CODES, *ReasonCode, *NameMatch, *IdMatch})
 
 
 class Basis(StrEnum):
@@ -91,9 +91,6 @@ class Api(NamedTuple):
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Every code that `read` can return, and what it means. A code that is not here does not exist."""
-    introduction: Callable[[str, str], httpx.Request] | None = None
-    """(correlation id, timestamp) -> a request about nobody, which a server that knows us answers with
-    400 and any other with 401. None where the access token has told us that."""
 
 
 def basis_of(check: Check) -> Basis:

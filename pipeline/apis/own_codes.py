@@ -24,6 +24,11 @@ _ASK_PROVIDER = (
     "the same command does not ask again. Once the provider has fixed it, run the file with --out OTHER "
     "--reuse-from DIR, where DIR is the folder of this run."
 )
+_THREE_RUNS = (
+    "Run the same command again: it asks about this row last. After three such runs it is not asked about "
+    "any more: ask the provider, for which precheck show --row N has the correlation id of every request, "
+    "then run the same command with --retry-unanswered."
+)
 _NOT_ASKED = "anything about the row: it was not asked about."
 _NOTHING_HEARD = "anything about the payee: no usable reply came."
 
@@ -34,6 +39,25 @@ def _deferred(reason: str, not_said: str = _NOT_ASKED, advice: str = RETRY_HERE)
 
 def _unanswered(reason: str, not_said: str = _NOTHING_HEARD, advice: str = RETRY_HERE) -> Meaning:
     return Meaning(Outcome.UNANSWERED, Action.RETRY_LATER, reason, not_said, advice)
+
+
+def _not_let_in(said: str) -> Meaning:
+    return _unanswered(
+        f"Asked about this row, the server {said}.",
+        "anything about the payee, nor that anything is wrong with the row: no bank was asked. Something "
+        "before the server, such as a filter, may dislike what the row says.",
+        _THREE_RUNS,
+    )
+
+
+_TURNED_AWAY = {
+    "HTTP_401": "did not accept us (HTTP 401)",
+    "HTTP_403": "gave no permission (HTTP 403)",
+    "HTTP_404": "found nothing at the address (HTTP 404)",
+    "HTTP_405": "did not take the request at the address (HTTP 405)",
+    **{f"HTTP_{status}": f"named another address (HTTP {status})" for status in (301, 302, 303, 307, 308)},
+}
+"""HTTP status by which a question is not let in -> what the server did."""
 
 
 def _not_the_row(why: str) -> Meaning:
@@ -66,12 +90,20 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
         "Left for a later run by --limit.",
         advice="Run the same command again, with a higher --limit or without it.",
     ),
+    (AnswerState.DEFERRED, OwnCode.TURNED_AWAY): _deferred(
+        "The server let in none of the questions before this one.",
+        advice="The run has said which HTTP status it was. Have precheck doctor try the profile, put right "
+        "what is wrong, then run the same command again.",
+    ),
+    (AnswerState.DEFERRED, OwnCode.RUN_ENDED): _deferred("The run ended before this row was asked about."),
+    (AnswerState.UNANSWERED, OwnCode.RUN_ENDED): _unanswered("The run ended before a reply came."),
     (AnswerState.UNANSWERED, OwnCode.CONTRACT): _unanswered(
         "The reply contradicts the API's own rules, so it is not used.",
         "whether the payee matches: whatever the reply said is not used.",
-        "Run the same command again. If it happens again, ask the provider: precheck show --row N gives "
-        "the correlation id of every request.",
+        _THREE_RUNS,
     ),
+    (AnswerState.UNANSWERED, OwnCode.CLOCK): _not_let_in("refused the time of the request"),
+    **{(AnswerState.UNANSWERED, code): _not_let_in(said) for code, said in _TURNED_AWAY.items()},
     (AnswerState.UNANSWERED, OwnCode.NETWORK): _unanswered(
         "The connection failed before a whole reply came."
     ),
@@ -87,8 +119,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.UNANSWERED, "SERVER_ERROR"): _unanswered("The service had a technical error."),
     (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
         "The service did not accept us: our token, or our client certificate.",
-        "anything about the payee. A token is renewed at once, and a run that is refused again ends with "
-        "exit status 77: precheck show has this code among its requests, and a row hardly ever has it.",
+        "anything about the payee. With status 401 the code is HTTP_401 instead.",
         "Run precheck doctor, which tries the credentials of the profile.",
     ),
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,

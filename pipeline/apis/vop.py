@@ -78,11 +78,6 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
     return post(STANDARD_PATH, _headers(request_id, time), body.to_json())
 
 
-def introduction(request_id: str, time: str) -> httpx.Request:
-    """Build the request of the standard form that asks about nobody: an empty document."""
-    return post(STANDARD_PATH, _headers(request_id, time), b"{}")
-
-
 def read(response: httpx.Response, check: Check, request_id: str) -> Reading:
     """Read a response with status 200.
 
@@ -208,4 +203,4 @@ GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEA
 def standard(requesting_bic: str) -> Api:
     """The standard form, for a requester known by this BIC11."""
     build = partial(standard_request, requesting_bic)
-    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, introduction)
+    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS)

@@ -24,7 +24,9 @@ from pipeline.commands.options import (
 from pipeline.errors import UsageError, most_serious
 
 if TYPE_CHECKING:
-    from schemas.summary import Summary
+    from rich.console import Console
+
+    from pipeline.jobs import Result
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -44,7 +46,7 @@ Exit status:
    73  an output cannot be created
    74  the disk is full or failed
    75  not every row is decided: run the same command again
-   76  the server broke the protocol repeatedly
+   76  the server broke the protocol repeatedly, or three runs got nowhere with a row
    77  the credentials or the certificate were refused
    78  the configuration cannot be used, or there is no trusted TLS connection
   130  stopped by Ctrl-C, or 143 by SIGTERM: run the same command again
@@ -85,6 +87,11 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "--limit", type=click.IntRange(min=0), metavar="N", help="Ask at most N questions; defer the rest."
 )
 @order_option
+@click.option(
+    "--retry-unanswered",
+    is_flag=True,
+    help="Ask also about rows that were given up, as three runs were refused or got broken replies.",
+)
 @click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
 @click.option(
     "--allow-many-names",
@@ -148,6 +155,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     fail_on: tuple[str, ...],
     limit: int | None,
     order: str,
+    retry_unanswered: bool,
     fresh: bool,
     many_names_reason: str | None,
     reuse_from: tuple[Path, ...],
@@ -168,12 +176,11 @@ def run(  # noqa: PLR0913 (one argument per option)
     """
     from pipeline.earlier import Permitted
     from pipeline.jobs import Job
-    from pipeline.logs import ProgressEvents, log_file, log_summary, log_to_stderr
+    from pipeline.logs import ProgressEvents, log_file, log_to_stderr
     from pipeline.monitoring import Watchers, watched
-    from pipeline.reports.changes import print_changes
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
-    from pipeline.reports.terminal import console, print_summary
+    from pipeline.reports.terminal import console
     from pipeline.run import exit_code
     from pipeline.run import run as run_job
     from pipeline.run_folder import folders, told_apart
@@ -206,6 +213,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 format=format_name,
                 order="amount" if order == "amount" else "file",
                 limit=limit,
+                retry_unanswered=retry_unanswered,
                 fresh=fresh,
                 many_names_reason=many_names_reason,
                 reusable=Permitted(reuse_from, reuse_max_age),
@@ -217,19 +225,17 @@ def run(  # noqa: PLR0913 (one argument per option)
                 with progress(terminal, names[file], quiet=quiet) if log_form == "text" else events as watch:
                     result = run_job(job, watch)
                 status = exit_code(result.summary, fail_on)
+                if result.ended_by is not None:
+                    status = result.ended_by.exit_code
                 ends[file] = FileEnd(names[file], status, result.summary)
                 told.summaries.append(result.summary)
                 if as_json:
                     click.echo(result.summary.model_dump_json())
-                if log_form == "json":
-                    log_summary(
-                        result.summary, folder, status=status, already_finished=result.already_finished
-                    )
-                elif not quiet:
-                    print_changes(result.summary, result.changes, terminal)
-                    print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
+                if log_form == "text" and quiet:
+                    _say_in_quiet(names[file], result)
                 else:
-                    _say_in_quiet(names[file], result.summary)
+                    _tell(result, folder, None if log_form == "json" else terminal, status=status)
+                _raise_what_ended(result)
             except BaseException as end:  # noqa: BLE001 (what does not concern this file alone is raised again)
                 error = about_one_file(end, names[file])
                 say(_naming(names[file], str(error)), status=error.exit_code)
@@ -248,9 +254,28 @@ def _naming(name: str, sentence: str) -> str:
     return f"{name}{separator}{rest}" if said == Path(name).name else sentence
 
 
-def _say_in_quiet(name: str, summary: "Summary") -> None:
+def _raise_what_ended(result: "Result") -> None:
+    """Have an end of the asking end the command, or its part for one file, once that is told."""
+    if result.ended_by is not None:
+        raise result.ended_by
+
+
+def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status: int) -> None:
+    """How one file went, for a person; without a terminal, for the log."""
+    from pipeline.logs import log_summary
+    from pipeline.reports.changes import print_changes
+    from pipeline.reports.terminal import print_summary
+
+    if terminal is None:
+        log_summary(result.summary, folder, status=status, already_finished=result.already_finished)
+        return
+    print_changes(result.summary, result.changes, terminal)
+    print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
+
+
+def _say_in_quiet(name: str, result: "Result") -> None:
     """What nobody may miss, however quiet the command is to be."""
-    if summary.simulated:
+    if result.summary.simulated:
         say(f"{name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
-    if summary.next_step:
-        say(f"{name}: {summary.next_step}")
+    if result.summary.next_step and result.ended_by is None:
+        say(f"{name}: {result.summary.next_step}")

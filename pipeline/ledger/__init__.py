@@ -30,11 +30,11 @@ from pipeline.ledger import lines
 from pipeline.ledger.commits import Commits
 from pipeline.ledger.files import RunIdentity, opened
 from pipeline.ledger.keyed import keyed_hash, payee_key
-from pipeline.ledger.lines import Counts, FinalAnswer, Finish, Reuse
+from pipeline.ledger.lines import Counts, FinalAnswer, Finish, Fruitless, Reuse
 from pipeline.ledger.names import Names
 from pipeline.ledger.seals import damaged, insertion
 
-__all__ = ["Counts", "FinalAnswer", "Finish", "Ledger", "Reuse", "RunIdentity"]
+__all__ = ["Counts", "FinalAnswer", "Finish", "Fruitless", "Ledger", "Reuse", "RunIdentity"]
 
 _INTEND, _FAIL, _SETTLE, _FINISH, _REUSE = map(insertion, ("intent", "failure", "answer", "finish", "reuse"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
@@ -147,6 +147,16 @@ class Ledger:
         A question in doubt, whose intent has no ending because the run was killed, counts as sent.
         """
         return {question: intent.attempt for question, intent in self._unsettled.items()}
+
+    def fruitless(self) -> dict[bytes, Fruitless]:
+        """The open questions that earlier runs, and this one, got nowhere with. Not while `writing()`."""
+        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
+        return lines.fruitless(self._db)
+
+    def last_failures(self) -> dict[bytes, str]:
+        """The code of every open question whose latest request gave nothing usable. Not while `writing()`."""
+        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
+        return lines.last_failures(self._db)
 
     def writing(self) -> AbstractAsyncContextManager[None]:
         """Accept writes until the block ends; the last of them is on disk when it has ended."""

@@ -5,9 +5,12 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from pipeline.frames import AnswerState, Check
+from pipeline.frames import TURNED_AWAY_CODES, AnswerState, Check, OwnCode
 from pipeline.ledger.files import RunIdentity
 from pipeline.ledger.keyed import KeyedHash
+
+_ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
+"""Codes that do not speak of a server or a network in trouble, and so may come back for ever."""
 
 
 class FinalAnswer(NamedTuple):
@@ -56,6 +59,17 @@ class Attempt(NamedTuple):
     """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
     code: str | None
     ended_at: str | None
+
+
+class Fruitless(NamedTuple):
+    """That every run so far got nowhere with a question, by a reply that is about the question."""
+
+    run_count: int
+    """Runs that did."""
+    code: str
+    """Of the latest such reply."""
+    attempts: int
+    """Requests for it, in all runs."""
 
 
 class Counts(NamedTuple):
@@ -125,6 +139,35 @@ def created_at(db: sqlite3.Connection) -> str:
     """When the first run in the folder began."""
     [time] = db.execute("SELECT created_at FROM run").fetchone()
     return str(time)
+
+
+def fruitless(db: sqlite3.Connection) -> dict[bytes, Fruitless]:
+    """The questions without an answer that a run left after a reply which is about the question.
+
+    A run ends with its outcome file; one that was killed counts as one with the next.
+    """
+    found: dict[bytes, Fruitless] = {}
+    for question, code, attempt, _ in db.execute(
+        "WITH ended AS (SELECT intent.id, question, code, attempt,"
+        " (SELECT count(*) FROM finish WHERE finish.time < failure.time) AS run"
+        " FROM failure JOIN intent ON intent.id = failure.intent"
+        " WHERE question NOT IN (SELECT question FROM answer JOIN intent ON intent.id = answer.intent))"
+        " SELECT question, code, attempt, max(id) FROM ended GROUP BY question, run ORDER BY max(id)"
+    ):
+        if code in _ABOUT_THE_QUESTION:
+            before = found.get(question)
+            found[question] = Fruitless(1 if before is None else before.run_count + 1, code, attempt)
+    return found
+
+
+def last_failures(db: sqlite3.Connection) -> dict[bytes, str]:
+    """The code of every question whose latest request gave nothing usable."""
+    return dict(
+        db.execute(
+            "SELECT question, code FROM failure JOIN intent ON intent.id = failure.intent"
+            " WHERE intent.id IN (SELECT max(id) FROM intent GROUP BY question)"
+        )
+    )
 
 
 def attempts(db: sqlite3.Connection, question: bytes) -> Iterator[Attempt]:

@@ -95,11 +95,23 @@ def _of_summaries(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, _Sam
         ("answered_before", "Questions answered by an earlier run.", "answered_before_count"),
         ("requests", "Requests sent, repeats included.", "request_count"),
         ("repeats", "Requests that asked a question again.", "repeat_count"),
+        ("pauses", "Pauses that the server asked for.", "pause_count"),
     ):
         counts: Counter[ApiName] = Counter()
         for summary in summaries:
             counts.update({call.api: getattr(call, of_call) for call in summary.calls})
         yield name, meaning, [({"api": api.value}, count) for api, count in sorted(counts.items())]
+    if least := _in_flight_least(summaries):
+        yield "in_flight_least", "The fewest requests in flight, where the server wanted fewer.", least
+
+
+def _in_flight_least(summaries: Iterable[Summary]) -> _Samples:
+    calls = [call for summary in summaries for call in summary.calls if call.in_flight_least is not None]
+    least: dict[ApiName, float] = {}
+    for call in calls:
+        assert call.in_flight_least is not None
+        least[call.api] = min(call.in_flight_least, least.get(call.api, call.in_flight_least))
+    return [({"api": api.value}, window) for api, window in sorted(least.items())]
 
 
 def _one(number: float) -> _Samples:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pipeline.reports.terminal import counted, visible
 from pipeline.turns import Holder
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
 
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
@@ -40,11 +40,17 @@ class Bar:
         self._display.below = waits(holder)
         self._display.update(self._task, stand="waiting")
 
-    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+    def update(
+        self,
+        done_count: int,
+        check_count: int,
+        outcomes: Mapping[Outcome, int],
+        slowed: Mapping[ApiName, float],
+    ) -> None:
         """Show how far the run is."""
         if not check_count:
             return
-        self._display.below = told(outcomes)
+        self._display.below = "; ".join(filter(None, (told(outcomes), *map(slow, slowed.values()))))
         stand = f"{done_count:,} of {check_count:,}"
         self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
 
@@ -77,7 +83,13 @@ class Lines:
         self._said = self._clock()
         self._say(self._waiting)
 
-    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+    def update(
+        self,
+        done_count: int,
+        check_count: int,
+        outcomes: Mapping[Outcome, int],
+        slowed: Mapping[ApiName, float],
+    ) -> None:
         """Say how far the run is, if it was not said just now."""
         now = self._clock()
         if check_count == 0:
@@ -90,7 +102,7 @@ class Lines:
             return
         rate_per_s = done_count / (now - self._started) if now > self._started else 0.0
         left = f", {(check_count - done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
-        became = f"; {told(outcomes)}" if outcomes else ""
+        became = "".join(f"; {said}" for said in (told(outcomes), *map(slow, slowed.values())) if said)
         self._say(f"{done_count:,} of {check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}")
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
@@ -110,7 +122,13 @@ class Silence:
     def wait(self, holder: Holder) -> None:
         """Say nothing."""
 
-    def update(self, done_count: int, check_count: int, outcomes: Mapping[Outcome, int]) -> None:
+    def update(
+        self,
+        done_count: int,
+        check_count: int,
+        outcomes: Mapping[Outcome, int],
+        slowed: Mapping[ApiName, float],
+    ) -> None:
         """Say nothing."""
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
@@ -137,6 +155,16 @@ def told(outcomes: Mapping[Outcome, int]) -> str:
     """
     there = (outcome for outcome in Outcome if outcomes.get(outcome))
     return ", ".join(f"{outcome.value.replace('_', ' ')} {outcomes[outcome]:,}" for outcome in there)
+
+
+def slow(window: float) -> str:
+    """How much less is sent than was agreed, as the server wants it.
+
+    >>> slow(7.9), slow(0.25)
+    ('the server wants fewer: at most 7 in flight', 'the server wants fewer: at most 25 % of the rate')
+    """
+    most = f"{int(window)} in flight" if window >= 1 else f"{window:.0%} of the rate".replace("%", " %")
+    return f"the server wants fewer: at most {most}"
 
 
 def waits(holder: Holder) -> str:

@@ -49,6 +49,8 @@ class Header(NamedTuple):
     """Which API was to check how many rows, and why."""
     next_step: str
     """How to go on, told where rows are left for a later run."""
+    given_up: bool = False
+    """Whether no later run would ask about them."""
     many_names_reason: str | None = None
     """Why one account was allowed to be asked about by many names."""
     compared: Comparison | None = None
@@ -116,6 +118,7 @@ def report(
         modulus=header.modulus,
         complete=undecided_count == 0,
         next_step=header.next_step if undecided_count else None,
+        given_up=header.given_up,
     )
 
 

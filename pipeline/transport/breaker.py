@@ -89,6 +89,10 @@ class Breaker:
         self._probe_at = None
         self._probing = False
 
+    def abstain(self) -> None:
+        """A reply came that tells nothing of how the server is: a probe that got it is to be sent again."""
+        self._probing = False
+
     def fail(self, now: float) -> None:
         """A request failed in a way that speaks of the server and not of the question."""
         self._failures_in_a_row += 1

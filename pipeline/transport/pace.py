@@ -49,6 +49,7 @@ class Pace:
                 f"rate_per_s: {rate_per_s:g} is out of range; "
                 f"give a number from {RATE_MIN_PER_S:g} to {RATE_MAX_PER_S:g}"
             )
+        self.rate_per_s = rate_per_s
         window_s, count_max = (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)
         burst = max(2.0, count_max * _BURST_SHARE)
         self._spread = AsyncLimiter(burst, burst * window_s / count_max)

@@ -4,9 +4,9 @@
     ------------------------------------  ------------  ----------------------------------------------
     200                                   Accept        now the body must prove itself
     400 413 415 422                       Refuse        the same question would be refused again
-    401                                   RenewToken    once per check, then Stop: a new token did not help
-    403                                   Stop          the credentials have no permission
-    3xx 404 405                           Stop          the address is wrong, for every row alike
+    401                                   RenewToken    once per check, then TurnAway
+    403                                   TurnAway      no permission, or a filter objects
+    3xx 404 405                           TurnAway      the address is wrong, or a filter objects
     408 429 500 502 503 504, other 5xx    Retry         Retry-After is obeyed where the server sends it
     connect, tls, broken, deadline        Retry         the answer, if there was one, is lost
     oversized, encoded                    GiveUp        an answer that nobody asked for in that form
@@ -76,13 +76,14 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """The same would happen to every row: end the run with this error."""
+class TurnAway:
+    """We are not let in with this question; whether with none at all, the other questions will tell."""
 
     error: PrecheckError
+    """What ends the run where it is so with all of them."""
 
 
-Decision = Accept | Refuse | RenewToken | Retry | GiveUp | Stop
+Decision = Accept | Refuse | RenewToken | Retry | GiveUp | TurnAway
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,11 @@ def decide(  # noqa: PLR0911  one return for each row of the table above
         case 401 if attempt.renewable:
             return RenewToken()
         case 401 | 403:
-            return Stop(_credentials_refused(reply.status_code))
+            return TurnAway(_credentials_refused(reply.status_code))
         case 404 | 405:
-            return Stop(_wrong_address(reply.status_code))
+            return TurnAway(_wrong_address(reply.status_code))
         case status if 300 <= status <= 399:
-            return Stop(_wrong_address(status))
+            return TurnAway(_wrong_address(status))
         case status if status in {408, 429} or 500 <= status <= 599:
             return _again(attempt, chance, floor_s=pause_s(reply.headers, now=now))
         case _:

@@ -65,7 +65,9 @@ def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, 
     [sentence] = second.sentences
     assert f": process {first.pid} has been asking this server since " in sentence
     assert "--wait-max" in sentence
-    assert not (desk.folder / "second" / "outcomes.csv").exists()
+    codes = {(row["check_outcome"], row["check_code"]) for row in desk.outcomes("second")}
+    assert codes == {("deferred", "RUN_ENDED")}
+    assert desk("verify", "second").status == 0
 
 
 def test_a_wait_that_cannot_be_meant_is_2(desk):

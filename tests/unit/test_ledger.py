@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.ledger import FinalAnswer, Finish, Ledger, Reuse, RunIdentity
+from pipeline.ledger import FinalAnswer, Finish, Fruitless, Ledger, Reuse, RunIdentity
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -596,3 +596,70 @@ def test_a_second_process_is_told_who_works_in_the_folder(tmp_path):
 def test_one_process_cannot_open_a_folder_twice(tmp_path):
     with opened(tmp_path), pytest.raises(LockedError):
         opened(tmp_path)
+
+
+# What runs got nowhere with
+
+
+def fail_in_run(ledger: Ledger, question: bytes, codes: list[str], *, minute: int) -> None:
+    """A run that asks a question in vain, and ends."""
+
+    async def main() -> None:
+        async with ledger.writing():
+            for code in codes:
+                attempt = ledger.open_attempts().get(question, 0) + 1
+                time = f"2031-03-01T09:{minute:02}:00.000Z"
+                await ledger.intend(question, attempt=attempt, request_id="id", time=time)
+                await ledger.fail(question, attempt=attempt, code=code, time=time)
+
+    anyio.run(main)
+    ledger.finish(
+        f"2031-03-01T09:{minute:02}:30.000Z", question_count=1, unanswered_count=1, outcome_sha256="f"
+    )
+
+
+def test_runs_that_got_nowhere_with_a_question_are_counted_by_its_last_reply_in_each(tmp_path):
+    with opened(tmp_path) as ledger:
+        question = ledger.question_key(a_check())
+        fail_in_run(ledger, question, ["HTTP_401", "HTTP_401"], minute=1)
+        assert ledger.fruitless() == {question: Fruitless(1, "HTTP_401", 2)}
+        fail_in_run(ledger, question, ["HTTP_403", "SERVER_ERROR"], minute=2)
+        assert ledger.fruitless() == {question: Fruitless(1, "HTTP_401", 2)}
+        fail_in_run(ledger, question, ["NETWORK", "CONTRACT"], minute=3)
+    with opened(tmp_path) as ledger:
+        assert ledger.fruitless() == {question: Fruitless(2, "CONTRACT", 6)}
+        assert ledger.last_failures() == {question: "CONTRACT"}
+
+
+def test_a_run_that_was_killed_counts_as_one_with_the_next(tmp_path):
+    with opened(tmp_path) as ledger:
+        question = ledger.question_key(a_check())
+
+        async def killed() -> None:
+            async with ledger.writing():
+                await ledger.intend(question, attempt=1, request_id="id", time=NOW)
+                await ledger.fail(question, attempt=1, code="HTTP_404", time=NOW)
+
+        anyio.run(killed)
+        fail_in_run(ledger, question, ["HTTP_404"], minute=1)
+
+        assert ledger.fruitless() == {question: Fruitless(1, "HTTP_404", 2)}
+
+
+def test_a_question_that_was_answered_in_the_end_is_not_counted_nor_one_in_doubt_said_to_have_failed(
+    tmp_path,
+):
+    with opened(tmp_path) as ledger:
+        answered, in_doubt = (ledger.question_key(a_check(number, name=f"P {number}")) for number in (1, 2))
+        fail_in_run(ledger, answered, ["HTTP_403"], minute=1)
+        fail_in_run(ledger, in_doubt, ["HTTP_403"], minute=2)
+
+        async def second() -> None:
+            async with ledger.writing():
+                await ask(ledger, answered, an_answer(2))
+                await ledger.intend(in_doubt, attempt=2, request_id="id", time=LATER)
+
+        anyio.run(second)
+
+        assert ledger.fruitless() == {in_doubt: Fruitless(1, "HTTP_403", 1)}
+        assert in_doubt not in ledger.last_failures()

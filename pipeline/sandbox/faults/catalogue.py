@@ -65,7 +65,10 @@ class Fault:
 
 _AGAIN = "asks again a few times, waiting longer each time; then the row has no answer"
 NO_ANSWER = "takes it for no answer: never for a match; may ask once more"
-_STOPS = "ends the run: the same would happen to every row"
+_ONE_OR_ALL = (
+    "asks one question at a time to see whether it is all of them, and then ends the run; "
+    "otherwise the row has no answer"
+)
 
 _LATE = "header X-Request-Timestamp: too far from the time of this server"
 _TEMPTING_COP = {"matched": True}
@@ -104,26 +107,27 @@ _STATUSES = (
     ),
     _checks(
         "401", "401 CLIENT_INVALID, whatever the token",
-        "gets one new token and asks once more; after a second 401 it ends the run", _REFUSED_TOKEN,
+        f"gets one new token and asks once more; then {_ONE_OR_ALL}", _REFUSED_TOKEN,
     ),
     _checks(
         "tokens-revoked", "401, and no token issued so far is good any more",
         "gets one new token for all the requests in flight, and goes on", Revocation(), _REFUSED_TOKEN,
     ),
     _checks(
-        "403", "403 without a code", _STOPS,
+        "403", "403 without a code", _ONE_OR_ALL,
         changes.status(403, b'{"status":403,"title":"Forbidden"}'),
     ),
     _checks(
-        "404", "404 without a code", _STOPS, changes.status(404, b'{"status":404,"title":"Not Found"}')
+        "404", "404 without a code", _ONE_OR_ALL, changes.status(404, b'{"status":404,"title":"Not Found"}')
     ),
     _checks(
         "429-seconds", f"429 with Retry-After: {RETRY_AFTER_S}",
-        "sends nothing for as long as asked, then asks again", _TOO_MANY, changes.retry_after(RETRY_AFTER_S),
+        "sends nothing for as long as asked, then one request, then more",
+        _TOO_MANY, changes.retry_after(RETRY_AFTER_S),
     ),
     _checks(
         "429-date", f"429 with Retry-After as a date, {RETRY_AFTER_S} s from now",
-        "sends nothing until then, then asks again",
+        "sends nothing until then, then one request, then more",
         _TOO_MANY, changes.retry_after(RETRY_AFTER_S, as_date=True),
     ),
     _checks(
@@ -235,10 +239,10 @@ _BODIES = (
         changes.header(Content_Type=None),
     ),
     _checks(
-        "redirect-307", "307 to another port", f"sends nothing there; {_STOPS}", changes.redirect(307)
+        "redirect-307", "307 to another port", f"sends nothing there; {_ONE_OR_ALL}", changes.redirect(307)
     ),
     _checks(
-        "redirect-302", "302 to another port", f"sends nothing there; {_STOPS}", changes.redirect(302)
+        "redirect-302", "302 to another port", f"sends nothing there; {_ONE_OR_ALL}", changes.redirect(302)
     ),
     _checks(
         "set-cookie", "a good answer with a cookie", "keeps no cookie and sends none",
@@ -253,11 +257,11 @@ _CORRELATION = (
     ),
     _checks(
         "wrong-echo", "a good answer with another correlation id",
-        f"{NO_ANSWER}, on another connection; ends the run when it goes on", changes.echo(),
+        f"{NO_ANSWER}, on another connection; ends the run when hardly anything else comes", changes.echo(),
     ),
     _checks(
         "swapped-answers", "two requests in flight get each other's answer",
-        f"{NO_ANSWER}, on another connection; ends the run when it goes on", Swap(),
+        f"{NO_ANSWER}, on another connection; ends the run when hardly anything else comes", Swap(),
     ),
 )  # fmt: skip
 
@@ -330,11 +334,12 @@ _CLOCKS = (
     ),
     _checks(
         "timestamp-refused", "400 TIMESTAMP_INVALID, and a clock ten minutes ahead",
-        f"{_STOPS}; says both times", changes.problem(400, TIMESTAMP_INVALID, _LATE), changes.clock(SKEW_S),
+        f"{_ONE_OR_ALL}; says both times",
+        changes.problem(400, TIMESTAMP_INVALID, _LATE), changes.clock(SKEW_S),
     ),
     _checks(
         "timestamp-refused-in-detail", "400 FORMAT_ERROR that names X-Request-Timestamp in its detail",
-        f"{_STOPS}; says both times",
+        f"{_ONE_OR_ALL}; says both times",
         changes.problem(400, ProblemCode.FORMAT_ERROR, _LATE), changes.clock(-SKEW_S),
     ),
 )  # fmt: skip

@@ -1,23 +1,23 @@
 """The asking of one API: workers that take questions and bring answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import anyio
+import anyio.to_thread
 import httpx
 
 from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
-from pipeline.errors import PrecheckError
-from pipeline.frames import Answer, AnswerState, Check
+from pipeline.errors import CredentialsError, PrecheckError
+from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.ledger import Ledger
 from pipeline.quota import Quota
 from pipeline.stages.ask.clocks import Clocks, server_time, wrong_day
 from pipeline.stages.ask.gate import Entry, Gate, Reply
-from pipeline.stages.ask.introduction import introduce
-from pipeline.stages.ask.judge import Final, Judge, Useless
+from pipeline.stages.ask.judge import Final, Judge, Stop, Useless
+from pipeline.stages.ask.standing import Standing
 from pipeline.stages.ask.values import Answers, Channel, World
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
@@ -25,8 +25,8 @@ from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
 """How often it is looked whether trouble has turned out to be an outage."""
-WAITS_MAX = 10
-"""Replies to one question that ask for a pause and are not counted as attempts."""
+RUNS_MAX = 3
+"""Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
 
 
 @dataclass(slots=True)
@@ -37,6 +37,8 @@ class Run:
     world: World
     attempts: Mapping[bytes, int]
     """Requests of earlier runs for questions that have no final answer yet."""
+    suspects: Collection[bytes] = ()
+    """Questions that in an earlier run ended by a reply about themselves."""
     answers: Answers = field(default_factory=Answers)
     clocks: Clocks = field(default_factory=Clocks)
     ended_by: PrecheckError | None = None
@@ -57,8 +59,6 @@ class Task:
     in_doubt: bool = False
     """Its attempts are used up, and the server may have been in an outage all the time."""
     token_renewed: bool = False
-    waits: int = 0
-    """Replies in this run that only asked for a pause."""
     useless: Useless | None = None
     """What its latest request brought."""
 
@@ -70,18 +70,24 @@ class Task:
 class Asking:
     """The asking of one API."""
 
-    def __init__(self, run: Run, channel: Channel) -> None:
+    def __init__(self, run: Run, channel: Channel, *, asked_count: int, has_answered: bool) -> None:
+        """Begin to ask.
+
+        Args:
+            run: what is shared with the other APIs.
+            channel: the way to this one.
+            asked_count: how many questions there are for it.
+            has_answered: whether it answered another one of this file in an earlier run.
+        """
         self._run = run
         self._world = run.world
         self._channel = channel
+        self._asked_count = asked_count
+        self._standing = Standing(has_answered=has_answered)
         self._gate = Gate(channel, run.world)
-        self._judge = Judge(channel.api, run.world)
+        self._judge = Judge(channel, run.world, self._standing)
         self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
-        self._introducing = anyio.Lock()
-        self._introduced = anyio.Event()
-        if channel.api.introduction is None:
-            self._introduced.set()
 
     async def work(self, todo: Iterator[Check]) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
@@ -97,6 +103,8 @@ class Asking:
             # Every row would meet the same end; what is in flight elsewhere may still land.
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
+        if (turned_away := self._standing.all_turned_away(self._asked_count)) is not None:
+            self._run.ended_by = self._run.ended_by or turned_away
 
     def _keep(self, check: Check, answer: Answer | None) -> None:
         if answer is not None:
@@ -143,24 +151,9 @@ class Asking:
         """Send a question, and again where that may help, until there is an answer or will be none."""
         self._exchanging_count += 1
         try:
-            await self._introduce()
             return await self._send_until_answered(task)
         finally:
             self._exchanging_count -= 1
-
-    async def _introduce(self) -> None:
-        """Before the first question is sent, let the server say whether it knows us."""
-        if self._introduced.is_set():
-            return
-        async with self._introducing:
-            # Whoever waited here while the server refused us finds the run stopped.
-            if self._introduced.is_set() or self._world.stop.is_set():
-                return
-            request_id = self._world.new_id()
-            reply = await introduce(self._channel, request_id=request_id, time=self._time())
-            if isinstance(reply, httpx.Response):
-                await self._gate.heed(reply)
-            self._introduced.set()
 
     async def _send_until_answered(self, task: Task) -> Answer | None:
         """As `_exchange`; a question that nobody could have answered yet is kept in doubt."""
@@ -213,33 +206,65 @@ class Asking:
                 answer = Answer(check.check, *verdict, request_id, self._time(), task.sent_count)
                 await ledger.settle(task.question, answer)
             else:
-                task.useless = verdict
                 await ledger.fail(
                     task.question, attempt=task.sent_count, code=verdict.code, time=self._time()
                 )
-        task.streak = await self._gate.note(check, reply)
-        if isinstance(verdict, Useless) and verdict.misdirected:
+        task.streak, ticket = await self._gate.note(check, reply)
+        if isinstance(verdict, Final):
+            self._let_in(verdict)
+            return answer
+        if verdict.misdirected:
             await self._channel.sender.drop_connections()
-        if isinstance(verdict, Useless) and isinstance(verdict.decision, retry.RenewToken):
+        if isinstance(verdict.decision, retry.RenewToken):
             assert token is not None
+            verdict = await self._renew(task, token) or verdict
+        if isinstance(verdict.decision, retry.TurnAway):
+            self._turned_away(task, verdict, verdict.decision.error, alone=ticket.alone)
+        task.useless = verdict
+        return None
+
+    async def _renew(self, task: Task, token: Token) -> Useless | None:
+        """Get another token after a 401; what the 401 is worth where there is none that is newer."""
+        try:
             await self._channel.sender.renew(token)
-            task.token_renewed = True
-            task.tries -= 1  # it was the token that was refused, not the question
-        return answer
+        except CredentialsError as error:
+            return self._judge.not_renewed(error)
+        task.token_renewed = True
+        task.tries -= 1  # it was the token that was refused, not the question
+        return None
+
+    def _let_in(self, final: Final) -> None:
+        """The server looked at a question."""
+        if final.state is AnswerState.ANSWERED:
+            self._standing.answered()
+            self._gate.answered()
+        else:
+            self._standing.let_in()
+
+    def _turned_away(self, task: Task, verdict: Useless, error: PrecheckError, *, alone: bool) -> None:
+        """The server did not look at a question; it may be so with all of them."""
+        again = task.question in self._run.suspects
+        if self._standing.turned_away(verdict.code, error, alone=alone, again=again):
+            self._gate.ask_alone()
+        if (reason := self._standing.is_over) is None:
+            return
+        self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
+        self._world.tally.closed[self._channel.api.name] = str(reason)
+        if not self._standing.has_answered:
+            self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
     async def _again(self, task: Task) -> bool:
         """Whether a question is to be sent again, after the wait that its last reply asks for."""
         assert task.useless is not None
         match task.useless.decision:
-            case retry.Stop(error):
+            case Stop(error):
                 raise error
             case retry.RenewToken():
                 return True
-            case retry.Retry() if task.useless.told_to_wait and task.waits < WAITS_MAX:
+            case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
                 # The gate sits out the pause; the server has not looked at the question.
-                task.waits += 1
                 task.tries -= 1
-                return True
+                return self._gate.budget.spend()
             case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
                 # The gate waits for the server; an outage is charged to no question.
                 task.tries = 0
@@ -251,7 +276,7 @@ class Asking:
                 if self._gate.closed is None:
                     await self._gate.sleep(wait_s)
                 return True
-            case retry.GiveUp():
+            case retry.GiveUp() | retry.TurnAway():
                 return False
 
     @contextmanager

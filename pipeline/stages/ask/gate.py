@@ -1,9 +1,10 @@
 """Whether a request may leave: the limits, the server's own wishes, and how it has been doing."""
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum, auto
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import anyio
@@ -13,6 +14,7 @@ import structlog
 
 from pipeline.apis import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
+from pipeline.stages.ask.places import Places
 from pipeline.stages.ask.shares import Shares
 from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
@@ -21,6 +23,10 @@ from schemas.outcomes import ApiName
 
 PAUSE_MAX_S = 60.0
 """The longest pause on the server's wish that a run sits out; a longer one is for a later run."""
+PAUSE_FIRST_S = 0.5
+"""The shortest pause after a reply that asks for one; it doubles until there is another reply."""
+PAUSES_MAX = 5
+"""Pauses without another reply between them that a run sits out."""
 PLACE_INTERVAL_S = 0.1
 """How often a question for a slow responder looks for a place."""
 RETRIES_FREE = 20
@@ -36,6 +42,15 @@ class Closed(NamedTuple):
 
     state: AnswerState
     code: str
+
+
+class Ticket(NamedTuple):
+    """How things stood when a request left."""
+
+    alone: bool
+    """It was sent one at a time."""
+    pause_count: int
+    """After so many pauses of this run."""
 
 
 class Entry(Enum):
@@ -70,6 +85,15 @@ def code_of(reply: Reply) -> str:
             return OwnCode.CONTRACT
 
 
+def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
+    """Whether a server that is well only wants fewer requests, and has not looked at this one."""
+    if isinstance(reply, retry.NetworkFailure):
+        return False
+    return reply.status_code == 429 or (
+        reply.status_code == 503 and retry.pause_s(reply.headers, now=now) > 0
+    )
+
+
 class Gate:
     """The way out to one API."""
 
@@ -81,7 +105,10 @@ class Gate:
         self._server = Breaker(channel.server_patience)
         self._responders: dict[str, Breaker] = defaultdict(partial(Breaker, channel.responder_patience))
         self._silent_as: dict[str, str] = {}  # responder -> the code that it last failed with
-        self._paused_until: datetime | None = None
+        self._paused_until = -inf  # on the clock of the world
+        self._pause_count = self._pauses_in_a_row = 0
+        self._places = Places(channel.in_flight_max, channel.pace.rate_per_s, world.clock)
+        self._tickets: dict[int, Ticket] = {}  # by check
         self._reserving = anyio.Lock()
         self._shares = Shares(channel.in_flight_max, slow_s=channel.slow_s)
 
@@ -91,24 +118,23 @@ class Gate:
         while True:
             if self._is_shut():
                 return Entry.NEVER
-            if responder in self._responders:
-                breaker = self._responders[responder]
-                if breaker.has_given_up or breaker.wait_s(self._world.clock()) > 0:
-                    return Entry.LATER
-            if not self._has_place(responder):
+            if self._is_for_later(responder):
                 return Entry.LATER
             if (wait_s := self._wait_s()) > 0:
                 await self.sleep(wait_s)
                 continue
-            await self._channel.pace.slot()
-            if self._wait_s() == 0:
-                break
-        if self._is_shut() or not await self._reserve():
-            return Entry.NEVER
+            await self._places.take()
+            ticket = Ticket(not self._places.is_open, self._pause_count)
+            if self._is_free(responder):
+                await self._channel.pace.slot()
+                if await self._reserve(responder):
+                    break
+            self._places.give_back()  # something happened while it waited
         self._server.start()
         if responder in self._responders:
             self._responders[responder].start()
         self._shares.take(responder, check.check, self._world.clock())
+        self._tickets[check.check] = ticket
         return Entry.GO
 
     def later(self, check: Check) -> float | str:
@@ -121,17 +147,27 @@ class Gate:
             return self._silent_as[responder]
         return breaker.wait_s(self._world.clock())
 
-    async def note(self, check: Check, reply: Reply) -> int | None:
+    async def note(self, check: Check, reply: Reply) -> tuple[int | None, Ticket]:
         """Learn from a reply how the server and the responder are doing, and what they wish.
 
         Returns:
-            The server's run of failures that the reply belongs to; None where it shows a server at work.
+            The server's run of failures that the reply belongs to, None where it shows a server at work;
+            and how things stood when its request left.
         """
         responder = responder_of(check)
         streak: int | None = self._server.streak
         now = self._world.clock()
         self._shares.give_back(responder, check.check, now)
+        self._places.give_back()
+        ticket = self._tickets.pop(check.check)
+        if isinstance(reply, httpx.Response):
+            await self._heed(reply, ticket)
         match reply:
+            case _ if asks_for_a_pause(reply, self._world.now()):
+                streak = None
+                self._server.abstain()
+                if responder in self._responders:
+                    self._responders[responder].abstain()
             case httpx.Response(status_code=502 | 504):
                 self._server.fail(now)
                 self._responders[responder].fail(now)
@@ -142,34 +178,71 @@ class Gate:
                 self._server.fail(now)
             case _:
                 streak = None
-                self._server.succeed()
-                if responder in self._responders:
-                    self._responders[responder].succeed()
+                self._succeed(responder, ticket)
         if self._server.has_given_up:
             self.close(AnswerState.UNANSWERED, code_of(reply))
-        if isinstance(reply, httpx.Response):
-            await self.heed(reply)
-        return streak
+        return streak, ticket
+
+    def _succeed(self, responder: str, ticket: Ticket) -> None:
+        self._server.succeed()
+        if responder in self._responders:
+            self._responders[responder].succeed()
+        if ticket.pause_count == self._pause_count:
+            self._pauses_in_a_row = 0
+            self._places.grow()
+            self._tell()
+
+    def answered(self) -> None:
+        """A question was answered: others may follow."""
+        self._places.open()
+
+    def ask_alone(self) -> None:
+        """Send one question at a time, until one is answered."""
+        if self._places.is_open:
+            log.warning("asking one question at a time", api=self._channel.api.name.value)
+        self._places.shut()
 
     def was_outage(self, streak: int | None) -> bool | None:
         """Whether a run of failures, as `note` told it, became an outage; None while there is no telling."""
         return False if streak is None else self._server.was_outage(streak)
 
-    async def heed(self, response: httpx.Response) -> None:
+    async def _heed(self, response: httpx.Response, ticket: Ticket) -> None:
         """Keep silent for as long as the server asks; longer than a while is for a later run."""
-        quota = self._channel.quota
-        pause_s = retry.pause_s(response.headers, now=self._world.now())
-        if pause_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
+        quota, now = self._channel.quota, self._world.now()
+        wished_s = retry.pause_s(response.headers, now=now)
+        if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
             await anyio.to_thread.run_sync(quota.close_for_today)
             self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
-        elif pause_s > PAUSE_MAX_S:
+        elif wished_s > PAUSE_MAX_S:
             self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
-        elif pause_s > 0:
-            until = self._world.now() + timedelta(seconds=pause_s)
-            if self._paused_until is None or self._paused_until < self._world.now():
-                log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
-            self._paused_until = max(self._paused_until or until, until)
+        elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
+            self._begin_pause(wished_s)
+        elif wished_s > 0:
+            self._paused_until = max(self._paused_until, self._world.clock() + wished_s)
+
+    def _begin_pause(self, wished_s: float) -> None:
+        if self._pauses_in_a_row == PAUSES_MAX:
+            self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
+            return
+        pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)
+        if self._pauses_in_a_row == 0:
+            log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
+        self._pauses_in_a_row += 1
+        self._pause_count += 1
+        self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
+        self._places.halve()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let the watchers of the run know how many requests may be in flight, where that is not all."""
+        tally, name, window = self._world.tally, self._channel.api.name, self._places.window
+        tally.pauses[name] = self._pause_count
+        if window < self._channel.in_flight_max:
+            tally.slowed[name] = window
+            tally.slowest[name] = min(window, tally.slowest.get(name, window))
+        else:
+            tally.slowed.pop(name, None)
 
     def close(self, state: AnswerState, code: str) -> None:
         """Send no more in this run; what is left ends in this state."""
@@ -185,21 +258,30 @@ class Gate:
     def _has_place(self, responder: str) -> bool:
         return self._channel.quota is not None or self._shares.has_place(responder, self._world.clock())
 
+    def _is_for_later(self, responder: str) -> bool:
+        breaker = self._responders.get(responder)
+        is_silent = breaker is not None and (breaker.has_given_up or breaker.wait_s(self._world.clock()) > 0)
+        return is_silent or not self._has_place(responder)
+
+    def _is_free(self, responder: str) -> bool:
+        return not self._is_shut() and not self._is_for_later(responder) and self._wait_s() == 0
+
     def _is_shut(self) -> bool:
         return self.closed is not None or self._world.stop.is_set()
 
     def _wait_s(self) -> float:
         """How long the server as a whole is to be left alone."""
-        paused_s = 0.0
-        if self._paused_until is not None:
-            paused_s = max((self._paused_until - self._world.now()).total_seconds(), 0.0)
-        return max(paused_s, self._server.wait_s(self._world.clock()))
+        now = self._world.clock()
+        return max(self._paused_until - now, self._server.wait_s(now), 0.0)
 
-    async def _reserve(self) -> bool:
+    async def _reserve(self, responder: str) -> bool:
         """Reserve one request of the daily cap, where there is one: last of all, and never given back."""
         quota = self._channel.quota
-        if quota is not None:
-            async with self._reserving:
-                if self.closed is None and not await anyio.to_thread.run_sync(quota.reserve):
-                    self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
+        if quota is None:
+            return self._is_free(responder)
+        async with self._reserving:
+            if not self._is_free(responder):
+                return False
+            if not await anyio.to_thread.run_sync(quota.reserve):
+                self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
         return not self._is_shut()

@@ -1,26 +1,33 @@
 """What a reply is worth: an answer, a refusal, or nothing."""
 
+from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import httpx
 import structlog
 
-from pipeline.apis import Api, ContractBreachError, MisdirectedError, problem_code
+from pipeline.apis import ContractBreachError, MisdirectedError, problem_code
 from pipeline.apis.details import problem_detail, with_detail
-from pipeline.errors import ProtocolError
+from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.clocks import refuses_our_time, wrong_clock
-from pipeline.stages.ask.gate import Reply, code_of
-from pipeline.stages.ask.values import World
+from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
+from pipeline.stages.ask.standing import Standing
+from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 
-MISDIRECTED_MAX = 3
-"""Replies to somebody else's request that a run tolerates; the server mixes up its clients."""
-BREACHES_IN_A_ROW_MAX = 20
-"""Contract breaches without one good reply between them that a run tolerates."""
+BREACHES_MIN = 20
+BREACHES_SHARE = 0.75
+BREACHES_WINDOW = 100
+"""Broken replies that end a run: at least so many, and such a share of the latest ones. Single questions that
+always get a broken reply, and a few in a hundred of a large file, end nothing."""
 REFUSALS_IN_A_ROW_MAX = 20
-"""Refused questions, with no other reply between them, that a run tolerates: our rules let nothing pass
-that the reference says is refused, so that more of them speak of a wrong API or of a mistake of ours."""
+"""Refused questions, with no other reply between them, that a run tolerates of a server that never answered:
+our rules let nothing pass that the reference says is refused, so that more of them speak of a wrong API or
+of a mistake of ours."""
+REFUSALS_IN_A_ROW_LATER_MAX = 100
+"""The same, of a server that has answered: rows of one kind, such as one bank's, stand side by side."""
 
 TOLD_MAX = 20
 """Different details of problems that a run logs; a server may put a number of its own into each."""
@@ -36,11 +43,18 @@ class Final(NamedTuple):
     matched_name: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The same would happen to every row: end the run with this error."""
+
+    error: PrecheckError
+
+
 class Useless(NamedTuple):
     """A reply that tells nothing about the payee, and what to do about it."""
 
     code: str
-    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.Stop
+    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | Stop
     misdirected: bool = False
     """Whether it belongs to another request, so that its connection has lost its place."""
     told_to_wait: bool = False
@@ -50,11 +64,12 @@ class Useless(NamedTuple):
 class Judge:
     """Judges the replies of one API, and knows when the server has broken the protocol too often."""
 
-    def __init__(self, api: Api, world: World) -> None:
-        self._api = api
+    def __init__(self, channel: Channel, world: World, standing: Standing) -> None:
+        self._api = channel.api
+        self._requester = channel.requester
         self._world = world
-        self._misdirected_count = 0
-        self._breaches_in_a_row = 0
+        self._standing = standing
+        self._breaches: deque[bool] = deque(maxlen=BREACHES_WINDOW)  # of the latest replies
         self._refusals_in_a_row = 0
         self._told: set[tuple[int, str, str]] = set()
 
@@ -70,14 +85,20 @@ class Judge:
             case retry.Refuse():
                 assert isinstance(reply, httpx.Response)
                 return self._refused(reply, self._tell(check, reply, request_id))
-            case retry.Stop(error):
+            case retry.TurnAway(error):
                 assert isinstance(reply, httpx.Response)
                 detail = self._tell(check, reply, request_id)
-                return Useless(code_of(reply), retry.Stop(type(error)(with_detail(str(error), detail))))
+                error = self._not_let_in(reply) or error
+                return Useless(
+                    f"HTTP_{reply.status_code}", retry.TurnAway(type(error)(with_detail(str(error), detail)))
+                )
             case _:
                 if isinstance(reply, httpx.Response):
                     self._tell(check, reply, request_id)
-                return Useless(code_of(reply), decision, told_to_wait=self._asks_for_a_pause(reply))
+                if isinstance(decision, retry.RenewToken):
+                    return Useless("HTTP_401", decision)
+                is_busy = asks_for_a_pause(reply, self._world.now())
+                return Useless(code_of(reply), decision, told_to_wait=is_busy)
 
     def _tell(self, check: Check, response: httpx.Response, request_id: str) -> str:
         """Log what a server says of a problem, each thing once in a run, and return it."""
@@ -92,13 +113,31 @@ class Judge:
             )  # fmt: skip
         return detail
 
+    def not_renewed(self, refused: CredentialsError) -> Useless:
+        """What a 401 is worth to a token that was renewed only just now: another would be no better."""
+        return Useless("HTTP_401", retry.TurnAway(refused))
+
+    def _not_let_in(self, response: httpx.Response) -> CredentialsError | None:
+        """What to say where the server knows us by our certificate, and does not let us in."""
+        if self._requester is None or response.status_code not in {401, 403}:
+            return None
+        return CredentialsError(
+            f"{self._api.name}: HTTP {response.status_code}, the server does not accept the client "
+            f"certificate of {self._requester}; check client_certificate in the profile, and with the "
+            "provider whether the participant directory lists this number"
+        )
+
     def _refused(self, response: httpx.Response, detail: str) -> Final | Useless:
-        """A refusal of one question; the end for a server that refuses them all, or their time."""
+        """A refusal of one question; the end for a server that refuses them all."""
         code = problem_code(response)
         if refuses_our_time(response):
-            return Useless(code, retry.Stop(wrong_clock(self._api.name, response, self._world.now())))
+            wrong = wrong_clock(self._api.name, response, self._world.now())
+            return Useless(OwnCode.CLOCK, retry.TurnAway(wrong))
         self._refusals_in_a_row += 1
-        if self._refusals_in_a_row <= REFUSALS_IN_A_ROW_MAX:
+        has_answered = self._standing.has_answered
+        if self._refusals_in_a_row <= (
+            REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
+        ):
             return Final(AnswerState.REFUSED, code, None)
         refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
         error = ProtocolError(
@@ -108,12 +147,7 @@ class Judge:
                 detail,
             )
         )
-        return Useless(code, retry.Stop(error))
-
-    def _asks_for_a_pause(self, reply: Reply) -> bool:
-        if isinstance(reply, retry.NetworkFailure) or reply.status_code not in {429, 503}:
-            return False
-        return retry.pause_s(reply.headers, now=self._world.now()) > 0
+        return Useless(code, Stop(error))
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.Attempt
@@ -122,21 +156,22 @@ class Judge:
             reading = self._api.read(response, check, request_id)
         except ContractBreachError as breach:
             log.warning("contract breach", api=self._api.name.value, request_id=request_id, rule=str(breach))
-            misdirected = isinstance(breach, MisdirectedError)
-            self._misdirected_count += misdirected
-            self._breaches_in_a_row += 1
-            return Useless(OwnCode.CONTRACT, self._after_breach(breach, attempt), misdirected)
-        self._breaches_in_a_row = 0
+            self._breaches.append(True)
+            decision = self._after_breach(breach, attempt)
+            return Useless(OwnCode.CONTRACT, decision, misdirected=isinstance(breach, MisdirectedError))
+        self._breaches.append(False)
         return Final(AnswerState.ANSWERED, reading.code, reading.matched_name)
 
     def _after_breach(
         self, breach: ContractBreachError, attempt: retry.Attempt
-    ) -> retry.Retry | retry.GiveUp | retry.Stop:
-        """One more try for one row; the end for a server that does nothing else."""
-        if self._misdirected_count >= MISDIRECTED_MAX or self._breaches_in_a_row >= BREACHES_IN_A_ROW_MAX:
-            return retry.Stop(
+    ) -> retry.Retry | retry.GiveUp | Stop:
+        """One more try for one row; the end for a server that hardly does anything else."""
+        count = sum(self._breaches)
+        if count >= BREACHES_MIN and count >= BREACHES_SHARE * len(self._breaches):
+            return Stop(
                 ProtocolError(
-                    f"{self._api.name}: the server broke the protocol repeatedly, the last time: {breach}; "
+                    f"{self._api.name}: the server broke the protocol in {count} of its last "
+                    f"{len(self._breaches)} replies, the last time: {breach}; "
                     "ask the provider; rows answered so far are kept"
                 )
             )

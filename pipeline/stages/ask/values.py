@@ -76,6 +76,14 @@ class Tally:
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Of these, those that asked a question again, as an earlier run may have asked it."""
+    pauses: Counter[ApiName] = field(default_factory=Counter)
+    """That servers asked for."""
+    slowed: dict[ApiName, float] = field(default_factory=dict)
+    """How many requests may be in flight at present, of APIs whose server wants fewer than agreed."""
+    slowest: dict[ApiName, float] = field(default_factory=dict)
+    """The least of these at any time."""
+    closed: dict[ApiName, str] = field(default_factory=dict)
+    """Why no more is sent in this run, as a sentence, of APIs whose server turns everything away."""
 
 
 class Answers:

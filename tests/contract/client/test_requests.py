@@ -109,20 +109,6 @@ def test_standard_body_names_both_banks(sent):
     assert b"unstructuredRemittanceInformation" not in sent("vop_standard").read()
 
 
-def test_an_introduction_has_the_form_of_a_question_and_asks_about_nobody(sent, request_id):
-    request = APIS["vop_standard"].introduction(request_id, TIME)
-
-    question = sent("vop_standard")
-    assert (request.method, request.url) == (question.method, question.url)
-    assert request.headers == {**question.headers, "content-length": "2"}
-    assert request.read() == b"{}"
-
-
-@pytest.mark.parametrize("api", ["cop", "vop_gateway"])
-def test_who_has_a_token_needs_no_introduction(api):
-    assert APIS[api].introduction is None
-
-
 @pytest.mark.parametrize("api", ["vop_gateway", "vop_standard"])
 def test_question_by_identification_has_no_name(api, sent):
     assert json.loads(sent(api, name=None, lei=LEI).read())["party"] == {

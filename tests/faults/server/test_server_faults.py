@@ -3,7 +3,8 @@
 The truth is what the same server answers without faults: no row may ever have another answer.
 """
 
-from pipeline.stages.ask.judge import REFUSALS_IN_A_ROW_MAX
+from pipeline.stages.ask.judge import REFUSALS_IN_A_ROW_LATER_MAX
+from pipeline.stages.ask.standing import ALIKE_MAX
 
 GRACE_S = 0.3  # for what is on the way while a reply travels back
 
@@ -34,8 +35,8 @@ def test_a_refused_question_is_asked_once(lab, a_trial, tell):
 def test_a_server_that_refuses_every_question_is_soon_left_alone(lab, a_trial, tell):
     rows, good_max, in_flight_max = lab.uk_rows(200), 10, 4
     changes = {"in_flight_max": in_flight_max}
-    sent_max = good_max + REFUSALS_IN_A_ROW_MAX + 1 + in_flight_max
-    words = "--fault", f"400:after={good_max},for={REFUSALS_IN_A_ROW_MAX + 1}"
+    sent_max = good_max + REFUSALS_IN_A_ROW_LATER_MAX + 1 + in_flight_max
+    words = "--fault", f"400:after={good_max},for={REFUSALS_IN_A_ROW_LATER_MAX + 1}"
     with lab.served("server", *words) as sandbox:
         stopped = lab.attempt("desk", a_trial(rows, changes=changes), sandbox)
         finished = lab.attempt("desk", a_trial(rows, changes=changes), sandbox)
@@ -43,7 +44,9 @@ def test_a_server_that_refuses_every_question_is_soon_left_alone(lab, a_trial, t
     answered_again = [question for question, times in finished.attempts.items() if times > 1]
     refused = [name for name, code in finished.codes().items() if code == ("rejected", "FORMAT_ERROR")]
     is_good = (stopped.status, finished.status, len(stopped.sentences)) == (76, 0, 1)
-    is_good = is_good and not finished.wrong(lab.truth_of(rows)) and len(refused) == REFUSALS_IN_A_ROW_MAX
+    is_good = (
+        is_good and not finished.wrong(lab.truth_of(rows)) and len(refused) == REFUSALS_IN_A_ROW_LATER_MAX
+    )
     tell(
         "B1", "400 FORMAT_ERROR on every row", tried=1,
         survived=int(is_good and sent <= sent_max and len(answered_again) <= 1),
@@ -70,27 +73,21 @@ def test_a_revoked_token_costs_one_new_token_however_many_are_in_flight(lab, a_t
     )  # fmt: skip
 
 
-def test_a_second_401_ends_the_run(lab, a_trial, tell):
+def test_401_to_every_question_ends_the_run(lab, a_trial, tell):
     rows = lab.uk_rows(200)
     trials = lab.try_out(
         always=a_trial(rows, ("401",), changes={"in_flight_max": 8}),
         once=a_trial(rows[:20], ("401:after=5,for=1",)),
     )
     always, once = trials["always"], trials["once"]
-    counted, second_s = set(), None
-    for call in sorted(always.questions, key=lambda call: call["monotonic"]):
-        if call["question"] in counted and second_s is None:
-            second_s = call["monotonic"]
-        counted.add(call["question"])
-    # A run may also end on the new token's first refusal, before any question is repeated.
-    last_s = second_s or max(call["monotonic"] for call in always.token_calls)
-    after = [call for call in always.within(last_s + GRACE_S, float("inf")) if call["status"] == 401]
-    ended_well = always.status == 77 and not after and len(always.token_calls) <= 2
+    # Five that a new token did not help; and one more, where it was not the first that renewed it.
+    ended_well = always.status == 77 and len(always.attempts) <= ALIKE_MAX + 1
+    ended_well = ended_well and len(always.questions) <= ALIKE_MAX + 2 and len(always.token_calls) <= 2
     went_on = once.status == 0 and once.codes() == lab.truth_of(rows[:20]) and len(once.token_calls) == 2
     tell(
         "B2", "401 always, 401 once", tried=2, survived=ended_well + went_on,
-        figure=f"always: exit {always.status}, {len(after)} calls after the second; once: exit {once.status}",
-        goal="always: exit 77, 0 calls after; once: goes on",
+        figure=f"always: exit {always.status}, {len(always.questions)} requests; once: exit {once.status}",
+        goal=f"always: exit 77, <= {ALIKE_MAX + 2} requests; once: goes on",
     )  # fmt: skip
 
 

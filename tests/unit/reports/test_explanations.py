@@ -35,6 +35,7 @@ NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
                 *OwnCode,
                 *(problem["code"] for problem in REFERENCE["problem"]),
                 *("HTTP_413", "HTTP_415", "HTTP_STATUS"),
+                *(f"HTTP_{status}" for status in (301, 302, 303, 307, 308, 401, 403, 404, 405)),
             },
         ),
         (Section.RULES, {rule.code for rule in RULES}),

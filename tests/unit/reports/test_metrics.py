@@ -40,6 +40,26 @@ def test_rows_and_requests_are_those_of_the_summary(summary):
     assert found["precheck_files",] == 1
 
 
+def test_pauses_are_counted_and_the_fewest_requests_in_flight_told(summary):
+    assert "in_flight_least" not in metrics_text(figures(summaries=[summary]))
+    slow = [
+        summary.model_copy(
+            update={
+                "calls": [
+                    call.model_copy(update={"pause_count": 3, "in_flight_least": least})
+                    for call in summary.calls
+                ]
+            }
+        )
+        for least in (4.0, 0.5)
+    ]
+
+    found = samples(metrics_text(figures(summaries=[*slow, summary])))
+
+    assert found["precheck_pauses", "cop"] == 6
+    assert found["precheck_in_flight_least", "cop"] == 0.5
+
+
 def test_several_files_are_added_up(summary):
     once, twice = (samples(metrics_text(figures(summaries=[summary] * count))) for count in (1, 2))
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, pairwise
 from uuid import UUID
 
 import anyio
@@ -22,9 +22,10 @@ from pipeline.errors import ConfigurationError, CredentialsError, DiskError, Pro
 from pipeline.frames import ANSWERS, CHECKS
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.quota import Quota
-from pipeline.stages.ask import Channel, Tally, World, ask
-from pipeline.stages.ask.gate import RETRIES_FREE
-from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.stages.ask import Channel, Tally, World, ask, gate, given_up, so_far
+from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
+from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.pace import Pace
 from pipeline.transport.retry import NetworkFailure
@@ -82,6 +83,8 @@ class FakeSender:
 
     async def renew(self, rejected):
         if rejected == self._token:
+            if self.renewed_count:
+                raise CredentialsError("server: HTTP 401 for a token that was renewed a moment ago")
             self.renewed_count += 1
             self._token = Token(f"renewed {self.renewed_count}", rejected.generation + 1)
         return self._token
@@ -130,6 +133,9 @@ class Asking:
 
     answers: pl.DataFrame
     tally: Tally
+    given_up_count: int
+    so_far: pl.DataFrame
+    """As it would be told of the same moment, had the run ended by an error."""
 
     def states(self):
         return dict(Counter(self.answers.select("state", "code").iter_rows()))
@@ -139,6 +145,7 @@ class Asking:
 def asking(tmp_path):
     """`asking(checks, sender)`: open the ledger, ask, close the ledger."""
     ids = (str(UUID(int=number, version=4)) for number in count(1))
+    runs = count()
 
     def run(
         questions,
@@ -153,12 +160,14 @@ def asking(tmp_path):
         now=None,
         probe_wait_s=30.0,
         slow_s=2.0,
+        retry_unanswered=False,
     ):
         tally = Tally()
+        began = START + timedelta(minutes=next(runs))
 
         async def main():
             world = World(
-                now or (lambda: START),
+                now or (lambda: began),
                 time.monotonic,
                 lambda: 0.0,
                 lambda: next(ids),
@@ -183,11 +192,24 @@ def asking(tmp_path):
                 for name, one in senders.items()
             }
             with anyio.fail_after(TEST_MAX_S):
-                return await ask(questions, channels, ledger, world, limit=limit)
+                return await ask(
+                    questions, channels, ledger, world, limit=limit, retry_unanswered=retry_unanswered
+                )
 
         identity = RunIdentity("input", "profile", "sandbox", "1")
         with Ledger.open(tmp_path / "run" / "ledger.db", identity, now="2030-01-01T12:00:00.000Z") as ledger:
-            return Asking(anyio.run(main), tally)
+            try:
+                answers = anyio.run(main)
+            finally:
+                ended = (began + timedelta(seconds=30)).isoformat()
+                open_count = questions.height - ledger.counts.answer_count
+                ledger.finish(
+                    ended,
+                    question_count=questions.height,
+                    unanswered_count=max(open_count, 0),
+                    outcome_sha256="f",
+                )
+            return Asking(answers, tally, given_up(questions, ledger), so_far(questions, ledger))
 
     return run
 
@@ -401,43 +423,182 @@ def test_a_refused_token_is_renewed_once_for_all_and_every_row_is_answered(askin
     assert len(sender.said) <= 40
 
 
-def test_a_second_401_ends_the_run_and_no_new_row_is_taken_up(asking):
+def test_a_server_that_takes_no_token_is_told_of_five_payees(asking):
     sender = FakeSender(always(problem(401, "CLIENT_INVALID")), has_tokens=True)
 
     with pytest.raises(CredentialsError):
         asking(checks(100), sender, in_flight_max=4)
 
-    assert len({said.name for said in sender.said}) <= 4
-    assert len(sender.said) <= 8
+    assert len({said.name for said in sender.said}) in {ALIKE_MAX, ALIKE_MAX + 1}, "one for the token"
+    assert len(sender.said) <= ALIKE_MAX + 2
+    assert sender.in_flight_most == 1
 
 
-def test_a_401_under_mutual_tls_ends_the_run_at_once(asking):
-    sender = FakeSender(always(problem(401, "CLIENT_INVALID")))
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (problem(401, "CLIENT_INVALID"), CredentialsError),
+        (problem(403, "FORBIDDEN"), CredentialsError),
+        (problem(404, "NOWHERE"), ConfigurationError),
+        (problem(405), ConfigurationError),
+        (Response(307, headers={"location": "https://elsewhere.example"}, content=b""), ConfigurationError),
+    ],
+)
+def test_a_server_that_lets_nobody_in_is_told_of_five_payees_one_at_a_time(asking, reply, error):
+    sender = FakeSender(always(reply))
+
+    with pytest.raises(error, match=str(reply.status_code)):
+        asking(checks(100), sender, in_flight_max=8)
+
+    assert len(sender.said) == ALIKE_MAX == 5
+    assert sender.in_flight_most == 1
+
+
+@pytest.mark.parametrize("how_many", [1, 4])
+def test_a_server_that_lets_in_none_of_a_few_questions_ends_the_run(asking, how_many):
+    sender = FakeSender(always(problem(403)))
 
     with pytest.raises(CredentialsError):
-        asking(checks(100), sender, in_flight_max=2)
+        asking(checks(how_many), sender)
 
-    assert len(sender.said) <= 2
+    assert len(sender.said) == how_many
 
 
-def test_one_refusal_of_the_client_stops_the_other_workers_too(asking):
+def test_questions_that_no_token_helps_hold_up_no_other(asking):
     async def reply(said):
-        return problem(403, "FORBIDDEN") if said.name == "Payee 3" else good(said.request)
+        return problem(401) if int(said.name.split()[1]) % 20 == 0 else good(said.request)
+
+    done = asking(checks(200), FakeSender(reply, has_tokens=True))
+
+    assert done.states() == {("unanswered", "HTTP_401"): 10, ("answered", "MTCH"): 190}
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 301, 302, 307, 308])
+def test_one_question_that_is_turned_away_holds_up_no_other(asking, status):
+    async def reply(said):
+        return problem(status, "FILTERED") if said.name == "Payee 1" else good(said.request)
 
     sender = FakeSender(reply)
 
-    with pytest.raises(CredentialsError):
-        asking(checks(100), sender, in_flight_max=3)
+    done = asking(checks(60), sender)
 
-    assert len(sender.said) < 10
+    assert done.states() == {("unanswered", f"HTTP_{status}"): 1, ("answered", "MTCH"): 59}
+    assert len(sender.said) == 60
+    assert sender.in_flight_most == 4
+
+
+def test_four_that_are_turned_away_are_not_all_and_five_that_differ_neither(asking):
+    async def reply(said):
+        number = int(said.name.split()[1])
+        return problem(403 if number % 3 else 404) if number <= 7 else good(said.request)
+
+    done = asking(checks(40), FakeSender(reply))
+
+    assert done.states() == {
+        ("unanswered", "HTTP_403"): 5, ("unanswered", "HTTP_404"): 2, ("answered", "MTCH"): 33
+    }  # fmt: skip
+
+
+def test_a_server_that_turns_everybody_away_now_so_now_so_is_left_alone_too(asking):
+    async def reply(said):
+        return problem(403 if int(said.name.split()[1]) % 2 else 404)
+
+    sender = FakeSender(reply)
+
+    with pytest.raises((CredentialsError, ConfigurationError)):
+        asking(checks(100), sender)
+
+    assert len(sender.said) == TURNED_AWAY_IN_A_ROW_MAX == 20
+
+
+def test_what_is_turned_away_is_asked_last_and_given_up_after_three_runs_unless_somebody_wants_it(asking):
+    async def reply(said):
+        return problem(403) if said.name in {"Payee 1", "Payee 2"} else good(said.request)
+
+    senders = [FakeSender(reply) for _ in range(5)]
+    first = asking(checks(20), senders[0], limit=10)
+    second = asking(checks(20), senders[1])
+    third = asking(checks(20), senders[2])
+    fourth = asking(checks(20), senders[3])
+    fifth = asking(checks(20), senders[4], retry_unanswered=True)
+
+    assert [done.given_up_count for done in (first, second, third, fourth, fifth)] == [0, 0, 2, 2, 2]
+    assert [said.name for said in senders[1].said][-2:] == ["Payee 1", "Payee 2"]
+    assert [len(sender.said) for sender in senders] == [10, 12, 2, 0, 2]
+    assert fourth.states() == {("unanswered", "HTTP_403"): 2, ("answered", "MTCH"): 18}
+    last = asking(checks(20), FakeSender(always(None)), retry_unanswered=True)
+    assert last.states() == {("answered", "MTCH"): 20}
+
+
+def test_questions_that_no_server_answered_are_never_given_up_for_our_credentials(asking):
+    for _ in range(4):
+        sender = FakeSender(always(problem(403)))
+        with pytest.raises(CredentialsError):
+            asking(checks(7), sender)
+        assert len(sender.said) == 5
+
+    assert asking(checks(7), FakeSender(always(None))).states() == {("answered", "MTCH"): 7}
+
+
+def test_one_in_twenty_that_is_always_turned_away_is_given_up_in_three_runs(asking):
+    async def reply(said):
+        return problem(404) if int(said.name.split()[1]) % 20 == 0 else good(said.request)
+
+    sent = []
+    for _ in range(3):
+        sender = FakeSender(reply)
+        done = asking(checks(400), sender, in_flight_max=16)
+        sent.append(len(sender.said))
+
+    assert sent == [400, 20, 20]
+    assert done.given_up_count == 20
+    assert done.states() == {("unanswered", "HTTP_404"): 20, ("answered", "MTCH"): 380}
+
+
+def test_credentials_that_are_revoked_in_the_middle_cost_few_requests_and_the_rest_is_left(asking):
+    numbers = count(1)
+
+    async def reply(said):
+        return good(said.request) if next(numbers) <= 50 else problem(403)
+
+    sender = FakeSender(reply)
+    done = asking(checks(1000), sender, in_flight_max=8)
+
+    assert len(sender.said) <= 50 + TURNED_AWAY_IN_A_ROW_MAX + 8 + ALIKE_MAX
+    states = done.states()
+    assert states["answered", "MTCH"] == 50
+    assert states["deferred", "TURNED_AWAY"] == 1000 - len(sender.said)
+    assert "403" in done.tally.closed["cop"]
+    again = FakeSender(always(problem(403)))
+    left = asking(checks(1000), again, in_flight_max=8)
+    assert len(again.said) == ALIKE_MAX, "the first goes alone in every run"
+    assert not {said.name for said in again.said} & {said.name for said in sender.said}
+    assert left.given_up_count == 0
+
+
+@pytest.mark.parametrize("how_many", [1, 30])
+def test_an_api_that_lets_nobody_in_does_not_keep_another_from_answering(asking, how_many):
+    senders = {
+        ApiName.COP: FakeSender(always(None)),
+        ApiName.VOP_GATEWAY: FakeSender(always(problem(403))),
+    }
+    questions = pl.concat([ibans(how_many, "vop_gateway"), checks(200, first=how_many + 1)])
+
+    with pytest.raises(CredentialsError):
+        asking(questions, senders)
+
+    assert len(senders[ApiName.COP].said) == 200
+    assert len(senders[ApiName.VOP_GATEWAY].said) == min(how_many, ALIKE_MAX)
 
 
 def test_answers_before_the_end_of_a_run_are_kept(asking):
     async def reply(said):
         return good(said.request) if said.name in {"Payee 1", "Payee 2"} else problem(403, "FORBIDDEN")
 
-    with pytest.raises(CredentialsError):
-        asking(checks(10), FakeSender(reply), in_flight_max=1)
+    done = asking(checks(10), FakeSender(reply), in_flight_max=1)
+    assert done.states() == {
+        ("answered", "MTCH"): 2, ("unanswered", "HTTP_403"): 8
+    }  # fmt: skip
     sender = FakeSender(always(None))
 
     asking(checks(10), sender)
@@ -482,7 +643,7 @@ def misdirected(request):
     return answer
 
 
-def test_the_third_misdirected_answer_ends_the_run(asking):
+def test_a_server_that_only_misdirects_its_answers_ends_the_run(asking):
     async def reply(said):
         return misdirected(said.request)
 
@@ -491,7 +652,33 @@ def test_the_third_misdirected_answer_ends_the_run(asking):
     with pytest.raises(ProtocolError, match="correlation id"):
         asking(checks(50), sender, in_flight_max=1)
 
-    assert len(sender.said) == sender.dropped_count == 3
+    assert len(sender.said) == sender.dropped_count == BREACHES_MIN
+
+
+def test_one_in_twenty_answers_that_is_misdirected_ends_nothing_however_many_there_are(asking):
+    numbers = count(1)
+
+    async def reply(said):
+        return misdirected(said.request) if next(numbers) % 20 == 0 else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(2000), sender, in_flight_max=16)
+
+    assert done.states() == {("answered", "MTCH"): 2000}
+    assert sender.dropped_count >= 100
+
+
+def test_a_question_whose_reply_is_always_broken_is_given_up_after_three_runs(asking):
+    async def reply(said):
+        return Response(200, headers={}, content=b"?") if said.name == "Payee 3" else good(said.request)
+
+    senders = [FakeSender(reply) for _ in range(4)]
+    runs = [asking(checks(30), sender) for sender in senders]
+
+    assert [len(sender.said) for sender in senders] == [31, 2, 2, 0]
+    assert [done.given_up_count for done in runs] == [0, 0, 1, 1]
+    assert runs[-1].states() == {("unanswered", "CONTRACT"): 1, ("answered", "MTCH"): 29}
 
 
 def test_one_misdirected_answer_costs_its_connection_and_one_more_request(asking):
@@ -514,7 +701,7 @@ def test_twenty_breaches_in_a_row_end_the_run(asking):
     with pytest.raises(ProtocolError, match="application/json"):
         asking(checks(100), sender, in_flight_max=1)
 
-    assert len(sender.said) == BREACHES_IN_A_ROW_MAX == 20
+    assert len(sender.said) == BREACHES_MIN == 20
 
 
 def test_breaches_with_good_answers_between_them_end_nothing(asking):
@@ -540,6 +727,28 @@ def test_a_server_that_refuses_everything_ends_the_run_and_its_last_row_is_asked
     assert "Payee 21" in {said.name for said in sender.said}
 
 
+def test_rows_of_one_kind_that_are_refused_side_by_side_hold_up_no_other(asking):
+    async def reply(said):
+        is_odd = 20 <= int(said.name.split()[1]) < 20 + REFUSALS_IN_A_ROW_LATER_MAX
+        return problem(400, "FORMAT_ERROR") if is_odd else good(said.request)
+
+    done = asking(checks(300), FakeSender(reply), in_flight_max=1)
+
+    assert done.states() == {("refused", "FORMAT_ERROR"): 100, ("answered", "MTCH"): 200}
+
+
+def test_a_server_that_begins_to_refuse_everything_ends_the_run(asking):
+    async def reply(said):
+        return good(said.request) if int(said.name.split()[1]) <= 10 else problem(400, "FORMAT_ERROR")
+
+    sender = FakeSender(reply)
+
+    with pytest.raises(ProtocolError, match="101 questions in a row"):
+        asking(checks(300), sender, in_flight_max=1)
+
+    assert len(sender.said) == 10 + REFUSALS_IN_A_ROW_LATER_MAX + 1
+
+
 @pytest.mark.parametrize("between", [None, problem(500), NetworkFailure("broken")])
 def test_refusals_with_another_reply_between_them_end_nothing(asking, between):
     async def reply(said):
@@ -558,12 +767,25 @@ def test_a_refused_clock_ends_the_run_tells_both_times_and_refuses_no_row(asking
     sender = FakeSender(always(stamped))
 
     with pytest.raises(ConfigurationError) as ended:
-        asking(checks(50), sender, in_flight_max=1)
+        asking(checks(50), sender, in_flight_max=4)
 
-    assert len(sender.said) == 1
+    assert len(sender.said) == ALIKE_MAX
     assert "2030-01-01T12:00:00.000Z" in str(ended.value)
     assert "2030-01-01T12:10:00.000Z" in str(ended.value)
     assert asking(checks(50), FakeSender(always(None))).states() == {("answered", "MTCH"): 50}
+
+
+def test_a_refusal_that_only_quotes_a_name_like_a_stamp_holds_up_no_other(asking):
+    quoting = Response(
+        400, headers={}, content=b'{"code":"FORMAT_ERROR","detail":"name: X-Request-Timestamp Ltd"}'
+    )
+
+    async def reply(said):
+        return quoting if said.name == "Payee 1" else good(said.request)
+
+    done = asking(checks(20), FakeSender(reply))
+
+    assert done.states() == {("unanswered", "CLOCK"): 1, ("answered", "MTCH"): 19}
 
 
 # A server that knows its clients by their certificate
@@ -576,82 +798,61 @@ def ibans(how_many, api="vop_standard"):
     )
 
 
-def knowing(said):
-    """What a server says to whom it knows."""
-    is_empty = said.request.read() == b"{}"
-    return problem(400, "FORMAT_ERROR") if is_empty else good(said.request, {"partyNameMatch": "NMTC"})
-
-
-def test_a_server_that_does_not_know_us_is_told_of_no_payee(asking):
+def test_a_server_that_does_not_know_us_is_named_our_certificate(asking):
     sender = FakeSender(always(problem(401, "CLIENT_INVALID")))
 
     with pytest.raises(CredentialsError, match="PSDFR-ACPR-99999"):
         asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
 
-    assert [said.request.read() for said in sender.said] == [b"{}"]
+    assert len(sender.said) == ALIKE_MAX
+    assert sender.in_flight_most == 1
 
 
-@pytest.mark.parametrize(
-    "odd", [None, problem(500), Response(200, headers={}, content=b"{}"), NetworkFailure("broken")]
-)
-def test_whatever_else_a_server_says_to_an_introduction_the_rows_go_on(asking, odd):
+@pytest.mark.parametrize("api", ["cop", "vop_gateway", "vop_standard"])
+def test_the_first_question_goes_alone_and_the_others_follow_its_answer(asking, api):
     async def reply(said):
-        return odd if odd is not None and said.request.read() == b"{}" else knowing(said)
+        if len(sender.said) == 1:
+            await anyio.sleep(0.1)
+            assert sender.in_flight_count == 1, "others did not wait"
+        return good(said.request, MATCHED if api == "cop" else {"partyNameMatch": "NMTC"})
 
     sender = FakeSender(reply)
+    questions = checks(30) if api == "cop" else ibans(30, api)
 
-    done = asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
+    done = asking(questions, {ApiName(api): sender}, in_flight_max=8)
 
-    assert done.states() == {("answered", "NMTC"): 30}
-    assert sender.said[0].request.read() == b"{}"
-    assert sum(said.request.read() == b"{}" for said in sender.said) == 1
-    assert done.tally.requests == {"vop_standard": 30}
+    assert done.answers.height == len(sender.said) == 30
+    assert sender.in_flight_most == 8
+    assert b"{}" not in {said.request.read() for said in sender.said}
 
 
-def test_an_introduction_takes_a_unit_of_the_day_but_never_its_last(asking, capped):
+def test_a_question_that_waits_for_long_does_not_keep_the_others_waiting(asking):
+    release = anyio.Event()
+
     async def reply(said):
-        return knowing(said)
+        if said.name == "Payee 1":
+            await release.wait()  # for ever, if it kept all others waiting
+        release.set()
+        return good(said.request)
 
-    quota, sender = capped(3), FakeSender(reply)
-    first = asking(ibans(5), {ApiName.VOP_STANDARD: sender}, quota=quota, in_flight_max=1)
-    assert [said.request.read() == b"{}" for said in sender.said] == [True, False, False]
-    assert quota.used() == 3
-    assert first.states() == {("answered", "NMTC"): 2, ("deferred", "DAILY_CAP"): 3}
+    done = asking(checks(9), FakeSender(reply))
 
-    only, sender = capped(4), FakeSender(reply)
-    asking(ibans(5), {ApiName.VOP_STANDARD: sender}, quota=only, in_flight_max=1)
-
-    assert [said.request.read() == b"{}" for said in sender.said] == [False]
-
-
-def test_a_server_is_not_bothered_where_nothing_is_left_to_ask_or_a_token_told_it(asking):
-    async def reply(said):
-        return knowing(said)
-
-    asking(ibans(3), {ApiName.VOP_STANDARD: FakeSender(reply)})
-    again, none, gateway = FakeSender(reply), FakeSender(reply), FakeSender(reply)
-
-    asking(ibans(3), {ApiName.VOP_STANDARD: again})
-    asking(ibans(9), {ApiName.VOP_STANDARD: none}, limit=0)
-    asking(ibans(3, api="vop_gateway"), {ApiName.VOP_GATEWAY: gateway})
-
-    assert not again.said
-    assert not none.said
-    assert b"{}" not in {said.request.read() for said in gateway.said}
+    assert done.states() == {("answered", "MTCH"): 9}
 
 
 # Pauses that the server asks for
 
 
 def test_nothing_is_sent_while_the_server_asks_for_a_pause(asking):
-    started = time.monotonic()
+    begun = []  # the moment of the first request
 
     def now():  # 0.4 s before the moment that the server names
-        return START + timedelta(seconds=0.6 + time.monotonic() - started)
+        return START + timedelta(seconds=0.6 + (time.monotonic() - begun[0] if begun else 0.0))
 
     busy = problem(429, "TOO_MANY", **{"retry-after": "Tue, 01 Jan 2030 12:00:01 GMT"})
 
     async def reply(said):
+        begun.append(said.time)
         return busy if said.name == "Payee 2" and said.nth == 1 else good(said.request)
 
     sender = FakeSender(reply)
@@ -659,7 +860,7 @@ def test_nothing_is_sent_while_the_server_asks_for_a_pause(asking):
     done = asking(checks(12), sender, in_flight_max=2, now=now)
 
     assert done.states() == {("answered", "MTCH"): 12}
-    early = [said.name for said in sender.said if said.time - started < 0.4]
+    early = [said.name for said in sender.said if said.time - begun[0] < 0.4]
     assert set(early) <= {"Payee 1", "Payee 2", "Payee 3"}, "those that were under way"
     assert len(early) >= 2
 
@@ -698,6 +899,77 @@ def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
     asking(checks(20), sender, in_flight_max=1, attempts_max=1)
 
     assert len(sender.said) == 1
+
+
+def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, monkeypatch):
+    monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.01)
+    sender = FakeSender(always(problem(429, "TOO_MANY")))
+
+    done = asking(checks(122), sender, in_flight_max=64)
+
+    assert len(sender.said) == PAUSES_MAX + 1
+    assert sender.in_flight_most == 1
+    assert done.states() == {("deferred", "SERVER_PAUSE"): 122}
+    assert done.tally.pauses == {"cop": PAUSES_MAX}
+
+
+def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, monkeypatch):
+    monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.2)
+    begun = []
+
+    async def reply(said):
+        begun.append((time.monotonic(), sender.in_flight_count))
+        await anyio.sleep(0.01)
+        return problem(429, "TOO_MANY") if 20 < len(begun) <= 28 and said.nth == 1 else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(400), sender, in_flight_max=8)
+
+    assert done.states() == {("answered", "MTCH"): 400}
+    gaps = [later - sooner for (sooner, _), (later, _) in pairwise(begun)]
+    at = gaps.index(max(gaps)) + 1
+    assert max(gaps) >= 0.15, "nothing is sent in the pause"
+    assert begun[at][1] == 1, "one tries"
+    after = [in_flight for _, in_flight in begun[at + 1 : at + 15]]
+    assert max(after) <= 5, "half of eight, and a little more with each answer"
+    assert max(in_flight for _, in_flight in begun[-100:]) == 8, "until all may be in flight again"
+    assert done.tally.pauses == {"cop": 1}
+    assert not done.tally.slowed
+    assert done.tally.slowest["cop"] <= 4
+
+
+@pytest.mark.parametrize("share", [2, 3])
+def test_replies_that_ask_for_a_pause_are_charged_to_the_budget_of_the_run(asking, monkeypatch, share):
+    monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.001)
+    numbers = count(1)
+
+    async def reply(said):
+        return problem(429, "TOO_MANY") if next(numbers) % share == 0 else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(300), sender, in_flight_max=4)
+
+    assert len(sender.said) <= 300 * 1.1 + RETRIES_FREE + 4 + 1
+    assert {state for state, _ in done.states()} <= {"answered", "unanswered"}
+
+
+def test_a_reply_that_asks_for_a_pause_is_no_sign_of_a_server_that_is_well_nor_of_one_that_fails(
+    asking, monkeypatch
+):
+    monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.001)
+    numbers = count(1)
+
+    async def reply(said):
+        number = next(numbers)
+        if number == SERVER.failures_max + 2:  # the first that tries an outage is told to wait
+            return problem(429, "TOO_MANY")
+        return good(said.request) if number == 1 or number > SERVER.failures_max + 3 else problem(503)
+
+    done = asking(spread(30), FakeSender(reply), probe_wait_s=0.01)
+
+    assert done.states() == {("answered", "MTCH"): 30}
 
 
 # Limits
@@ -825,6 +1097,27 @@ def test_a_stop_costs_no_unit_of_the_cap_without_a_request(asking, capped):
     asking(checks(20), sender, quota=quota, in_flight_max=8, rate_per_s=1, stop=stop)
 
     assert quota.used() == len(sender.said) == 1
+
+
+def test_what_is_known_in_the_middle_of_a_run_is_told_of_every_question(asking):
+    stop = anyio.Event()
+
+    async def reply(said):
+        if said.name == "Payee 5":
+            stop.set()
+        return problem(403) if said.name == "Payee 4" else good(said.request)
+
+    done = asking(checks(9), FakeSender(reply), in_flight_max=1, stop=stop)
+
+    told = Counter(done.so_far.select("state", "code").iter_rows())
+    assert done.so_far.schema == ANSWERS
+    assert told == {
+        ("answered", "MTCH"): 4,
+        ("unanswered", "HTTP_403"): 1,
+        ("deferred", "RUN_ENDED"): 4,
+    }
+    sent = done.so_far.sort("check")["attempts"].to_list()
+    assert sent == [1, 1, 1, 1, 1, 0, 0, 0, 0]
 
 
 def test_stop_does_not_wait_for_a_pause_or_a_retry(asking):
@@ -1001,12 +1294,12 @@ def test_bank_that_lets_us_wait_leaves_half_of_the_places_to_others(asking):
                 all_others_answered.set()
         return good(said.request)
 
-    slow = checks(20)  # sort code 000000, and first in the file
+    slow = checks(20)  # sort code 000000, and first in the file but for the one that opens the door
     others = checks(others_count, first=21).with_columns(
         account=pl.format("1{}", pl.col("account").str.slice(1))
     )
 
-    done = asking(pl.concat([slow, others]), FakeSender(reply), in_flight_max=18)
+    done = asking(pl.concat([others.head(1), slow, others.slice(1)]), FakeSender(reply), in_flight_max=18)
 
     assert done.states() == {("answered", "MTCH"): 50}
 
@@ -1047,10 +1340,11 @@ def test_bank_that_comes_back_within_the_run_answers_its_postponed_questions(ask
         return good(said.request)
 
     sender = FakeSender(reply)
+    first = checks(1, first=101).with_columns(account=pl.lit("10000000000101"))
 
-    done = asking(checks(100), sender, probe_wait_s=0.05)
+    done = asking(pl.concat([first, checks(100)]), sender, probe_wait_s=0.05)
 
-    assert done.states() == {("answered", "MTCH"): 100}
+    assert done.states() == {("answered", "MTCH"): 101}
 
 
 def test_server_that_fails_often_gets_a_tenth_more_requests_and_not_three_times_as_many(asking):

@@ -16,7 +16,7 @@ from pipeline.transport.retry import (
     Refuse,
     RenewToken,
     Retry,
-    Stop,
+    TurnAway,
     decide,
     pause_s,
 )
@@ -41,10 +41,10 @@ def test_a_refused_question_is_never_asked_again(status):
     assert decision(status, retry_after="1") == Refuse()
 
 
-def test_a_refused_token_is_renewed_once_and_then_the_run_stops():
+def test_a_refused_token_is_renewed_once_and_then_we_are_not_let_in():
     assert decision(401) == RenewToken()
     again = decision(401, Attempt(2, renewable=False))
-    assert isinstance(again, Stop)
+    assert isinstance(again, TurnAway)
     assert isinstance(again.error, CredentialsError)
     assert "HTTP 401" in str(again.error)
 
@@ -66,11 +66,11 @@ def test_a_stale_token_on_the_last_attempt_is_renewed_as_it_says_nothing_of_the_
         (405, ConfigurationError),
     ],
 )
-def test_what_would_happen_to_every_row_stops_the_run(status, error):
-    stop = decision(status)
-    assert isinstance(stop, Stop)
-    assert type(stop.error) is error
-    assert f"HTTP {status}" in str(stop.error)
+def test_what_may_happen_to_every_row_tells_how_the_run_would_end(status, error):
+    away = decision(status)
+    assert isinstance(away, TurnAway)
+    assert type(away.error) is error
+    assert f"HTTP {status}" in str(away.error)
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 501, 599])
@@ -99,7 +99,7 @@ def test_an_answer_in_a_form_that_was_not_asked_for_is_given_up(kind):
 def test_every_kind_of_failure_and_every_status_has_a_decision():
     decided = [decide(NetworkFailure(kind), FIRST, chance=0, now=NOW) for kind in get_args(FailureKind)]
     decided += [decision(status) for status in range(200, 1000)]
-    assert all(isinstance(one, Accept | Refuse | RenewToken | Retry | GiveUp | Stop) for one in decided)
+    assert all(isinstance(one, Accept | Refuse | RenewToken | Retry | GiveUp | TurnAway) for one in decided)
     assert decided.count(Accept()) == 1
 
 
@@ -160,7 +160,8 @@ def test_without_retry_after_there_is_no_pause():
 
 
 @pytest.mark.parametrize(
-    "value", [Accept(), Refuse(), RenewToken(), Retry(1.0), GiveUp(), Stop(ConfigurationError("x")), FIRST]
+    "value",
+    [Accept(), Refuse(), RenewToken(), Retry(1.0), GiveUp(), TurnAway(ConfigurationError("x")), FIRST],
 )
 def test_a_decision_does_not_change_once_it_is_made(value):
     with pytest.raises((FrozenInstanceError, TypeError)):

@@ -1,0 +1,105 @@
+"""How many requests to one API may be in flight: one at a time at first, then all that may.
+
+*The door.* A run begins with one question alone. Whether a server lets us in, with these credentials and at
+this address, is told by its first answer only: until then a second question would be a second payee told
+to somebody who may not be the right one. The door opens with the first answer, and is shut again where the
+server begins to turn everything away.
+
+*The window.* A server that says "too many" (429) is hurried. What may be in flight is halved, at most once
+for each pause; after the pause one request tries, alone; and with every answer a little more may be in
+flight, until all of it may again. Below one request in flight, as many of our rate leave, evenly.
+"""
+
+from collections.abc import Callable
+from math import inf
+
+import anyio
+
+ALONE_MAX_S = 1.0
+"""How long a question is awaited alone: a bank that is slow to answer does not hold up the whole file."""
+GROWTH = 0.04
+"""What each answer adds to the requests that may be in flight: so a server that is too slow for us says "too
+many" once in some twenty requests. Below one, it adds as much of what is left."""
+WINDOW_MIN = 1 / 256
+
+
+class Places:
+    """The places in flight of one API. Times are seconds of a clock that never goes back."""
+
+    def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
+        """Begin with a shut door, and nobody in flight.
+
+        Args:
+            most: in flight at any time.
+            rate_per_s: what leaves at most; kept elsewhere, but for a part of it where the window is small.
+            clock: the time.
+        """
+        self.is_open = False
+        self.window = float(most)
+        """How many may be in flight; below 1, the part of our rate that may leave."""
+        self._most = most
+        self._rate_per_s = rate_per_s
+        self._clock = clock
+        self._in_flight = 0
+        self._left_at = -inf
+        self._is_trying = False
+        self._queue = anyio.Lock()
+        self._freed = anyio.Event()
+
+    async def take(self) -> None:
+        """Wait for a place, first come first served, and take it."""
+        if self._queue.locked() or self._wait_s() > 0:
+            async with self._queue:
+                while (wait_s := self._wait_s()) > 0:
+                    self._freed = anyio.Event()
+                    with anyio.move_on_after(wait_s):
+                        await self._freed.wait()
+                self._take()
+        else:
+            self._take()
+
+    def give_back(self) -> None:
+        """The reply is here, or nothing was sent."""
+        self._in_flight -= 1
+        self._freed.set()
+
+    def open(self) -> None:
+        """An answer came: the others may follow."""
+        self.is_open = True
+        self._freed.set()
+
+    def shut(self) -> None:
+        """One at a time again."""
+        self.is_open = False
+
+    def halve(self) -> None:
+        """The server is hurried: half as many as are in flight, and one alone to try."""
+        self.window = max(min(self.window, max(self._in_flight, 1)) / 2, WINDOW_MIN)
+        self._is_trying = True
+
+    def grow(self) -> None:
+        """The server answered: a little more."""
+        self._is_trying = False
+        if self.window < self._most:
+            self.window = min(self.window + GROWTH * min(self.window, 1.0), self._most)
+            self._freed.set()
+
+    def _take(self) -> None:
+        self._in_flight += 1
+        self._left_at = self._clock()
+
+    def _wait_s(self) -> float:
+        """How long until there is a place: 0 where there is one; for ever, if somebody must give one back."""
+        if self._is_trying:
+            most = 1
+        elif not self.is_open:
+            # Whoever has waited for too long goes on waiting in company.
+            since_s = self._clock() - self._left_at
+            return 0.0 if self._in_flight == 0 else max(ALONE_MAX_S - since_s, 0.0)
+        else:
+            most = max(int(self.window), 1)
+        if self._in_flight >= most:
+            return inf
+        if self.window >= 1:
+            return 0.0
+        return max(self._left_at + 1 / (self._rate_per_s * self.window) - self._clock(), 0.0)

@@ -1,0 +1,81 @@
+"""How we stand with a server: whether it lets us in at all, or only some questions not.
+
+A 401, 403, 404 or redirect may mean that our credentials or our address are wrong, and so every question
+would meet it; or that something before the server dislikes one name. The reply does not say which. So
+questions are asked one at a time until one is answered, and where five in a row are turned away alike, it is
+all of them: a run that never had an answer ends, and one that had leaves the rest to a later run. Any other
+question that is turned away has no answer in this run, and holds up nobody.
+
+A question that was turned away in an earlier run as well tells nothing new of the others.
+"""
+
+from collections import Counter, deque
+
+from pipeline.errors import PrecheckError
+
+ALIKE_MAX = 5
+"""Questions asked one at a time and turned away alike, after which no other is sent."""
+TURNED_AWAY_IN_A_ROW_MAX = 20
+"""Questions turned away without an answer between them, after which the others are asked one at a time; and
+one at a time, after which no other is sent, however they were turned away."""
+
+
+class Standing:
+    """How we stand with one API's server."""
+
+    def __init__(self, *, has_answered: bool) -> None:
+        """Begin a run.
+
+        Args:
+            has_answered: whether it answered a question of this file before, under the same settings.
+        """
+        self.has_answered = has_answered
+        self._in_a_row = 0
+        self._alike: deque[str] = deque(maxlen=ALIKE_MAX)
+        self._turned_away: Counter[str] = Counter()
+        self._last: PrecheckError | None = None
+
+    def answered(self) -> None:
+        """It answered a question."""
+        self.has_answered = True
+        self.let_in()
+
+    def let_in(self) -> None:
+        """It looked at a question, whatever it found."""
+        self._in_a_row = 0
+        self._alike.clear()
+
+    def turned_away(self, code: str, error: PrecheckError, *, alone: bool, again: bool) -> bool:
+        """It did not look at a question.
+
+        Args:
+            code: how it said so.
+            error: what ends the run where it says so to all.
+            alone: whether the question was sent one at a time.
+            again: whether it turned the same question away in an earlier run.
+
+        Returns:
+            Whether the others are to be asked one at a time from now on.
+        """
+        self._turned_away[code] += 1
+        self._last = error
+        if again and self.has_answered:
+            return False
+        self._in_a_row += 1
+        if alone:
+            self._alike.append(code)
+        elif self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX:
+            self.let_in()
+            return True
+        return False
+
+    @property
+    def is_over(self) -> PrecheckError | None:
+        """Why no other question is to be sent; None where others may be let in."""
+        are_alike = len(self._alike) == ALIKE_MAX and len(set(self._alike)) == 1
+        return self._last if are_alike or self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX else None
+
+    def all_turned_away(self, asked_count: int) -> PrecheckError | None:
+        """The error that stands for all questions of a run, where each was turned away alike; else None."""
+        is_all = [*self._turned_away.values()] == [asked_count]
+        return self._last if is_all and not self.has_answered else None
