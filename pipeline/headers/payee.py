@@ -285,10 +285,10 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
 
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
     """Beside names without a role that is paid, names under a header that nobody knows may be the payees'."""
-    is_party = chosen[0].meant.subject is Cue.PARTY
+    may_be_for_others = chosen[0].meant.subject is Cue.PARTY or chosen[0].rank is Rank.COMPANY
     for header in cells.headers:
         says_name = names_somebody_unknown(header)
-        if not says_name and not (is_party and is_of_unknown(header)):
+        if not says_name and not (may_be_for_others and is_of_unknown(header)):
             continue
         like_names = cells.sample(header).str.contains(_LIKE_A_NAME)
         # Where no header says that these are names, each cell must.

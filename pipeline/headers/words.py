@@ -97,9 +97,8 @@ WORDS: Mapping[Cue, str] = {
     """,
     Cue.THEIRS: """
         payee, beneficiary, beneficiaries, benef, bene, ben, creditor, cdtr, recipient, receiver,
-            pay to, paid to, payable to, payment to, cheque payable to, counterparty, transferee, payable
-            name,
-            alternative payee, permitted payee, nominee, ze, remit to, second party
+            pay to, paid to, payable to, payment to, refund to, cheque payable to, counterparty, transferee,
+            payable name, alternative payee, permitted payee, nominee, ze, remit to, second party
         Empfänger, Empfängers, Empf, Begünst, Zahlungsempf, Zahlung an, Zahlungsempfänger,
             Zahlungsempfängers, Begünstigter, Begünstigte, Begünstigten,
             Begünstigtem, Kreditor, Überweisungsempfänger, Gläubiger, Zahlungsempfängerin, Empfängerin

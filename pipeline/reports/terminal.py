@@ -63,7 +63,7 @@ ADVICE_BY_CODE = {
 WARNINGS = {
     WarningCode.ACCOUNT_CHANGED: "Known payee, other account than last time",
     WarningCode.NAME_CHANGED: "Known account, other name than last time",
-    WarningCode.PAYEE_NEW: "Warning: neither payee nor account is known from last time",
+    WarningCode.PAYEE_NEW: "Warning: neither payee nor account was there and confirmed last time",
     WarningCode.PAYMENT_REPEATED: "Paid twice? The same payment as an earlier one",
     WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
     WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",

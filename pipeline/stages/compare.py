@@ -246,7 +246,8 @@ def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFr
         sides if with_names else pl.lit(""),
     )
     new = pl.lit(
-        "neither the payee nor the account is known from last time; make sure that the payment is meant"
+        "last time, neither the payee nor the account was there and confirmed by a match or released; "
+        "make sure that the payment is meant"
     )
     warnings = changes.select(
         "row",

@@ -21,6 +21,7 @@ def sources_of(columns):
         # The more explicit goes first, whatever stands beside it and in whatever order.
         ({"Supplier": [ACME, BRILL], "Account holder": [ADA, BO]}, [["Account holder"]]),
         ({"Name": [ACME, BRILL], "Payee": [ADA, BO]}, [["Payee"]]),
+        ({"Customer name": [ACME, BRILL], "Refund to": [ADA, BO]}, [["Refund to"]]),
         ({"Name": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
         ({"Beneficiary name": [ADA, BO], "Company": [ACME, BRILL]}, [["Beneficiary name"], ["Company"]][:1]),
         ({"Contact person": [ADA, BO], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
@@ -218,6 +219,7 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Zorblex name": [ADA, BO], "Company": [ACME, BRILL]},
         {"Zorblex name": [ADA, BO], "Tenant name": [ACME, BRILL]},
         {"Zorblex": [ADA, BO], "Tenant": [ACME, BRILL]},
+        {"Zorblex": [ADA, BO], "Company": [ACME, BRILL]},
         # Capitals may be codes, and may be names.
         {"Supplier": ["TESCO", "ACMELTD"], "Name": [ADA, BO]},
         {"Supplier": ["ACMELTD", "BRILL"], "Zorblex name": [ACME, BRILL]},

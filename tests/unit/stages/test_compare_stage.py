@@ -104,6 +104,11 @@ def test_an_earlier_run_without_payees_makes_everybody_new():
     assert codes([(None, "avery", A)], earlier()) == [(1, "PAYEE_NEW")]
 
 
+def test_a_new_payee_may_have_been_there_without_being_confirmed_and_is_told_so():
+    [message] = warnings_of(changes([(None, "avery", A)], earlier()))["message"]
+    assert message.startswith("last time, neither the payee nor the account was there and confirmed")
+
+
 def test_warnings_name_no_payee_and_say_what_to_do():
     run = earlier((None, "avery", A), (None, "rowan", B))
     found = changes([(None, "avery", D), (None, "imre", B), (None, "quill", C)], run)
