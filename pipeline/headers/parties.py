@@ -38,6 +38,15 @@ def names_somebody_unknown(header: str) -> bool:
     return says_name and is_of_unknown(header)
 
 
+def names_unknown_payee(header: str) -> bool:
+    """Whether a header speaks of a payee, in words of which nobody knows one.
+
+    >>> [names_unknown_payee(header) for header in ("Garnishee payee", "Payee", "Payee city")]
+    [True, False, False]
+    """
+    return is_of_unknown(header) and any(token in words_with(Cue.THEIRS) for token in tokens_of(header))
+
+
 def is_of_unknown(header: str) -> bool:
     """Whether a header has a word that nobody knows, and none of a thing.
 

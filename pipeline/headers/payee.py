@@ -16,7 +16,7 @@ from pipeline.headers.choice import Choice, Refusal, either, map_option, plus, q
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
 from pipeline.headers.names import Candidate, Found, found
-from pipeline.headers.parties import is_of_unknown, names_somebody_unknown, party_of
+from pipeline.headers.parties import is_of_unknown, names_somebody_unknown, names_unknown_payee, party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
 
@@ -70,7 +70,8 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
     _refuse_same_name(chosen, cells)
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
-    if not (_says_role(chosen[0]) or _is_of(chosen[0], party)) or may_be_codes(chosen[0], cells):
+    is_explicit = _says_role(chosen[0]) and chosen[0].rank is not Rank.SUBJECT
+    if not (is_explicit or _is_of(chosen[0], party)) or may_be_codes(chosen[0], cells):
         _refuse_unknown_name(chosen, cells)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, seen.seconds, cells)
@@ -284,10 +285,14 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
 
 
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """Beside names without a role that is paid, names under a header that nobody knows may be the payees'."""
+    """Beside names without a role that is paid, names under a header that nobody knows may be the payees'.
+
+    Beside a role such as the employee's, only those whose header speaks of a payee: `Garnishee payee`.
+    """
     may_be_for_others = chosen[0].meant.subject is Cue.PARTY or chosen[0].rank is Rank.COMPANY
+    is_paid = _says_role(chosen[0]) and not may_be_codes(chosen[0], cells)
     for header in cells.headers:
-        says_name = names_somebody_unknown(header)
+        says_name = names_unknown_payee(header) or (not is_paid and names_somebody_unknown(header))
         if not says_name and not (may_be_for_others and is_of_unknown(header)):
             continue
         like_names = cells.sample(header).str.contains(_LIKE_A_NAME)

@@ -345,3 +345,10 @@ def test_words_that_may_be_codes_are_read_where_nobody_else_is_named_and_it_is_s
 )
 def test_trading_names_of_one_word_need_no_note(names):
     assert not read_columns(pl.DataFrame({"Supplier": names, "IBAN": IBANS}), {}, where="x.csv").notes
+
+
+@pytest.mark.parametrize("other", ["Garnishee payee", "Zorblex beneficiary"])
+def test_a_payee_in_words_that_nobody_knows_is_not_passed_over(other):
+    columns = {"Employee name": [ADA, BO], other: [ACME, BRILL], "IBAN": IBANS}
+    with pytest.raises(InputError, match=f'"{other}".*either could be the payee'):
+        read_columns(pl.DataFrame(columns), {}, where="x.csv")
