@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
@@ -125,3 +126,11 @@ def test_the_command_of_the_container_is_understood():
 def test_a_word_that_the_command_lost_would_be_noticed():
     with pytest.raises(click.UsageError):
         known(["payroll.csv", "--no-such-option"])
+
+
+def test_the_wheel_of_which_the_image_is_made_has_the_start_and_the_image_calls_it():
+    root = PAGE.parents[1]
+    settings = tomllib.loads((root / "pyproject.toml").read_text())
+    assert "payee_precheck.py" in settings["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    [start] = re.findall(r"^ENTRYPOINT (.*)$", (root / "Dockerfile").read_text(), re.MULTILINE)
+    assert ast.literal_eval(start)[1:] == ["-IB", "-m", "payee_precheck"]
