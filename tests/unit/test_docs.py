@@ -15,11 +15,18 @@ from pipeline import settings
 from pipeline.cli import main as command
 from pipeline.errors import PrecheckError
 from pipeline.reports.explanations import explanations
-from pipeline.stages.ask import DRAIN_MAX_S
-from pipeline.stages.ask.asking import WAITS_MAX
+from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX
 from pipeline.stages.ask.clocks import SKEW_MAX_S
-from pipeline.stages.ask.gate import PAUSE_MAX_S, RETRIES_FREE
-from pipeline.stages.ask.judge import BREACHES_IN_A_ROW_MAX, MISDIRECTED_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.stages.ask.gate import PAUSE_MAX_S, PAUSES_MAX, RETRIES_FREE
+from pipeline.stages.ask.judge import (
+    BREACHES_MIN,
+    BREACHES_SHARE,
+    BREACHES_WINDOW,
+    REFUSALS_IN_A_ROW_LATER_MAX,
+    REFUSALS_IN_A_ROW_MAX,
+)
+from pipeline.stages.ask.places import GROWTH
+from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,14 +157,21 @@ def test_figures_of_the_operations_page_are_those_of_the_code():
     waits_s = [
         min(SERVER.probe_wait_s * 2**probe, SERVER.probe_wait_max_s) for probe in range(SERVER.probes_max)
     ]
+    words, share = {3: "three", 5: "five"}, {0.75: "three quarters"}[BREACHES_SHARE]
     for figure in (
-        f"{BREACHES_IN_A_ROW_MAX} replies in a row that break the contract, or {MISDIRECTED_MAX} with",
+        f"at least {BREACHES_MIN} of its latest {BREACHES_WINDOW} replies, and {share} of them",
+        f"where {words[ALIKE_MAX]} questions in a row, or all there are",
+        f"it takes {TURNED_AWAY_IN_A_ROW_MAX} in a row",
+        f"After {words[RUNS_MAX]} such runs",
+        f"grows by one in {1 / GROWTH:g} answers",
+        f"After {words[PAUSES_MAX]} pauses without another reply",
         f"waits up to {DRAIN_MAX_S:.0f} s for requests in flight",
-        f"`Retry-After` of up to {PAUSE_MAX_S:.0f} s",
-        f"up to {WAITS_MAX} times for one question",
+        f"`Retry-After` of more than {PAUSE_MAX_S:.0f} s",
         f"at most {RETRIES_FREE} requests again",
         f"it refused {REFUSALS_IN_A_ROW_MAX + 1} questions in a row",
-        f"{REFUSALS_IN_A_ROW_MAX} questions in a row that are refused",
+        f"{REFUSALS_IN_A_ROW_MAX} in a row that are refused",
+        f"or {REFUSALS_IN_A_ROW_LATER_MAX + 1} after that",
+        f"Of one that has, it takes {REFUSALS_IN_A_ROW_LATER_MAX}",
         f"comes and goes more than {OUTAGES_MAX} times in a run",
         f"differs by more than {SKEW_MAX_S:.0f} s",
         f"After {SERVER.failures_max} failures in a row",
