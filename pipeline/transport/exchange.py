@@ -90,9 +90,19 @@ async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> htt
         body += chunk
         if len(body) > BODY_BYTES_MAX:
             raise NetworkFailure("oversized")
-    whole = httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
-    whole.read()
-    return whole
+    return _Whole(response, body)
+
+
+class _Whole(httpx.Response):
+    """A response whose body is here: letting httpx read it takes longer than building the request."""
+
+    def __init__(self, response: httpx.Response, body: bytes) -> None:
+        super().__init__(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
+        self._body = body
+
+    @property
+    def content(self) -> bytes:
+        return self._body
 
 
 def _failure_of(error: httpx.TransportError, url: httpx.URL) -> NetworkFailure | PrecheckError:

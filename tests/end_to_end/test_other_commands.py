@@ -270,6 +270,12 @@ def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, profile, 
     assert re.search(r"TLSv1\.3 TLS_AES_256_GCM_SHA384", finished.err)
 
 
+def test_a_server_that_keeps_connections_open_holds_up_no_command(desk, serve, tmp_path, file):
+    with serve(tmp_path / "server", "--fault", "half-close") as sandbox:
+        assert desk("doctor", *sandbox.using("sandbox-standard")).status == 0
+        assert desk("run", file, *sandbox.using("sandbox")).status == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "said"),
     [

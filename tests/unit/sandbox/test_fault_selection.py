@@ -117,6 +117,12 @@ def test_a_condition_that_does_not_fit_is_told_with_what_to_do(text, said):
     assert str(caught.value).startswith("--fault ")
 
 
+def test_what_befalls_connections_takes_no_condition():
+    assert parse("half-close").fault.name == "half-close"
+    with pytest.raises(UsageError, match="leave the conditions out"):
+        parse("half-close:first=2")
+
+
 def test_every_fault_has_a_name_of_its_own_and_says_what_a_right_client_does():
     listed = [fault for _, section in SECTIONS for fault in section]
     assert len(listed) == len(faults()) > 60
