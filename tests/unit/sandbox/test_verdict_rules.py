@@ -85,7 +85,7 @@ CASES = {
     ),
     "retry-after": (
         [check(0, **PAUSE), check(0.2, "two"), check(2.1)],
-        [check(0, **PAUSE), check(1.0, "two")],
+        [check(0, **PAUSE), check(1.5, "two")],
     ),
     "rate": ([check(0)], [refused(Refusal.RATE, 429)]),
     "daily-cap": ([check(0, role="test")], [refused(Refusal.DAILY_CAP, 429, role="test")]),
@@ -162,6 +162,16 @@ def test_every_rule_is_tried_here_and_says_where_it_is_written():
 def test_the_last_reply_need_not_be_asked_again_where_nothing_follows():
     calls = [check(0, "two"), check(1, faults=("wrong-echo",))]
     assert RULE["echo"].judge(journal_of(calls)).standing is Standing.KEPT
+
+
+def test_a_question_is_not_asked_again_within_its_own_pause():
+    calls = [check(0, **PAUSE), check(0.1)]
+    assert RULE["retry-after"].judge(journal_of(calls)).standing is Standing.BROKEN
+
+
+def test_other_questions_may_be_on_their_way_for_half_of_a_pause():
+    calls = [check(0, **PAUSE), check(0.9, "two"), check(2.1)]
+    assert RULE["retry-after"].judge(journal_of(calls)).standing is Standing.KEPT
 
 
 def test_a_client_that_gets_no_token_after_a_401_breaks_the_rule_though_it_stops():
