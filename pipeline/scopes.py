@@ -5,7 +5,7 @@ IP address. They lead to one server, which counts our requests together, and so 
 tells is not guessed: a name and the IP address behind it, or two names for one machine, are two servers.
 """
 
-from functools import lru_cache
+from functools import cache
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address
 from socket import inet_aton
@@ -19,7 +19,7 @@ def scope_of(netloc: str, client_id: str) -> str:
     return f"{netloc}|{sha256(client_id.encode()).hexdigest()[:16]}"
 
 
-@lru_cache(maxsize=1024)
+@cache  # asked for every scope of the file, at every request
 def canonical(scope: str) -> str:
     """The one spelling of a scope that all its spellings have; what is no scope is left as it is.
 

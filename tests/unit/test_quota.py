@@ -435,6 +435,18 @@ def test_an_earlier_version_that_still_runs_sees_what_is_taken_under_its_spellin
         assert db.execute(its_rows, (SPELLINGS[1], NOON_MS)).fetchone() == (3,)
 
 
+def test_the_unit_that_returns_first_is_the_oldest_of_all_spellings(path, clock):
+    later, first = sorted(SPELLINGS[:2])
+    with (
+        a_quota(path, clock, cap=2, window="rolling_24h", scope=first) as one,
+        a_quota(path, clock, cap=2, window="rolling_24h", scope=later) as two,
+    ):
+        assert one.reserve()
+        clock.now += timedelta(hours=1)
+        assert two.reserve()
+        assert two.resets_at() == NOON + DAY + EDGE_S * SECOND
+
+
 def test_a_server_that_closed_the_day_under_one_spelling_closed_it_under_all(path, clock):
     as_an_earlier_version_wrote_it(path, dict.fromkeys(SPELLINGS[1:], 0), closed_until=MIDNIGHT)
     with a_quota(path, clock, scope=SPELLINGS[0]) as quota:
