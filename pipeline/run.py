@@ -48,6 +48,7 @@ from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import validate
 from pipeline.stages.write import write
 from schemas.outcomes import WarningCode
+from schemas.places import in_brackets
 from schemas.summary import ApiCalls, Forecast, InputFile, Summary
 from schemas.wire import timestamp
 
@@ -149,11 +150,12 @@ def _tell_before_asking(planned: Planned) -> None:
     """Say what is likely to cost calls for nothing, while they can still be spared."""
     foreign = planned.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
     if foreign.len():
+        first = foreign.head(ROWS_NAMED_MAX).to_list()
         log.warning(
             "names with letters that VoP need not carry between banks are asked about all the same; "
             "vop_names = 'latin' in the profile spares their calls",
             row_count=foreign.len(),
-            rows=foreign.head(ROWS_NAMED_MAX).to_list(),
+            rows=", ".join(map(str, first)) + in_brackets(first, planned.source.places),
         )
 
 
