@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.apis.known import CARRIED, Decided, kept_once, keys_once, knowledge, standings
 from pipeline.apis.payees import KEYED, keyed, payees_of
 from pipeline.errors import InputError
-from pipeline.folder import routes_of, rows_of, verify
+from pipeline.folder import routes_of, rows_of
 from pipeline.formats.whole import write_whole
 from pipeline.frames import KEPT_PAYEES
 from pipeline.headers.payee_ids import payee_id_header
@@ -22,6 +22,7 @@ from pipeline.ledger.keyed import payee_hashes
 from pipeline.manifest import purged
 from pipeline.stages.compare import Contradicted, Earlier
 from pipeline.stages.validate import validate
+from pipeline.verifying import VerifyJob, verify
 from schemas.approvals import Approval
 from schemas.folder import PAYEES, made_anew
 from schemas.manifest import Manifest
@@ -65,7 +66,7 @@ def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[Known
     Raises:
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
     """
-    for finding in verify(folder):
+    for finding in verify(VerifyJob(folder, asks_again=False)):
         if finding.exit_code:
             raise InputError(
                 f"--compare-with {folder}: not as its run left it, so nothing was compared: "
