@@ -17,8 +17,9 @@ from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.frames import CHANGES, OUTCOMES, REJECTS
 from pipeline.ledger.reading import recorded, require_idle
 from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest
-from pipeline.profiles import choose
+from pipeline.profiles import choose, signer_again
 from pipeline.reports.documents import Rows, reports
+from pipeline.signing import sign
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
@@ -38,8 +39,12 @@ from schemas.wire import timestamp
 SUMMARY_NAME = "summary.json"
 
 
-def report(folder: Path) -> tuple[Summary, str | None]:
+def report(folder: Path, sign_with: Path | None = None) -> tuple[Summary, str | None]:
     """Write the reports of a run anew, from what its folder holds.
+
+    Args:
+        folder: of a run that has ended.
+        sign_with: the private key that signs its manifest; None: that of the profile, if any.
 
     Returns:
         The summary, and the name under which a workbook that somebody changed was kept.
@@ -47,6 +52,7 @@ def report(folder: Path) -> tuple[Summary, str | None]:
     Raises:
         UsageError: it is no folder of a run that has ended.
         InputError: a file that the reports are made of is not as the run left it.
+        ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
@@ -54,11 +60,13 @@ def report(folder: Path) -> tuple[Summary, str | None]:
     manifest = read_manifest(folder)
     with recorded(ledger_in(folder), now=now_text(), alone=True):
         summary = _summary(folder, manifest)
+        signer = signer_again(folder, sign_with, summary.profile)
         rows = rows_of(folder, manifest)
         kept = keep_changed_workbook(folder)
         policy = _policy_today(summary.profile)
         written = reports(folder, summary, rows, outcome_name=manifest.outcome_file.name, policy=policy)
         refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])
+        sign(folder, signer)
     return summary, kept
 
 

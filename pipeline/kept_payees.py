@@ -74,7 +74,8 @@ def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[Known
             )
     outcome_file = folder / manifest.outcome_file.name
     is_purged = purged(manifest, outcome_file.name) is not None and not outcome_file.exists()
-    keeps_keys = PAYEES in {file.name for file in manifest.files}
+    are_keys_purged = purged(manifest, PAYEES) is not None and not (folder / PAYEES).exists()
+    keeps_keys = PAYEES in {file.name for file in manifest.files} and not are_keys_purged
     if is_purged and not keeps_keys:
         raise InputError(
             f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "

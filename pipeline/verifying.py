@@ -31,6 +31,7 @@ from pipeline.manifest import purged, read_manifest, unrecorded
 from pipeline.profiles import choose, ledger_key
 from pipeline.reports.documents import Rows
 from pipeline.reports.terminal import counted
+from pipeline.signing import PublicKey, is_signed
 from pipeline.stages.plan import plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.validate import validate
@@ -46,7 +47,7 @@ from pipeline.stages.verify import (
     summary_agrees,
 )
 from schemas.folder import made_anew
-from schemas.manifest import Manifest
+from schemas.manifest import NAME, SIGNATURE, Manifest
 from schemas.verification import Found, Verification
 
 _VERSION = version("payee-precheck")
@@ -83,6 +84,7 @@ def verify(job: VerifyJob) -> list[Finding]:
     manifest = read_manifest(folder)
     written = manifest.written[:16].replace("T", " ")
     findings = [Finding("manifest", f"of {manifest.input.name}, written {written} UTC")]
+    findings += _signature(job)
     is_input = False
     if job.input_file is not None:
         findings.append(_as_checked(job.input_file, manifest))
@@ -105,6 +107,25 @@ def verify(job: VerifyJob) -> list[Finding]:
     if others := sorted(unrecorded(folder, manifest)):
         findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
     return findings
+
+
+def _signature(job: VerifyJob) -> list[Finding]:
+    """Whether the manifest is signed by who should have signed it."""
+    folder, path = job.folder, job.signed_by
+    if path is None:
+        there = f"{SIGNATURE} is there; --signed-by PUBLIC_KEY says whether it is good"
+        return [Finding("signature", there)] if is_signed(folder) else []
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            f"--signed-by {path}: lies in the folder that it is to prove; have the key from who signs"
+        )
+    key = PublicKey.read(path)
+    if not is_signed(folder):
+        return [Finding("signature", f"none: there is no {SIGNATURE}", DIFFERS)]
+    if not key.verifies(folder):
+        differs = f"not by {path}: {NAME} was changed since it was signed, or another key signed it"
+        return [Finding("signature", f"{differs}; nothing below proves anything", DIFFERS)]
+    return [Finding("signature", f"{NAME} is signed by {path}, key sha256 {key.fingerprint[:16]}...")]
 
 
 def verification(findings: Iterable[Finding]) -> Verification:

@@ -65,6 +65,19 @@ class Record:
         [time] = self._db.execute("SELECT max(answers_before) FROM purge").fetchone()
         return None if time is None else str(time)
 
+    def name_count(self, before: str) -> int:
+        """How many matched names there are of answers that came before a time."""
+        [count] = self._db.execute(
+            "SELECT count(*) FROM answer WHERE matched_name IS NOT NULL AND ifnull(time, '') < ?", (before,)
+        ).fetchone()
+        return int(count)
+
+    @property
+    def has_purged_names(self) -> bool:
+        """Whether a name that it held was purged."""
+        [has_any] = self._db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
+        return bool(has_any)
+
     def attempts(self, check: Check) -> list[Attempt]:
         """Every request for a question, first to last."""
         return list(lines.attempts(self._db, self.question_key(check)))
