@@ -125,7 +125,7 @@ def _signature(job: VerifyJob) -> list[Finding]:
     if not key.verifies(folder):
         differs = f"not by {path}: {NAME} was changed since it was signed, or another key signed it"
         return [Finding("signature", f"{differs}; nothing below proves anything", DIFFERS)]
-    return [Finding("signature", f"{NAME} is signed by {path}, key sha256 {key.fingerprint[:16]}...")]
+    return [Finding("signature", f"{NAME} is signed by {path}, key sha256 {key.fingerprint}")]
 
 
 def verification(findings: Iterable[Finding]) -> Verification:
