@@ -4,7 +4,10 @@ import hashlib
 import json
 import sqlite3
 from contextlib import closing
+from datetime import date
+from decimal import Decimal
 
+import polars as pl
 import pytest
 
 from pipeline.ledger.seals import sealed_anew, teach
@@ -76,6 +79,16 @@ def test_with_the_payment_file_each_cell_that_was_changed_is_found(desk, folder,
     assert "payment_id, account_number: rows 1, 4 (lines 2, 5);" in found["cells"]
     # The questions are those of the payment file, which has the right account.
     assert set(found) == {"cells"}
+
+
+def test_with_the_payment_file_a_column_that_the_manifest_reads_otherwise_is_found(desk, folder, file):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["input"]["decision"]["amount"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    found = problems(desk("verify", folder, "--input", file))
+
+    assert found["columns"] == "another column of payments.csv than the manifest says is read as amount"
 
 
 def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):
@@ -151,3 +164,25 @@ def test_other_formats_and_files_with_torn_rows_are_compared_as_well(desk, sandb
         assert finished.status == 0, finished.err
         assert "ok      cells: every cell of torn.csv" in finished.err
         assert desk("verify", form).status == 0
+
+
+def test_typed_columns_and_files_without_headers_are_compared_as_well(desk, sandbox):
+    typed = pl.DataFrame(
+        {
+            **{field: [MATCH[field], NO_MATCH[field]] for field in ("name", "sort_code", "account_number")},
+            "amount": [Decimal("10.50"), None],
+            "day": [date(2030, 1, 31), None],
+            "tags": [["a", "b"], []],
+            "raw": [b"\x01", None],
+        }
+    )
+    typed.write_parquet(desk.folder / "typed.parquet")
+    desk.file("bare.csv", "Avery Thornwood,001122,00012345,10.00\n")
+    places = [f"{field}=#{place}" for place, field in enumerate(("name", "sort_code", "account_number"), 1)]
+    mapped = [word for place in places for word in ("--map", place)]
+    for name, words in (("typed.parquet", ("--format", "csv")), ("bare.csv", mapped)):
+        run = desk("run", name, *sandbox.using("sandbox"), "--quiet", "--out", "out", "--fresh", *words)
+        assert run.status == 0, run.err
+        finished = desk("verify", "out", "--input", name)
+        assert finished.status == 0, finished.err
+        assert f"ok      cells: every cell of {name}" in finished.err
