@@ -53,6 +53,10 @@ MEANINGS: Mapping[str, str] = {
     "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
     "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
+    "sign_with": "The private key, PEM, mode 0600, that signs the manifest of each run: see "
+    "[signed evidence](operations.md#signed-evidence).",
+    "sign_with_password_env": "The environment variable that holds the password of that key.",
+    "sign_with_password_file": "The file that holds the password of that key; mode 0600.",
     "compare_with": "Warn of payees who are new or have another account than in the run before: "
     "see [what changed](operations.md#what-changed-since-last-time).",
     "modulus_weights": "The weights of the UK modulus check, `valacdos.txt`: see "

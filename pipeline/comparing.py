@@ -132,9 +132,9 @@ def _manifests(wanted: Wanted, subject: Subject) -> dict[Path, Manifest]:
         named = {folder: read_manifest(folder) for folder in wanted.folders}
         return dict(sorted(named.items(), key=lambda item: item[1].finished, reverse=True))
     assert wanted.newest_of is not None
-    fitting = dict(_before(wanted.newest_of, subject))
-    newest = max(fitting, key=lambda folder: fitting[folder].finished, default=None)
-    return {} if newest is None else {newest: fitting[newest]}
+    candidates = dict(_before(wanted.newest_of, subject))
+    newest = max(candidates, key=lambda folder: candidates[folder].finished, default=None)
+    return {} if newest is None else {newest: candidates[newest]}
 
 
 def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
@@ -143,7 +143,7 @@ def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
     So neither a trial of the same file against a sandbox is taken for the last time, nor a later run, by
     one that is taken up again.
     """
-    for folder in _fitting(pattern):
+    for folder in fitting(pattern):
         try:
             manifest = read_manifest(folder)
         except UsageError:
@@ -154,7 +154,8 @@ def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
             yield folder, manifest
 
 
-def _fitting(pattern: str) -> list[Path]:
+def fitting(pattern: str) -> list[Path]:
+    """What there is of names that fit a pattern, sorted."""
     root = Path(Path(pattern).anchor)
     return sorted(root.glob(str(Path(pattern).relative_to(root))))
 

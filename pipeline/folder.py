@@ -1,4 +1,4 @@
-"""Jobs on the folder of a run that has ended: its reports, the story of one row, and whether it is unchanged.
+"""Jobs on the folder of a run that has ended: its reports, and the story of one row.
 
 Nothing is sent. The outcome file is read again like any payment file; what was asked is planned again from
 it, by the settings in the manifest; and the ledger is opened for reading, so that no run can work in the
@@ -6,29 +6,26 @@ folder meanwhile, nor anybody else where a file is written.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 
 from pipeline.apis.rules import MODULUS_RULES
-from pipeline.apis.totals import added
-from pipeline.approvals import NAME as APPROVALS_NAME
-from pipeline.approvals import approvals_of
-from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
+from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.frames import CHANGES, OUTCOMES, REJECTS
 from pipeline.ledger.reading import recorded, require_idle
-from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest, unrecorded
-from pipeline.profiles import choose
+from pipeline.manifest import keep_changed_workbook, purged, read_manifest, refresh_manifest
+from pipeline.profiles import choose, signer_again
 from pipeline.reports.documents import Rows, reports
-from pipeline.reports.terminal import counted
+from pipeline.signing import sign
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
 from pipeline.stages.tell import Told, tell
 from pipeline.stages.validate import Routes, validate
-from pipeline.stages.verify import DIFFERS, Finding, Kept, ledger_agrees, rows_agree, summary_agrees
+from pipeline.stages.verify import DIFFERS, Finding
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import made_anew
 from schemas.manifest import FileEvidence, Manifest, ProfileUsed
@@ -37,14 +34,17 @@ from schemas.review import Verdict
 from schemas.story import Story
 from schemas.strict import parse
 from schemas.summary import Summary
-from schemas.verification import Found, Verification
 from schemas.wire import timestamp
 
 SUMMARY_NAME = "summary.json"
 
 
-def report(folder: Path) -> tuple[Summary, str | None]:
+def report(folder: Path, sign_with: Path | None = None) -> tuple[Summary, str | None]:
     """Write the reports of a run anew, from what its folder holds.
+
+    Args:
+        folder: of a run that has ended.
+        sign_with: the private key that signs its manifest; None: that of the profile, if any.
 
     Returns:
         The summary, and the name under which a workbook that somebody changed was kept.
@@ -52,18 +52,21 @@ def report(folder: Path) -> tuple[Summary, str | None]:
     Raises:
         UsageError: it is no folder of a run that has ended.
         InputError: a file that the reports are made of is not as the run left it.
+        ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
     require_idle(folder)
     manifest = read_manifest(folder)
-    with recorded(_ledger(folder), now=_now(), alone=True):
+    with recorded(ledger_in(folder), now=now_text(), alone=True):
         summary = _summary(folder, manifest)
+        signer = signer_again(folder, sign_with, summary.profile)
         rows = rows_of(folder, manifest)
         kept = keep_changed_workbook(folder)
         policy = _policy_today(summary.profile)
         written = reports(folder, summary, rows, outcome_name=manifest.outcome_file.name, policy=policy)
         refresh_manifest(folder, now=datetime.now(UTC), written=[path.name for path in written])
+        sign(folder, signer)
     return summary, kept
 
 
@@ -80,7 +83,7 @@ def story(folder: Path, row: int) -> Story:
     manifest = read_manifest(folder)
     if not 1 <= row <= manifest.input.row_count:
         raise UsageError(f"--row {row}: {_extent(manifest)}")
-    with recorded(_ledger(folder), now=_now()) as record:
+    with recorded(ledger_in(folder), now=now_text()) as record:
         rows = rows_of(folder, manifest)
         places = manifest.input.places
         validated = validate(rows.payments, routes_of(manifest.profile), places)
@@ -124,77 +127,11 @@ def _extent(manifest: Manifest) -> str:
     return f"{name} has rows 1 to {last}{where}"
 
 
-def verify(folder: Path, input_file: Path | None = None) -> list[Finding]:
-    """Check that nothing in the folder of a run was changed since, and that all of it agrees.
-
-    Args:
-        folder: of a run that has ended.
-        input_file: the payment file, where it is at hand.
-
-    Returns:
-        One finding per thing looked at, in order. What differs in one does not hide another.
-
-    Raises:
-        UsageError: it is no folder of a run that has ended.
-        LockedError: a run works in the folder.
-    """
-    require_idle(folder)
-    manifest = read_manifest(folder)
-    findings = [
-        Finding(
-            "manifest", f"of {manifest.input.name}, written {manifest.written[:16].replace('T', ' ')} UTC"
-        )
-    ]
-    if input_file is not None:
-        findings.append(_as_checked(input_file, manifest))
-    files = (manifest.outcome_file, *manifest.files)
-    findings += [_as_recorded(folder / file.name, file, purged(manifest, file.name)) for file in files]
-    findings += _splits(folder, manifest)
-    findings += _tried("approvals", lambda: _approvals(folder, manifest))
-    findings += _tried("summary", lambda: [summary_agrees(manifest, _read_summary(folder))])
-    findings += _tried("rows", lambda: _rows_agree(folder, manifest))
-    findings += _tried("ledger", lambda: _ledger_agrees(folder, manifest))
-    if others := sorted(unrecorded(folder, manifest)):
-        findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
-    return findings
-
-
-def verification(findings: Iterable[Finding]) -> Verification:
-    """Findings as a document."""
-    found = [Found(what=each.what, well=not each.exit_code, said=each.said) for each in findings]
-    return Verification(well=all(each.well for each in found), findings=found)
-
-
-def _rows_agree(folder: Path, manifest: Manifest) -> list[Finding]:
-    if (forgotten := _forgotten(folder, manifest)) is not None:
-        return [Finding("rows", f"cannot be counted again: {manifest.outcome_file.name} was {forgotten}")]
-    rows = rows_of(folder, manifest, changed=True)
-    return rows_agree(manifest, rows.payments, rows.outcomes)
-
-
-def _ledger_agrees(folder: Path, manifest: Manifest) -> list[Finding]:
-    with recorded(_ledger(folder), now=_now()) as record:
-        kept = Kept(record.run, record.counts, record.last_finish, record.answers())
-        is_forgotten = _forgotten(folder, manifest) is not None
-        outcomes = None if is_forgotten else rows_of(folder, manifest, changed=True).outcomes
-        return ledger_agrees(manifest, kept, outcomes)
-
-
-def _forgotten(folder: Path, manifest: Manifest) -> str | None:
+def forgotten_by(folder: Path, manifest: Manifest) -> str | None:
     """How the outcome file went, where it is gone by a purge."""
     name = manifest.outcome_file.name
     time = None if (folder / name).exists() else purged(manifest, name)
     return None if time is None else f"deleted by precheck purge at {time}"
-
-
-def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
-    """What a look finds, or why nothing can be seen."""
-    try:
-        return look()
-    except (InputError, UsageError, OutputError) as error:
-        return [Finding(what, str(error), DIFFERS)]
-    except DiskError as error:
-        return [Finding(what, str(error), error.exit_code)]
 
 
 def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
@@ -209,11 +146,11 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
         InputError: it is not there, not an outcome file, or was changed.
     """
     path = folder / manifest.outcome_file.name
-    if (forgotten := _forgotten(folder, manifest)) is not None:
+    if (forgotten := forgotten_by(folder, manifest)) is not None:
         raise InputError(f"{path}: {forgotten}; run the same command again, which asks nothing twice")
     source = read(path, mapping=manifest.mapping, decided=manifest.input.decision)
     if not changed and source.sha256 != manifest.outcome_file.sha256:
-        raise InputError(_changed(path))
+        raise InputError(changed_since(path))
     try:
         outcomes = source.earlier.with_columns(source.payments["row"]).select(
             pl.col(column).cast(kind) for column, kind in OUTCOMES.items()
@@ -249,12 +186,17 @@ def _policy_today(profile: str) -> Mapping[str, Verdict] | None:
 def _summary(folder: Path, manifest: Manifest) -> Summary:
     """The summary of a run, as the run left it."""
     evidence = next((file for file in manifest.files if file.name == SUMMARY_NAME), None)
-    if evidence is None or _as_recorded(folder / SUMMARY_NAME, evidence).exit_code:
-        raise InputError(_changed(folder / SUMMARY_NAME))
-    return _read_summary(folder)
+    if evidence is None or as_recorded(folder / SUMMARY_NAME, evidence).exit_code:
+        raise InputError(changed_since(folder / SUMMARY_NAME))
+    return read_summary(folder)
 
 
-def _read_summary(folder: Path) -> Summary:
+def read_summary(folder: Path) -> Summary:
+    """The summary in the folder of a run, as it is now.
+
+    Raises:
+        InputError: there is none.
+    """
     path = folder / SUMMARY_NAME
     try:
         return parse(Summary, path.read_bytes())
@@ -262,66 +204,27 @@ def _read_summary(folder: Path) -> Summary:
         raise InputError(f"{path}: not the summary of a run; {made_anew(path)}") from None
 
 
-def _as_checked(path: Path, manifest: Manifest) -> Finding:
-    """Whether a payment file is the one that the run checked."""
-    try:
-        sha256, _ = _identity(path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
-        ) from error
-    if sha256 != manifest.input.sha256:
-        return Finding("input", f"{path.name} is not the file that was checked; find that one", DIFFERS)
-    return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
-
-
-def _as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
+def as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
     """Whether a file has the bytes that the manifest says; one that was purged may be gone."""
     try:
-        sha256, byte_count = _identity(path)
+        sha256, byte_count = identity_of(path)
     except OSError as error:
         if purged_at is not None and isinstance(error, FileNotFoundError):
             return Finding(evidence.name, f"deleted by precheck purge at {purged_at}")
         return Finding(evidence.name, f"{error.strerror}; {made_anew(path)}", DIFFERS)
     if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
-        return Finding(evidence.name, _changed(path).partition(": ")[2], DIFFERS)
+        return Finding(evidence.name, changed_since(path).partition(": ")[2], DIFFERS)
     return Finding(evidence.name, f"unchanged, {byte_count:,} bytes, sha256 {sha256[:16]}...")
 
 
-def _identity(path: Path) -> tuple[str, int]:
+def identity_of(path: Path) -> tuple[str, int]:
+    """SHA-256 in hexadecimal digits and the number of bytes; raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
 
-def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
-    """Whether the last split made the files that are there, and lost no payment."""
-    if not manifest.splits:
-        return []
-    last = manifest.splits[-1]
-    payments = [file for file in (last.release, last.hold) if file is not None]
-    made = {file.name: file.sha256 for file in (*payments, last.reasons)}
-    recorded_as = {file.name: file.sha256 for file in manifest.files if file.name in made}
-    is_whole = (
-        made == recorded_as
-        and sum(file.row_count for file in payments) == manifest.input.row_count
-        and added([file.totals for file in payments]) == manifest.totals
-    )
-    if not is_whole:
-        anew = made_anew(folder / last.reasons.name)
-        return [Finding("split", f"its files are not those on record, or lack payments; {anew}", DIFFERS)]
-    files = " and ".join(f"{counted(file.row_count, 'row')} in {file.name}" for file in payments)
-    return [Finding("split", f"by {last.by} at {last.time[:16].replace('T', ' ')} UTC: {files}")]
-
-
-def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
-    approvals = approvals_of(folder)
-    if approvals != manifest.approvals:
-        differs = f"{APPROVALS_NAME} says something else than the manifest; bring both back from copies"
-        return [Finding("approvals", differs, DIFFERS)]
-    return [Finding("approvals", f"{len(approvals):,}, as recorded")] if approvals else []
-
-
-def _changed(path: Path) -> str:
+def changed_since(path: Path) -> str:
+    """What to say of a file that is not as the run left it."""
     return f"{path}: changed since the run; {made_anew(path)}"
 
 
@@ -342,9 +245,11 @@ def routes_of(profile: ProfileUsed) -> Routes:
     )
 
 
-def _ledger(folder: Path) -> Path:
+def ledger_in(folder: Path) -> Path:
+    """Where the ledger of a run lies."""
     return folder / "ledger.db"
 
 
-def _now() -> str:
+def now_text() -> str:
+    """The time: UTC, ISO 8601 with Z."""
     return timestamp(datetime.now(UTC))

@@ -49,6 +49,8 @@ class Job:
     """Whose matches are used again instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
+    sign_with: Path | None = None
+    """The private key that signs the manifest; None: that of the profile, if any."""
     compare_with: Sequence[Path] = ()
     """Folders of earlier runs; none: the one that the profile says, if any."""
 

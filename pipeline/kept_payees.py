@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.apis.known import CARRIED, Decided, kept_once, keys_once, knowledge, standings
 from pipeline.apis.payees import KEYED, keyed, payees_of
 from pipeline.errors import InputError
-from pipeline.folder import routes_of, rows_of, verify
+from pipeline.folder import routes_of, rows_of
 from pipeline.formats.whole import write_whole
 from pipeline.frames import KEPT_PAYEES
 from pipeline.headers.payee_ids import payee_id_header
@@ -22,6 +22,7 @@ from pipeline.ledger.keyed import payee_hashes
 from pipeline.manifest import purged
 from pipeline.stages.compare import Contradicted, Earlier
 from pipeline.stages.validate import validate
+from pipeline.verifying import VerifyJob, verify
 from schemas.approvals import Approval
 from schemas.folder import PAYEES, made_anew
 from schemas.manifest import Manifest
@@ -65,7 +66,7 @@ def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[Known
     Raises:
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
     """
-    for finding in verify(folder):
+    for finding in verify(VerifyJob(folder, asks_again=False)):
         if finding.exit_code:
             raise InputError(
                 f"--compare-with {folder}: not as its run left it, so nothing was compared: "
@@ -73,7 +74,8 @@ def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[Known
             )
     outcome_file = folder / manifest.outcome_file.name
     is_purged = purged(manifest, outcome_file.name) is not None and not outcome_file.exists()
-    keeps_keys = PAYEES in {file.name for file in manifest.files}
+    are_keys_purged = purged(manifest, PAYEES) is not None and not (folder / PAYEES).exists()
+    keeps_keys = PAYEES in {file.name for file in manifest.files} and not are_keys_purged
     if is_purged and not keeps_keys:
         raise InputError(
             f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "

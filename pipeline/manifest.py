@@ -20,9 +20,11 @@ from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.formats.whole import write_whole
 from pipeline.ledger import Counts, Finish
 from pipeline.settings import Profile, Server, VopStandard
+from pipeline.signing import remove_signature
 from schemas.folder import NOT_ENDED, REPORT_XLSX, kept_workbook
 from schemas.manifest import (
     NAME,
+    SIGNATURE,
     FileEvidence,
     LedgerEvidence,
     Manifest,
@@ -139,7 +141,11 @@ def refresh_manifest(
             "bring the file back from a copy"
         )
     known = {file.name: file for file in manifest.files if file.name not in removed}
-    added = (unrecorded(folder, manifest) if written is None else set(written)) - {NAME, APPROVALS_NAME}
+    added = (unrecorded(folder, manifest) if written is None else set(written)) - {
+        NAME,
+        SIGNATURE,
+        APPROVALS_NAME,
+    }
     assert manifest.outcome_file.name not in added, f"{folder}: only a run writes its outcome file"
     known |= {name: evidence(folder / name) for name in sorted(added)}
     renewed = manifest.model_copy(
@@ -178,10 +184,13 @@ def keep_changed_workbook(folder: Path) -> str | None:
     return free
 
 
-def record_purge(folder: Path, purge: Purge) -> None:
+def record_purge(folder: Path, purge: Purge) -> bool:
     """Take into the manifest that names are deleted; before they are, so that no missing file looks lost.
 
     Names go also where there is no manifest, or none that can be read: then there is nothing to keep true.
+
+    Returns:
+        Whether there is.
 
     Raises:
         OutputError, DiskError: the manifest cannot be written.
@@ -189,8 +198,9 @@ def record_purge(folder: Path, purge: Purge) -> None:
     try:
         manifest = read_manifest(folder)
     except (UsageError, InputError):
-        return
+        return False
     _write(folder, manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time}))
+    return True
 
 
 def purged(manifest: Manifest, name: str) -> str | None:
@@ -223,7 +233,13 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
 
     The ledger has seals of its own and is no file to hash: it changes when names are purged from it.
     """
-    ours = {NAME, APPROVALS_NAME, manifest.outcome_file.name, *(file.name for file in manifest.files)}
+    ours = {
+        NAME,
+        SIGNATURE,
+        APPROVALS_NAME,
+        manifest.outcome_file.name,
+        *(file.name for file in manifest.files),
+    }
     present = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()}
     return {name for name in present - ours if not name.startswith((".", "ledger.db"))}
 
@@ -243,6 +259,8 @@ def evidence(path: Path) -> FileEvidence:
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
+    """Write it without a signature: whoever has the key signs it next, by `signing.sign`."""
+    remove_signature(folder)
     with write_whole(folder / NAME) as file:
         file.write(manifest.model_dump_json(indent=2).encode() + b"\n")
 

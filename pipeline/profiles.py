@@ -5,6 +5,7 @@ configuration for itself into a private folder, and the run reads that like any 
 road for all answers.
 """
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,10 +23,14 @@ from pipeline.apis.modulus import Modulus
 from pipeline.apis.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.settings import BUILT_IN, Profile
+from pipeline.settings.secrets import secret_if_named
+from pipeline.signing import Signer
 from schemas.outcomes import Environment
 from schemas.review import Verdict
 
 STOP_MAX_S = 5.0
+SIGN_PASSWORD = "PRECHECK_SIGN_PASSWORD"  # noqa: S105 (the name of a variable)
+"""The environment variable with the password of a key that was named on the command line."""
 
 
 class Chosen(NamedTuple):
@@ -40,6 +45,8 @@ class Chosen(NamedTuple):
     """What `precheck split` does with its rows."""
     newest_of: str | None = None
     """The pattern of folders of which the newest run is compared with."""
+    signer: Signer | None = None
+    """Who signs the manifest of a run."""
 
 
 def choose(name: str | None, config: Path | None) -> Chosen:
@@ -79,6 +86,51 @@ def ledger_key(chosen: Chosen) -> SecretStr | None:
         ConfigurationError: the profile names a key that cannot be read.
     """
     return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
+
+
+def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
+    """The profile with who signs the manifests of its runs: the key that was named, or else its own.
+
+    Raises:
+        ConfigurationError: the key cannot be read, or its password does not open it.
+    """
+    return chosen._replace(signer=_signer(chosen, key))
+
+
+def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
+    """Who signs a manifest that is about to be renewed; None where nobody does.
+
+    Args:
+        folder: of the run.
+        key: that was named; None: that of the profile.
+        profile: of the run.
+        config: where it is; None: the usual configuration, which need not have it.
+
+    Raises:
+        ConfigurationError: the key cannot be read, or its password does not open it.
+        InputError: the folder has a signature that is not this key's signature of its manifest.
+    """
+    try:
+        chosen = choose(profile, config)
+    except ConfigurationError:
+        if config is not None:
+            raise
+        chosen = _built_in(profile)
+    signer = _signer(chosen, key)
+    if signer is not None:
+        signer.require_own(folder)
+    return signer
+
+
+def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
+    if key is not None:
+        variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
+        return Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
+    profile = None if chosen.config is None else settings.load(chosen.config, chosen.name)
+    if profile is None or profile.sign_with is None:
+        return None
+    where = "sign_with_password_env or sign_with_password_file"
+    return Signer.read(profile.sign_with, profile.sign_with_password(), password_from=where)
 
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:

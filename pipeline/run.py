@@ -34,12 +34,13 @@ from pipeline.frames import empty
 from pipeline.jobs import Job, Planned, Result, Watch
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
-from pipeline.profiles import Chosen, choose, ledger_key, modulus_of, opened
+from pipeline.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.quota import QuotaUse, usage
 from pipeline.reports.changes import changes_of, listed
 from pipeline.reports.documents import Rows, reports
 from pipeline.run_folder import Judged, finished_before, refuse_what_is_not_ours, remove_stale, remove_untrue
 from pipeline.settings import Profile
+from pipeline.signing import sign
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import Source, read
@@ -75,7 +76,7 @@ def run(job: Job, watch: Watch) -> Result:
     """
     started = _now()
     source = _read(job)
-    chosen = choose(job.profile, job.config)
+    chosen = signed_with(choose(job.profile, job.config), job.sign_with)
     identity = _identity(source, chosen)
     refuse_own_folder(job.reusable.folders, job.out)
     refuse_what_is_not_ours(job.out, fresh=job.fresh)
@@ -92,6 +93,7 @@ def run(job: Job, watch: Watch) -> Result:
             tables = modulus_of(chosen, today=started.date())
             asked_before = finished_before(job, source, ledger, Judged(_wanted(job, chosen).said, tables))
             if asked_before is not None:
+                _tell_unsigned(job.out, chosen)
                 changes = changes_of(asked_before, source.payments, kept_changes(job.out))
                 return Result(asked_before, already_finished=True, changes=changes)
             planned = _prepared(job, source, chosen, stack, begun=ledger.created_at)
@@ -138,12 +140,23 @@ def _checked(job: Job, planned: Planned, ledger: Ledger, watch: Watch, started: 
     write_manifest(
         job.out, summary, settings, recorded, [written.path, summary_file, *report_files, *kept_files]
     )
+    sign(job.out, chosen.signer)
     return Result(
         summary,
         already_finished=False,
         changes=changes_of(summary, source.payments, changes),
         ended_by=decided.ended_by,
     )
+
+
+def _tell_unsigned(folder: Path, chosen: Chosen) -> None:
+    """Say where a finished run, which is left as it is, is not signed as this one would be."""
+    if chosen.signer is not None and not chosen.signer.has_signed(folder):
+        log.warning(
+            "the manifest of this finished run has no signature of the key; "
+            "precheck report DIR --sign-with KEY signs it",
+            folder=str(folder),
+        )
 
 
 def _tell_before_asking(planned: Planned) -> None:

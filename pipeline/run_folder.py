@@ -22,6 +22,7 @@ from pipeline.reports.documents import REPORT_NAMES
 from pipeline.stages.read import Source
 from schemas.folder import ATTENTION, CHANGES, PAYEES, REPORT_HTML, files_of_review
 from schemas.manifest import NAME as MANIFEST_NAME
+from schemas.manifest import SIGNATURE
 from schemas.strict import parse
 from schemas.summary import Summary
 
@@ -148,7 +149,8 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
         OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger; or the
             decisions on record cannot be read, which the manifest will hold.
     """
-    others = (folder / name for name in ("summary.json", MANIFEST_NAME, PAYEES, CHANGES, *REPORT_NAMES))
+    fixed = ("summary.json", MANIFEST_NAME, SIGNATURE, PAYEES, CHANGES, *REPORT_NAMES)
+    others = (folder / name for name in fixed)
     written = (*_outcome_files(folder).values(), *others)
     ledger = names_of(folder / "ledger.db")
     for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):

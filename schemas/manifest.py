@@ -13,6 +13,8 @@ from schemas.review import Verdict
 from schemas.summary import InputFile, Money, OutcomeTotal
 
 NAME = "manifest.json"
+SIGNATURE = "manifest.json.sig"
+"""The Ed25519 signature of its bytes, 64 bytes, where somebody signed it."""
 
 
 class Part(BaseModel):
@@ -88,6 +90,10 @@ class Purge(Part):
     """The ledger forgot the names of the answers that came before this time."""
     files: list[str]
     """The files that were deleted with them, and need not be there any more."""
+    by: str | None = None
+    """Who ran it; null where an older version did, or a user without a name."""
+    reason: str | None = None
+    """Why, as it was said."""
 
 
 class PaymentsEvidence(FileEvidence):

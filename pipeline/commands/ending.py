@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, NoReturn
 
@@ -124,6 +125,23 @@ def say(sentence: str, *, status: int | None = None) -> None:
 
     said = f"precheck: {visible(sentence)}"
     click.echo(between_words(said, get_terminal_size().columns) if sys.stderr.isatty() else said, err=True)
+
+
+@contextmanager
+def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
+    """Say so where the manifest in a folder was signed, and has been written anew by nobody with the key."""
+    from pipeline.signing import is_signed
+    from schemas.manifest import NAME, SIGNATURE
+
+    was_signed = is_signed(folder)
+    try:
+        yield
+    finally:
+        if was_signed and not is_signed(folder):
+            say(
+                f"{folder / NAME} was written anew and is not signed any more: {SIGNATURE} was deleted; "
+                "precheck report DIR --sign-with KEY signs it again"
+            )
 
 
 def _on_signal(handler: Callable[[int, object], NoReturn]) -> dict[signal.Signals, Any]:

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import click
 
+from pipeline.commands.ending import telling_what_lost_its_signature
 from pipeline.commands.options import (
     PATH,
     allow_simulated_option,
     as_json_option,
     by_option,
     decisions_option,
+    sign_option,
 )
 from pipeline.errors import UsageError
 
@@ -45,6 +47,7 @@ class Kinds(click.ParamType[tuple[str, ...]]):
 @decisions_option
 @by_option
 @allow_simulated_option
+@sign_option
 @as_json_option
 def fix(  # noqa: PLR0913 (one argument per option)
     *,
@@ -54,6 +57,7 @@ def fix(  # noqa: PLR0913 (one argument per option)
     decisions: Path | None,
     by: str | None,
     allow_simulated: bool,
+    sign_with: Path | None,
     as_json: bool,
 ) -> None:
     """List what is to be corrected in the payments of DIR, the folder of a run.
@@ -74,16 +78,18 @@ def fix(  # noqa: PLR0913 (one argument per option)
         raise UsageError("--accept: no --reason; give one, which is recorded")
     if reason is not None and not accept:
         raise UsageError("--reason: goes with --accept; a workbook has a reason beside each decision")
-    done = fix_folder(
-        FixJob(
-            folder=folder,
-            accept=tuple(map(Acceptance, accept)),
-            reason=None if reason is None else reason.strip(),
-            decisions=decisions,
-            by=by,
-            allow_simulated=allow_simulated,
+    with telling_what_lost_its_signature(folder):
+        done = fix_folder(
+            FixJob(
+                folder=folder,
+                accept=tuple(map(Acceptance, accept)),
+                reason=None if reason is None else reason.strip(),
+                decisions=decisions,
+                by=by,
+                allow_simulated=allow_simulated,
+                sign_with=sign_with,
+            )
         )
-    )
     if as_json:
         click.echo(done.model_dump_json())
     print_fix(done, console())

@@ -131,6 +131,13 @@ allow_simulated_option = click.option(
     is_flag=True,
     help="Write payment files from a sandbox's answers; their names say .simulated.",
 )
+sign_option = click.option(
+    "--sign-with",
+    type=PATH,
+    metavar="KEY",
+    help="Sign manifest.json with this Ed25519 private key, PEM; default: what the profile says. Its "
+    "password, if it has one, is what PRECHECK_SIGN_PASSWORD says.",
+)
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 
 

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import click
 
-from pipeline.commands.ending import say
-from pipeline.commands.options import PATH
+from pipeline.commands.ending import say, telling_what_lost_its_signature
+from pipeline.commands.options import PATH, sign_option
 
 
 @click.command()
 @click.argument("folder", type=PATH, metavar="DIR")
+@sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
-def report(*, folder: Path, as_json: bool) -> None:
+def report(*, folder: Path, sign_with: Path | None, as_json: bool) -> None:
     """Write the reports of the run in DIR anew, and show its summary; send nothing.
 
     They are made of the files in DIR, which must be as the run left them.
@@ -20,7 +21,8 @@ def report(*, folder: Path, as_json: bool) -> None:
     from pipeline.reports.terminal import console, print_summary
     from schemas.folder import REPORT_XLSX
 
-    summary, kept = write_reports(folder)
+    with telling_what_lost_its_signature(folder):
+        summary, kept = write_reports(folder, sign_with)
     if kept is not None:
         say(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
     if as_json:

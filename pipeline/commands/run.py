@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from pipeline.commands.ending import about_one_file, interruptible, say
+from pipeline.commands.ending import (
+    about_one_file,
+    interruptible,
+    say,
+    telling_what_lost_its_signature,
+)
 from pipeline.commands.options import (
     PATH,
     Duration,
@@ -20,6 +25,7 @@ from pipeline.commands.options import (
     profile_options,
     read_mapping,
     reuse_options,
+    sign_option,
 )
 from pipeline.errors import UsageError, most_serious
 
@@ -109,6 +115,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "default: until they have ended.",
 )
 @compare_option
+@sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 @click.option(
     "--quiet",
@@ -162,6 +169,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     reuse_max_age: timedelta,
     wait_max: timedelta | None,
     compare_with: tuple[Path, ...],
+    sign_with: Path | None,
     as_json: bool,
     quiet: bool,
     log_form: Literal["text", "json"],
@@ -219,10 +227,12 @@ def run(  # noqa: PLR0913 (one argument per option)
                 reusable=Permitted(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
                 compare_with=compare_with,
+                sign_with=sign_with,
             )
             events = nullcontext(ProgressEvents())
+            seen = progress(terminal, names[file], quiet=quiet) if log_form == "text" else events
             try:
-                with progress(terminal, names[file], quiet=quiet) if log_form == "text" else events as watch:
+                with telling_what_lost_its_signature(folder), seen as watch:
                     result = run_job(job, watch)
                 status = exit_code(result.summary, fail_on)
                 if result.ended_by is not None:

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import click
 
+from pipeline.commands.ending import telling_what_lost_its_signature
 from pipeline.commands.options import (
     PATH,
     allow_simulated_option,
     as_json_option,
     by_option,
     decisions_option,
+    sign_option,
 )
 
 
@@ -20,6 +22,7 @@ from pipeline.commands.options import (
 @by_option
 @click.option("--hold-undecided", is_flag=True, help="Hold rows without an answer, instead of refusing.")
 @allow_simulated_option
+@sign_option
 @as_json_option
 def split(  # noqa: PLR0913 (one argument per option)
     *,
@@ -29,6 +32,7 @@ def split(  # noqa: PLR0913 (one argument per option)
     by: str | None,
     hold_undecided: bool,
     allow_simulated: bool,
+    sign_with: Path | None,
     as_json: bool,
 ) -> None:
     """Split the payments of DIR, the folder of a run, into those that may be paid and those that are held.
@@ -41,16 +45,18 @@ def split(  # noqa: PLR0913 (one argument per option)
     from pipeline.reports.terminal import console
     from pipeline.review.split import SplitJob, split_folder
 
-    done = split_folder(
-        SplitJob(
-            folder=folder,
-            config=config,
-            decisions=decisions,
-            by=by,
-            hold_undecided=hold_undecided,
-            allow_simulated=allow_simulated,
+    with telling_what_lost_its_signature(folder):
+        done = split_folder(
+            SplitJob(
+                folder=folder,
+                config=config,
+                decisions=decisions,
+                by=by,
+                hold_undecided=hold_undecided,
+                allow_simulated=allow_simulated,
+                sign_with=sign_with,
+            )
         )
-    )
     if as_json:
         click.echo(done.model_dump_json())
     print_split(done, console())

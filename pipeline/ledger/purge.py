@@ -25,7 +25,7 @@ def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], obje
         now: UTC, ISO 8601 with Z.
         first: deletes what else holds the names. It is called before they go, so that a purge that was
             interrupted is made good by the next one; but not where all names are to be kept that the
-            ledger ever held. The folder is locked meanwhile.
+            ledger ever held, unless its last outcome file is older. The folder is locked meanwhile.
 
     Returns:
         How many names were deleted.
@@ -43,7 +43,10 @@ def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], obje
             (answers_before,),
         ).fetchone()
         [was_purged] = db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
-        if due_count or was_purged or answers_before >= now:
+        [has_ended_before] = db.execute(
+            "SELECT ifnull(max(time), ?1) < ?1 FROM finish", (answers_before,)
+        ).fetchone()
+        if due_count or was_purged or has_ended_before or answers_before >= now:
             first()
         try:
             _erase(db, answers_before, now)

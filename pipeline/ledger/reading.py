@@ -5,12 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
 
+from pydantic import SecretStr
+
 from pipeline.frames import Check
 from pipeline.ledger import lines
 from pipeline.ledger.files import explained, opened_to_read
 from pipeline.ledger.keyed import keyed_hash, payee_key
 from pipeline.ledger.lines import Attempt, Counts, FinalAnswer, Finish
 from pipeline.ledger.locks import require_folder, shared
+from pipeline.ledger.names import Names
 
 __all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded", "require_idle"]
 
@@ -23,9 +26,9 @@ class Record:
         self._db = db
         self.run = lines.identity(db)
         self.created_at = lines.created_at(db)
-        [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        self._hashed = keyed_hash(run_key)
-        self.payee_key = payee_key(run_key)
+        self._run_key, self._name_proof = db.execute("SELECT run_key, name_proof FROM run").fetchone()
+        self._hashed = keyed_hash(self._run_key)
+        self.payee_key = payee_key(self._run_key)
 
     def question_key(self, check: Check) -> bytes:
         """What this ledger knows a question by."""
@@ -37,6 +40,43 @@ class Record:
         Nobody who only reads needs the names, nor the key that they may be encrypted with.
         """
         return lines.final_answers(self._db, lambda _written, _intent: None)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether its names can be read with a key only."""
+        return self._name_proof is not None
+
+    def opens_with(self, secret: SecretStr) -> bool:
+        """Whether this is the key of its names."""
+        return Names.under(secret, self._run_key, self.path).proves(self._name_proof)
+
+    def answers_with_names(self, secret: SecretStr | None) -> Iterator[FinalAnswer]:
+        """As `answers`, with the matched names that the ledger still has.
+
+        Args:
+            secret: what they are encrypted with; None where they are not.
+        """
+        names = Names.under(secret, self._run_key, self.path)
+        return lines.final_answers(self._db, names.read)
+
+    @property
+    def purged_before(self) -> str | None:
+        """The names of answers before this time were purged; None where none ever was."""
+        [time] = self._db.execute("SELECT max(answers_before) FROM purge").fetchone()
+        return None if time is None else str(time)
+
+    def name_count(self, before: str) -> int:
+        """How many matched names there are of answers that came before a time."""
+        [count] = self._db.execute(
+            "SELECT count(*) FROM answer WHERE matched_name IS NOT NULL AND ifnull(time, '') < ?", (before,)
+        ).fetchone()
+        return int(count)
+
+    @property
+    def has_purged_names(self) -> bool:
+        """Whether a name that it held was purged."""
+        [has_any] = self._db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
+        return bool(has_any)
 
     def attempts(self, check: Check) -> list[Attempt]:
         """Every request for a question, first to last."""

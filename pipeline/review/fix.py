@@ -12,9 +12,11 @@ import polars as pl
 from pipeline.approvals import decider, record_approval
 from pipeline.finished import FinishedRun, finished
 from pipeline.places import place_texts
+from pipeline.profiles import signer_again
 from pipeline.review.decided import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
 from pipeline.settings import BUILT_IN
+from pipeline.signing import sign
 from pipeline.stages.fix import accepted, correct, correctable, fix, nothing_known
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
@@ -33,6 +35,8 @@ class FixJob:
     """The workbook; instead of `accept`."""
     by: str | None = None
     allow_simulated: bool = False
+    sign_with: Path | None = None
+    """The private key; None: that of the profile, if any."""
 
 
 def fix_folder(job: FixJob) -> Fix:
@@ -43,6 +47,7 @@ def fix_folder(job: FixJob) -> Fix:
     """
     now = timestamp(datetime.now(UTC))
     with finished(job.folder, now=now) as run, ExitStack() as files:
+        signer = signer_again(job.folder, job.sign_with, run.summary.profile)
         corrections = fix(run.source.payments, run.outcomes, run.headers)
         possible = correctable(corrections)
         wanted = _wanted(job, run, corrections)
@@ -61,6 +66,7 @@ def fix_folder(job: FixJob) -> Fix:
         _write_corrections(run, listed.sort("row", maintain_order=True), files)
         files.close()  # each file gets its name
         take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*")
+        sign(job.folder, signer)
     return Fix(
         simulated=run.summary.simulated,
         corrections=str(job.folder / CORRECTIONS),

@@ -18,7 +18,7 @@ from pipeline.finished import FinishedRun, finished
 from pipeline.frames import WARNED
 from pipeline.manifest import evidence
 from pipeline.places import place_texts
-from pipeline.profiles import choose
+from pipeline.profiles import choose, signer_again
 from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decided import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import (
@@ -28,6 +28,7 @@ from pipeline.review.payment_files import (
     write_for_people,
     write_payments,
 )
+from pipeline.signing import sign
 from pipeline.stages.split import UNDECIDED, split
 from schemas.approvals import Approval
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE, made_anew
@@ -48,6 +49,8 @@ class SplitJob:
     by: str | None = None
     hold_undecided: bool = False
     allow_simulated: bool = False
+    sign_with: Path | None = None
+    """The private key; None: that of the profile, if any."""
 
 
 def split_folder(job: SplitJob) -> Split:
@@ -64,6 +67,7 @@ def split_folder(job: SplitJob) -> Split:
             _refuse_undecided(run)
         # What the profile of the run says today.
         policy = choose(run.summary.profile, job.config).policy
+        signer = signer_again(job.folder, job.sign_with, run.summary.profile, job.config)
         decisions = decisions_of(job.decisions, run)
         warned = _warned(run)
         placements = split(run.outcomes, warned, policy, decisions)
@@ -88,6 +92,7 @@ def split_folder(job: SplitJob) -> Split:
             held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
         )
         take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", split=made)
+        sign(job.folder, signer)
     released_warnings = _released_warnings(warned, placements)
     return Split(
         simulated=run.summary.simulated,

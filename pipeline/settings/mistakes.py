@@ -33,6 +33,7 @@ _SAID = {
 _VARIABLE = "must be the name of an environment variable, never the secret itself: letters, digits and _"
 _PATTERNS = {
     **dict.fromkeys(("client_secret_env", "client_key_password_env", "ledger_key_env"), _VARIABLE),
+    "sign_with_password_env": _VARIABLE,
     "requesting_bic": "must be a BIC of 11 characters, such as MARWGB2LXXX",
 }
 """What must be written for a key whose value has a form of its own."""

@@ -21,6 +21,7 @@ from schemas.review import Verdict
 from schemas.vop import IdMatch, NameMatch
 
 _MODULUS = ("modulus_weights", "modulus_substitutions", "modulus_weights_date")
+_SIGNING = ("sign_with", "sign_with_password_env", "sign_with_password_file")
 _NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 _POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch, *UNASKED}), *WarningCode)
 
@@ -55,6 +56,10 @@ class Profile(Section):
     vop_names: Literal["any", "latin"] = "any"
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
+    sign_with: FilePath | None = None
+    """The private key that signs the manifests of runs."""
+    sign_with_password_env: VariableName | None = None
+    sign_with_password_file: FilePath | None = None
     compare_with: NewestOf | None = None
     """The folders of runs, of which the newest is compared with."""
     modulus_weights: FilePath | None = None
@@ -90,6 +95,15 @@ class Profile(Section):
         return self
 
     @model_validator(mode="after")
+    def _names_one_signing_key(self) -> Self:
+        passwords = (self.sign_with_password_env, self.sign_with_password_file)
+        if all(passwords):
+            raise ValueError("give one of sign_with_password_env and sign_with_password_file, not both")
+        if any(passwords) and self.sign_with is None:
+            raise ValueError("sign_with_password_* is of no use without sign_with; name the key, too")
+        return self
+
+    @model_validator(mode="after")
     def _names_both_modulus_tables(self) -> Self:
         given = (self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
         if any(given) and not all(given):
@@ -117,6 +131,14 @@ class Profile(Section):
         """
         return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
+    def sign_with_password(self) -> SecretStr | None:
+        """Read the password of the signing key, or None where the key has none.
+
+        Raises:
+            ConfigurationError: it is not where the file says, or others could read it.
+        """
+        return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
+
     @property
     def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:
         """The sections that the profile has; none where its servers are those of the embedded sandbox."""
@@ -137,7 +159,8 @@ class Profile(Section):
         secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
-        ours = dict.fromkeys(("ledger_key_env", "ledger_key_file", "policy", "compare_with", *_MODULUS), True)
+        secrets_of_ours = ("ledger_key_env", "ledger_key_file", *_SIGNING)
+        ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
         # Where they say nothing, a folder of an earlier version stays that of the same profile.
         later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
         said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours, **later})

@@ -1,23 +1,37 @@
 """verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.own_codes import UNASKED
+from pipeline.apis import Api, basis_of, cop, vop
+from pipeline.apis.own_codes import UNASKED, meaning_of
 from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.errors import InputError
-from pipeline.frames import OUTCOMES, PAYMENTS
+from pipeline.formats.delimited import as_text
+from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
 from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
 from schemas.folder import RUN_AGAIN
 from schemas.manifest import Manifest
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
 from schemas.places import Places, in_brackets
 from schemas.summary import Summary
 
 DIFFERS = InputError.exit_code
+ROWS_NAMED_MAX = 5
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+_CODES_OF: Mapping[ApiName, Api] = {
+    ApiName.COP: cop.API,
+    ApiName.VOP_GATEWAY: vop.GATEWAY,
+    ApiName.VOP_STANDARD: vop.GATEWAY,  # one table of codes for both
+}
+_SAID = (
+    *("check_outcome", "check_code", "check_action", "check_matched_name"),
+    *("check_api", "check_id", "check_time"),
+)
+"""What a row says of the answer to its question, and the ledger too."""
+_ON_RECORD = "_on_record"
 
 
 class Finding(NamedTuple):
@@ -37,6 +51,56 @@ class Kept(NamedTuple):
     counts: Counts
     finish: Finish | None
     answers: Iterable[FinalAnswer]
+
+
+class Answered(NamedTuple):
+    """What the ledger of the run knows of its questions."""
+
+    key_of: Callable[[Check], bytes]
+    """What it knows a question by."""
+    answers: Iterable[FinalAnswer]
+    """All of them, with their matched names."""
+    has_names: bool
+    """False where they are encrypted, and nobody gave their key."""
+    purged_before: str
+    """Those of answers before this time may be purged; empty where none is."""
+
+
+def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places: Places | None) -> Finding:
+    """Compare every cell of the payment file with the one in the outcome file.
+
+    Args:
+        name: of the payment file.
+        original: its columns.
+        written: the columns of the outcome file that are not ours.
+        places: of its rows.
+    """
+    if (original.columns, original.height) != (written.columns, written.height):
+        return _finding(
+            "cells",
+            well=False,
+            said="",
+            differs=f"the outcome file has {written.height:,} rows of {written.width:,} columns, {name} has "
+            f"{original.height:,} of {original.width:,}, or their headers differ; "
+            f"the outcome file: {RUN_AGAIN}",
+        )
+    other = pl.Series(range(0), dtype=pl.UInt32)
+    columns = []
+    for column in original.columns:
+        theirs, ours = (
+            as_text(table.select(column)).to_series().fill_null("") for table in (original, written)
+        )
+        if not theirs.equals(ours):
+            columns.append(column)
+            other = other.append(1 + (theirs != ours).arg_true())
+    rows = other.unique().sort().to_list()
+    return _finding(
+        "cells",
+        well=not rows,
+        said=f"every cell of {name} stands in the outcome file as it was",
+        differs=f"the outcome file has other cells than {name}, in {', '.join(columns)}: "
+        f"{_named(rows, places)}; the outcome file: {RUN_AGAIN}",
+    )
 
 
 def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFrame) -> list[Finding]:
@@ -144,20 +208,106 @@ def _answers_are_on_record(
         schema=dict.fromkeys(key, pl.String),
         orient="row",
     ).unique()
-    was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
-    is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
-    needs_one = is_answered | pl.col("check_id").is_not_null()
-    answered = outcomes.filter(needs_one)
+    answered = _answered(outcomes)
     strange = answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
-    more = f" and {len(strange) - 5:,} more" if len(strange) > 5 else ""
     return _finding(
         "answers",
         not strange,
         f"{answered.height:,} answered rows, each with an answer on record",
-        f"an answer that is not on record stands in row{'' if len(strange) == 1 else 's'} "
-        f"{', '.join(map(str, strange[:5]))}{in_brackets(strange[:5], places)}{more}; "
-        f"the outcome file: {RUN_AGAIN}",
+        f"an answer that is not on record stands in {_named(strange, places)}; the outcome file: {RUN_AGAIN}",
     )
+
+
+def answers_agree(
+    manifest: Manifest,
+    planned: tuple[pl.DataFrame, pl.DataFrame],
+    outcomes: pl.DataFrame,
+    known: Answered,
+) -> list[Finding]:
+    """Ask the ledger about the very question of each answered row, and compare what the row says of it.
+
+    Args:
+        manifest: of the run.
+        planned: `Checks` and `Assignments`, made anew from the payments.
+        outcomes: `Outcomes`, read from the outcome file.
+        known: what the ledger holds.
+    """
+    checks, assignments = planned
+    assert checks.schema == CHECKS
+    assert assignments.schema == ASSIGNMENTS
+    places = manifest.input.places
+    said = _answered(outcomes).select("row", pl.col(_SAID).cast(pl.String).fill_null(""))
+    asked = assignments.join(said, on="row", how="semi")
+    on_record = _on_record(checks.join(asked, on="check", how="semi"), known)
+    both = said.join(asked, on="row").join(on_record, on="check", suffix=_ON_RECORD).sort("row")
+    name, name_on_record = pl.col("check_matched_name"), pl.col(f"check_matched_name{_ON_RECORD}")
+    is_forgotten = (name_on_record == "") & (pl.col("check_time") < known.purged_before)
+    both = both.with_columns(is_known=(name == "") | (is_forgotten | (not known.has_names)).not_())
+    both = both.with_columns(
+        pl.when("is_known").then(name_on_record).otherwise(name).alias(f"check_matched_name{_ON_RECORD}")
+    )
+    differs = {column: both.filter(pl.col(column) != pl.col(column + _ON_RECORD))["row"] for column in _SAID}
+    strange = said.join(both, on="row", how="anti").sort("row")["row"].to_list()
+    wrong = pl.concat(differs.values()).unique().sort().to_list()
+    return [
+        _finding(
+            "questions",
+            not strange,
+            f"{said.height:,} answered rows, each with the payee and account that was asked about",
+            "another payee or account than was asked about, or an answer that is not on record, stands in "
+            f"{_named(strange, places)}; the outcome file: {RUN_AGAIN}",
+        ),
+        _finding(
+            "answers",
+            not wrong,
+            f"{both.height:,} answered rows, each as the answer on record{_not_compared(both, known)}",
+            f"another {', '.join(column for column, rows in differs.items() if rows.len())} than on record "
+            f"stands in {_named(wrong, places)}; the outcome file: {RUN_AGAIN}",
+        ),
+    ]
+
+
+def _not_compared(both: pl.DataFrame, known: Answered) -> str:
+    count = both["is_known"].not_().sum()
+    why = "purged from the ledger" if known.has_names else "encrypted, --config says where their key is"
+    return f"; matched names that are {why}, and not compared: {count:,}" if count else ""
+
+
+def _on_record(checks: pl.DataFrame, known: Answered) -> pl.DataFrame:
+    """What rows must say whose questions are these, as far as they have an answer; empty text for nothing."""
+    final = {answer.question: answer for answer in known.answers}
+    rows = []
+    for number, api, *rest in checks.iter_rows():
+        check = Check(number, ApiName(api), *rest)
+        if (answer := final.get(known.key_of(check))) is not None:
+            outcome, action = _told_by(check, answer)
+            name, asked = answer.matched_name, (check.api, answer.request_id, answer.time)
+            rows.append((number, outcome, answer.code, action, name, *asked))
+    schema = {"check": pl.UInt32(), **dict.fromkeys(_SAID, pl.String())}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(_SAID).fill_null(""))
+
+
+def _told_by(check: Check, answer: FinalAnswer) -> tuple[str, str]:
+    """The outcome and the action that follow from an answer; none from a code that does not exist."""
+    api, basis = _CODES_OF[check.api], basis_of(check)
+    if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in api.meanings:
+        return "", ""
+    meaning = meaning_of(api, basis, answer.state, answer.code)
+    return meaning.outcome, meaning.action
+
+
+def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """The rows that say that somebody answered."""
+    was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
+    is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
+    return outcomes.filter(is_answered | pl.col("check_id").is_not_null())
+
+
+def _named(rows: list[int], places: Places | None) -> str:
+    """The first of some rows, with their places, as the end of a sentence."""
+    first, more = rows[:ROWS_NAMED_MAX], len(rows) - ROWS_NAMED_MAX
+    which = f"row{'' if len(rows) == 1 else 's'} {', '.join(map(str, first))}{in_brackets(first, places)}"
+    return f"{which} and {more:,} more" if more > 0 else which
 
 
 def _finding(what: str, well: bool, said: str, differs: str) -> Finding:

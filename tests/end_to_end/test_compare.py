@@ -252,6 +252,17 @@ def test_once_names_are_purged_the_next_run_still_sees_a_changed_account(desk, r
     assert "no longer kept" in done.err
 
 
+def test_a_run_whose_keys_were_purged_with_its_payments_is_refused(desk, run, january, february):
+    run(february, "--compare-with", january)
+    assert desk("purge", "february.precheck", "--payments").status == 0
+    march = desk.payments([NEWCOMER], name="march.csv", header=HEADER)
+
+    refused = run(march, "--compare-with", "february.precheck")
+
+    assert refused.status == 65
+    assert "its outcome file was deleted by precheck purge, and there is no payees.csv" in refused.err
+
+
 def test_a_purged_run_that_kept_no_keys_is_refused_with_what_to_do(desk, run, january, february):
     desk("purge", january, "--outcomes")
 

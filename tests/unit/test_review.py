@@ -20,12 +20,13 @@ from pipeline.errors import (
     OutputError,
     UsageError,
 )
-from pipeline.folder import report, verify
+from pipeline.folder import report
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import read_manifest
 from pipeline.reports.reviews import print_split
 from pipeline.review.fix import FixJob, fix_folder
 from pipeline.review.split import SplitJob, split_folder
+from pipeline.verifying import VerifyJob, verify
 from schemas.review import Acceptance
 
 BOTH = (Acceptance.CLOSE_MATCH, Acceptance.ACCOUNT_TYPE)
@@ -506,11 +507,11 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     assert (made.release.name, made.release.sha256) == ("release.csv", done.release.sha256)
     assert (made.release.row_count, made.hold.row_count, made.refused_rows) == (2, 1, [3])
     assert made.release.totals == done.release.totals
-    found = {finding.what: finding for finding in verify(folder)}
+    found = {finding.what: finding for finding in verify(VerifyJob(folder))}
     assert found["split"].exit_code == 0
     assert "2 rows in release.csv and 1 row in hold.csv" in found["split"].said
     (folder / "release.csv").write_text("")
-    found = {finding.what: finding for finding in verify(folder)}
+    found = {finding.what: finding for finding in verify(VerifyJob(folder))}
     assert f"precheck split {folder} writes it anew" in found["release.csv"].said
 
 
@@ -520,7 +521,7 @@ def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["splits"][0]["release"]["sha256"] = "0" * 64
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert "split" in {finding.what for finding in verify(folder) if finding.exit_code}
+    assert "split" in {finding.what for finding in verify(VerifyJob(folder)) if finding.exit_code}
 
 
 # The words that lead on
@@ -558,7 +559,7 @@ def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_an
     _, kept = report(folder)
     assert (folder / kept).read_bytes() == mine
     assert (folder / "report.xlsx").read_bytes() != mine
-    assert "report.xlsx" not in {finding.what for finding in verify(folder) if finding.exit_code}
+    assert "report.xlsx" not in {finding.what for finding in verify(VerifyJob(folder)) if finding.exit_code}
     assert report(folder)[1] is None
 
 
@@ -566,7 +567,7 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
     folder = folder_of(CLOSE)
     for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
         (folder / name).write_text("changed")
-    said = {finding.what: finding.said for finding in verify(folder) if finding.exit_code}
+    said = {finding.what: finding.said for finding in verify(VerifyJob(folder)) if finding.exit_code}
     for name in ("report.html", "report.xlsx", "attention.csv"):
         assert f"precheck report {folder} writes it anew" in said[name]
     for name in ("outcomes.csv", "summary.json"):

@@ -354,6 +354,29 @@ def test_ledger_key_is_named_once(file_of):
         load(file_of(both, cop=COP), "main")
 
 
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            {"sign_with": '"key.pem"', "sign_with_password_env": '"A"', "sign_with_password_file": '"b"'},
+            "one of sign_with_password_env and sign_with_password_file",
+        ),
+        ({"sign_with_password_env": '"A"'}, "no use without sign_with; name the key"),
+    ],
+)
+def test_a_password_of_the_signing_key_is_named_once_and_with_its_key(file_of, said, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        load(file_of(said, cop=COP), "main")
+
+
+def test_the_signing_key_is_beside_the_file_and_makes_no_other_run(file_of, tmp_path):
+    before = load(file_of(cop=COP), "main")
+    profile = load(file_of({"sign_with": '"key.pem"'}, cop=COP), "main")
+    assert profile.sign_with == tmp_path / "key.pem"
+    assert profile.sign_with_password() is None
+    assert profile.fingerprint() == before.fingerprint()
+
+
 def test_where_the_ledger_key_is_may_change_between_two_runs(file_of):
     before = load(file_of(cop=COP), "main").fingerprint()
     for place in ({"ledger_key_env": '"LEDGER_KEY"'}, {"ledger_key_file": '"ledger.key"'}):

@@ -1,0 +1,127 @@
+"""purge of many folders by age: what is old and finished goes, on record; all else is told and left."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from pipeline.ledger.seals import sealed_anew, teach
+
+UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
+MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}
+CLOSE = UK | {"payment_id": "P2", "name": "Averi Thornwood", "amount": "25.50"}
+LONG_AGO = "2020-01-02T03:04:05.678Z"
+
+
+@pytest.fixture
+def checked(desk, sandbox):
+    """`checked(name, rows)`: the folder of a run in runs/, done long ago, or today."""
+
+    def run(name, rows, *words, long_ago=True):
+        out = desk.folder / "runs" / f"{name}.precheck"
+        desk("run", desk.payments(rows, f"{name}.csv"), *sandbox.using("sandbox"), "--out", out, *words)
+        if long_ago:
+            age(out / "ledger.db")
+        return out
+
+    return run
+
+
+def age(path):
+    """Turn the clock of a ledger back, seals and all."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executescript("DROP TRIGGER answer_never_changes")
+        [run_key] = db.execute("SELECT run_key FROM run").fetchone()
+        teach(db, run_key)
+        for table, column in (("run", "created_at"), ("answer", "time"), ("finish", "time")):
+            db.execute(f"UPDATE {table} SET {column} = ?", (LONG_AGO,))
+            db.execute(f"UPDATE {table} SET seal = {sealed_anew(table)}")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+
+
+def purges(folder):
+    return json.loads((folder / "manifest.json").read_text())["purges"]
+
+
+def test_finished_folders_of_a_pattern_are_purged_by_age_and_all_others_told_and_left(desk, checked):
+    old, matches = checked("old", [MATCH, CLOSE]), checked("matches", [MATCH])
+    young = checked("young", [CLOSE], long_ago=False)
+    unfinished = checked("unfinished", [MATCH, CLOSE], "--limit", "1")
+    stranger = desk.folder / "runs" / "stranger.precheck"
+    stranger.mkdir()
+    (stranger / "notes.txt").write_text("mine")
+    left = {folder: contents(folder) for folder in (young, unfinished, stranger)}
+    words = ("--older-than", "90d", "--payments", "--by", "J. Treasurer", "--reason", "policy 7")
+
+    finished = desk("purge", "runs/*.precheck", *words)
+
+    assert finished.status == 75
+    assert {folder: contents(folder) for folder in left} == left
+    assert "runs/old.precheck: 1 returned name purged from the ledger" in finished.err
+    assert "runs/young.precheck: nothing to purge is older than 90 days" in finished.err
+    assert "runs/unfinished.precheck: left as it is, because its run has not finished" in finished.err
+    assert "runs/stranger.precheck: no ledger.db in this folder" in finished.err
+    for folder in (old, matches):
+        assert set(contents(folder)) == {"ledger.db", "manifest.json", "summary.json"}
+        [purge] = purges(folder)
+        assert (purge["by"], purge["reason"]) == ("J. Treasurer", "policy 7")
+        assert {"outcomes.csv", "report.html", "report.xlsx", "attention.csv"} <= set(purge["files"])
+        assert b"Thornwood" not in b"".join(contents(folder).values())
+        assert desk("verify", folder).status == 0
+
+
+def test_a_second_purge_of_the_same_folders_changes_nothing(desk, checked):
+    folder = checked("old", [CLOSE])
+    words = ("purge", folder, "--older-than", "90d", "--outcomes")
+    assert desk(*words).status == 0
+    after = contents(folder)
+
+    again = desk(*words)
+
+    assert again.status == 0
+    assert "nothing to purge is older than 90 days" in again.err
+    assert contents(folder) == after
+
+
+def test_a_dry_run_says_what_would_go_and_deletes_nothing(desk, checked):
+    folder = checked("old", [CLOSE])
+    before = contents(folder)
+
+    finished = desk("purge", folder, "--older-than", "90d", "--outcomes", "--dry-run")
+
+    assert finished.status == 0
+    assert "1 returned name would be purged from the ledger" in finished.err
+    assert "would be deleted outcomes.csv, attention.csv, report.html, report.xlsx" in finished.err
+    assert contents(folder) == before
+
+
+def test_what_split_and_fix_wrote_goes_with_the_payments(desk, checked):
+    folder = checked("old", [MATCH, CLOSE])
+    desk("split", folder, "--allow-simulated")
+    desk("fix", folder, "--accept", "close_match", "--reason", "judged", "--allow-simulated")
+
+    outcomes = desk("purge", folder, "--older-than", "90d", "--outcomes")
+    split_files = {name for name in contents(folder) if name.startswith(("release", "hold"))}
+    payments = desk("purge", folder, "--older-than", "90d", "--payments")
+
+    assert (outcomes.status, payments.status) == (0, 0)
+    assert split_files == {"release.simulated.csv", "hold.simulated.csv", "hold_reasons.csv"}
+    assert set(contents(folder)) == {"ledger.db", "manifest.json", "summary.json", "approvals.json"}
+    assert desk("verify", folder).status == 0
+
+
+def test_a_folder_that_is_named_and_has_no_run_is_a_usage_error_that_stops_no_other(desk, checked):
+    folder = checked("old", [CLOSE])
+    (desk.folder / "empty").mkdir()
+
+    finished = desk("purge", "empty", "nowhere", folder)
+    nothing = desk("purge", "runs/*.nothing", "--older-than", "90d")
+
+    assert finished.status == 2
+    assert "1 returned name purged" in finished.err
+    assert nothing.status == 2
+    assert "runs/*.nothing: no folder fits this pattern" in nothing.err
