@@ -243,6 +243,7 @@ def forecast_file(job: Job) -> Forecast:
         "refusal": planned.refusal,
         "not_payments": source.not_payments,
         "notes": list(source.notes),
+        "currency_sources": currency_sources(source.payments),
     }
     if planned.compared is not None:
         comparison, changes = planned.compared.comparison, planned.compared.changes

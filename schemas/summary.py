@@ -340,3 +340,5 @@ class Forecast(Part):
     """What was decided about the columns that a person may want to know."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments."""
+    currency_sources: CurrencySources = CurrencySources()
+    """How the currency of each row is known."""

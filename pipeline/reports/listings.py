@@ -10,6 +10,7 @@ from rich.text import Text
 from pipeline.reports.changes import print_changes
 from pipeline.reports.terminal import (
     counted,
+    currencies_told,
     not_payments_told,
     notes_told,
     rule_table,
@@ -43,7 +44,12 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         console.print(Text(visible(line)))
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
-    for line in (*notes_told(forecast.notes), *not_payments_told(forecast.not_payments)):
+    told = (
+        *notes_told(forecast.notes),
+        *not_payments_told(forecast.not_payments),
+        *currencies_told(forecast.currency_sources),
+    )
+    for line in told:
         console.print(Text(visible(line)))
     if forecast.refusal:
         said = f"Warning: this run would be refused: {forecast.refusal}."

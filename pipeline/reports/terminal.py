@@ -331,14 +331,14 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
         verb = "is on a sort code" if count == 1 else "are on sort codes"
         lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
-    lines += _currencies(summary.input.currency_sources)
+    lines += currencies_told(summary.input.currency_sources)
     lines += [warning_text(count, summary.input.places) for count in summary.warning_codes]
     if summary.next_step:
         lines.append(summary.next_step)
     return [Text(visible(line)) for line in lines]
 
 
-def _currencies(sources: CurrencySources) -> list[str]:
+def currencies_told(sources: CurrencySources) -> list[str]:
     """How the currencies are known, where the file does not say all of them in so many words."""
     ways = [
         (sources.given, "by the file's currency column"),

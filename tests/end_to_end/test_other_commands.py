@@ -83,6 +83,13 @@ def test_plan_as_json_is_one_document_that_says_what_the_terminal_says(desk, san
     assert planned.err == desk("plan", file, *sandbox.using("sandbox")).err
 
 
+def test_plan_tells_how_the_currency_is_known(desk, sandbox, file):
+    planned = desk("plan", file, *sandbox.using("sandbox"))
+
+    told = " ".join(planned.err.split())
+    assert "4 rows GBP, as the account is a UK one; 1 row not known, and never guessed" in told
+
+
 def test_plan_as_json_of_an_unusable_file_prints_no_document(desk, sandbox):
     planned = desk("plan", "nowhere.csv", *sandbox.using("sandbox"), "--json")
 
