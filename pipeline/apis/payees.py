@@ -72,6 +72,12 @@ def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
     return payees.select("row", *keys, account_shown=masked_account()).select(list(PAYEE_KEYS))
 
 
+def keyed_ids(payees: pl.DataFrame, hashed: Hashed) -> pl.Series:
+    """The `payee_id` of `PayeeKeys` alone, one for each row of `Payees`."""
+    assert payees.schema == PAYEES
+    return _keys(payees["payee_id"], hashed["payee_id"])
+
+
 def _keys(texts: pl.Series, hashed: Callable[[str], bytes]) -> pl.Series:
     # A list of its own is a third quicker than `map_elements`, and nothing but this takes long.
     keys = [None if text is None else hashed(text) for text in texts.to_list()]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.payees import KEYED, Hashed, keyed, masked_account, masked_name
+from pipeline.apis.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS
 from schemas.outcomes import WarningCode
 
@@ -95,12 +95,14 @@ def _told(
 ) -> tuple[list[_Told], _Left]:
     """What each run tells by some of its `PayeeKeys`, and the rows of which none tells anything."""
     told = []
-    for run, keys in runs:
+    runs = list(runs)
+    known_by_id = _known_by_id(payees.filter(_is_in(left.payees)), runs)
+    for (run, keys), by_id_elsewhere in zip(runs, known_by_id, strict=True):
         assert keys.schema == PAYEE_KEYS
         some = payees.filter(_is_in(left.payees) | _is_in(left.accounts))
         # Most payments say what an earlier one said, and then there is nothing more to be found.
         ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
-        payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys)
+        payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys, by_id_elsewhere)
         account = _held_by_others(ours.filter(_is_in(left.accounts)), run, keys, names)
         told.append(
             _Told(
@@ -112,6 +114,18 @@ def _told(
     return told, left
 
 
+def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[Earlier, pl.DataFrame]]) -> list[pl.Series]:
+    """For each run, the rows whose payee an older one knows by its id."""
+    with_id = payees.filter(pl.col("payee_id").is_not_null())
+    older, found = with_id["row"].clear(), []
+    for run, keys in reversed(runs):
+        found.append(older)
+        if len(found) < len(runs):
+            ids = with_id.select("row", payee_id=keyed_ids(with_id, run.hashed))
+            older = pl.concat([older, ids.filter(_has_one_of(keys["payee_id"]))["row"]]).unique()
+    return found[::-1]
+
+
 class _Found(NamedTuple):
     changes: pl.DataFrame
     contradicted: pl.DataFrame
@@ -120,8 +134,13 @@ class _Found(NamedTuple):
     """The rows whose payee, or account, this run says nothing of."""
 
 
-def _paid_elsewhere(ours: pl.DataFrame, folder: str, keys: pl.DataFrame) -> _Found:
-    """The payees of a run who are to be paid to none of the accounts that it paid them to."""
+def _paid_elsewhere(
+    ours: pl.DataFrame, folder: str, keys: pl.DataFrame, by_id_elsewhere: pl.Series
+) -> _Found:
+    """The payees of a run who are to be paid to none of the accounts that it paid them to.
+
+    A payee that an older run knows by its id is left to that one, where this one knows the name alone.
+    """
     keys = keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
     known = _by_payee(keys)
     is_known_by_id = _has_one_of(keys["payee_id"])
@@ -133,12 +152,13 @@ def _paid_elsewhere(ours: pl.DataFrame, folder: str, keys: pl.DataFrame) -> _Fou
         .then(_BY_NAME_ALONE)
         .otherwise(_BY_NAME)
     )
-    ours = ours.with_columns(payee=payee)
+    is_left = ~is_known_by_id & _is_in(by_id_elsewhere)
+    others, ours = ours.filter(is_left), ours.filter(~is_left).with_columns(payee=payee)
     changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
     before = known.join(changed, on="payee", how="semi")
     then = before.group_by("payee").agg(then=_listed("account_shown"))
     told = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
-    left = ours.join(known, on="payee", how="anti")["row"]
+    left = pl.concat([others["row"], ours.join(known, on="payee", how="anti")["row"]])
     contradicted = changed.select("row", "payee").join(before.drop("row"), on="payee")
     return _Found(
         _changes(told, WarningCode.ACCOUNT_CHANGED, folder), contradicted.select(list(PAYEE_KEYS)), left

@@ -88,6 +88,15 @@ def test_nothing_but_the_word_of_a_person_ends_what_is_told_of_a_changed_account
         assert all(row in again for row in told if rows[row - 1][2] not in approved)
 
 
+def test_a_row_without_an_id_makes_the_account_of_an_id_known_to_nobody():
+    runs = known_after([], [("2", None, "2" * 14)], b"\x00" * 32, released=None)
+    rows = [(None, "avery thornwood", "1" * 14), ("2", "avery thornwood", "1" * 14)]
+    assert changed_in(rows, runs) == {2}
+    for month in (1, 2, 3):
+        runs = known_after(runs, rows, bytes([month]) * 32, released=None)
+        assert changed_in(rows, runs) == {2}
+
+
 def changed_in(rows, runs):
     """The rows whose payee, who has an id and is in the file once, is to be paid to another account."""
     frame = payees(rows)
