@@ -221,7 +221,7 @@ def test_where_the_browser_does_not_copy_that_is_said_and_the_keyboard_copies_as
         button.click()
         reader.page.get_by_text("Not copied", exact=True).wait_for()
         assert button.get_attribute("aria-label") == "Not copied row 1"
-        assert reader.status == ("The browser did not copy row 1: it is selected, copy it with the keyboard.")
+        assert reader.status == "Row 1 is selected: the browser did not copy it, so use the keyboard."
         reader.press("Control+c")
         reader.page.locator("#search").focus()
         reader.press("Control+v")

@@ -88,10 +88,12 @@ def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(
         stopped = running.end()
 
     assert stopped.status == 128 + number
-    stopping, end = stopped.err.splitlines()
+    stopping, *summary, end = stopped.err.splitlines()
     said = (
         r"payments\.csv SIMULATED: stopping; waiting up to 8 s for the answers to \d+ requests? in flight\."
     )
     assert re.fullmatch(said, stopping)
+    assert "The outcome of every row is in payments.precheck." in summary
+    assert not any(re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", line) for line in summary), "words of a log"
     who = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
     assert end.startswith(f"precheck: payments.csv: stopped by {who}; what was answered is kept: run ")

@@ -200,7 +200,7 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
     ids=lambda value: "file" if isinstance(value, bytes) else None,
 )
 def test_what_is_no_readable_sheet_is_refused_with_a_sentence(data, sheet, sentence):
-    with pytest.raises(InputError, match=rf"^payroll\.xlsx(:|,) .*{sentence}"):
+    with pytest.raises(InputError, match=rf"^payroll\.xlsx(:|,| sheet row 1:) .*{sentence}"):
         read(data, sheet)
 
 
