@@ -75,13 +75,26 @@ class Cells:
 
     def is_constant(self, headers: Sequence[str]) -> bool:
         """Whether every one of two or more rows has the same in these columns."""
-        values = self.joined(headers)
-        return self.row_count > 1 and not values.has_nulls() and bool((values == values[0]).all())
+        # Most columns vary at once: of those, no more is looked at.
+        return self.row_count > 1 and all(_is_one(cells.joined(headers)) for cells in (self._first, self))
 
     def varies(self, headers: Sequence[str]) -> bool:
         """Whether two rows have different things in these columns."""
-        values = comparable(self.joined(headers).drop_nulls())
-        return len(values) > 1 and bool((values != values[0]).any())
+        return any(_are_several(cells.joined(headers)) for cells in (self._first, self))
+
+    @cached_property
+    def _first(self) -> "Cells":
+        """The first rows alone."""
+        return Cells(self._frame.head(SAMPLE_ROWS), self.headers)
+
+
+def _is_one(values: pl.Series) -> bool:
+    return not values.has_nulls() and bool((values == values[0]).all())
+
+
+def _are_several(values: pl.Series) -> bool:
+    filled = comparable(values.drop_nulls())
+    return len(filled) > 1 and bool((filled != filled[0]).any())
 
 
 def comparable(texts: pl.Series) -> pl.Series:
