@@ -109,6 +109,8 @@ def _bic_faults(bics: pl.Series) -> pl.Series:
 
 def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
     """Whether a BIC is of another country than the IBAN beside it; false where either is missing."""
+    if not bics.count():
+        return pl.repeat(False, bics.len(), dtype=pl.Boolean, eager=True)
     ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
     differs = (ours != theirs).fill_null(value=False)
     for country, territories in _WITHIN.items():
