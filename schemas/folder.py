@@ -37,7 +37,7 @@ def files_with_returned_names(folder: Path) -> Iterator[Path]:
 
 RUN_AGAIN = "delete it and run the same command again, which writes it anew and asks nothing twice"
 """For the outcome file and the summary: their answers are in the ledger."""
-NOT_ENDED = "the run in this folder has not come to its end; run the same command again to go on"
+NOT_ENDED = "the run in this folder has not finished; run the same command again to go on"
 """Of a run that was stopped or killed before it wrote its files."""
 _COMMANDS = {
     "report": (REPORT_HTML, REPORT_XLSX, ATTENTION),

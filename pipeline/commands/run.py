@@ -96,7 +96,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--retry-unanswered",
     is_flag=True,
-    help="Ask also about rows that were given up, as three runs were refused or got broken replies.",
+    help="Ask again about rows given up because three runs got a refusal or a broken reply.",
 )
 @click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
 @click.option(

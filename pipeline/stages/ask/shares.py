@@ -1,4 +1,4 @@
-"""Who holds the places in flight: a bank that lets us wait may not hold them all.
+"""Who holds the places in flight: a bank that keeps us waiting may not hold them all.
 
 Every request to a silent bank holds its place until the service gives the bank up, for seconds. In a file
 that is sorted by bank such requests would soon hold every place, and all other banks would wait for this

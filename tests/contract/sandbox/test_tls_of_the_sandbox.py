@@ -78,17 +78,6 @@ def test_tls_1_3_has_no_other_suite(sandbox, suite, is_accepted):
     assert (b"BEGIN CERTIFICATE" in done.stdout) is is_accepted
 
 
-def test_tls_1_1_is_not_spoken(sandbox):
-    context = sandbox.context()
-    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
-        context.minimum_version = ssl.TLSVersion.TLSv1_1
-    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
-        context.maximum_version = ssl.TLSVersion.TLSv1_1
-    context.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.raises((ssl.SSLError, ConnectionError)):
-        negotiate(sandbox, context)
-
-
 def test_plain_http_is_not_spoken(sandbox):
     with socket.create_connection(sandbox.address, timeout=10) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -120,7 +109,7 @@ def test_a_client_without_a_suite_of_the_reference_gets_the_alert(sandbox):
         negotiate(sandbox, context)
 
 
-def test_a_client_of_an_old_version_gets_the_alert(sandbox):
+def test_tls_1_1_is_not_spoken_and_its_client_gets_the_alert(sandbox):
     context = sandbox.context()
     with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
         context.minimum_version = ssl.TLSVersion.TLSv1_1

@@ -1,4 +1,4 @@
-"""Places in flight: nobody holds them all who lets us wait."""
+"""Places in flight: nobody holds them all who keeps us waiting."""
 
 from pipeline.stages.ask.shares import SHARE_MIN, Shares
 
