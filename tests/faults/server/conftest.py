@@ -49,6 +49,8 @@ class Seen(Measured):
     """The outcome file; empty where there is none."""
     calls: list
     took_s: float
+    ended: float
+    """When the command had ended, by the clock that tells when calls arrived."""
     desk: MeasuredDesk
     using: tuple
     """The words that made the command use the profile of the trial."""
@@ -96,10 +98,18 @@ def attempt(folder, trial, sandbox):
     file, using = desk.payments(trial.rows), desk.using(**trial.sections(sandbox))
     started = time.monotonic()
     finished = desk("run", file, *using, **trial.environment)
-    took_s = time.monotonic() - started
+    ended = time.monotonic()
     is_written = (desk.folder / "payments.precheck" / "outcomes.csv").exists()
     rows = desk.outcomes() if is_written else []
-    return Seen(**vars(finished), rows=rows, calls=sandbox.calls(), took_s=took_s, desk=desk, using=using)
+    return Seen(
+        **vars(finished),
+        rows=rows,
+        calls=sandbox.calls(),
+        took_s=ended - started,
+        ended=ended,
+        desk=desk,
+        using=using,
+    )
 
 
 def try_one(folder, trial):

@@ -7,6 +7,8 @@ from pipeline.stages.ask.judge import REFUSALS_IN_A_ROW_LATER_MAX
 from pipeline.stages.ask.standing import ALIKE_MAX
 
 GRACE_S = 0.3  # for what is on the way while a reply travels back
+CONNECT_MAX_S = 1.0  # for a new connection, where every core is at work
+DOCUMENTS_MAX_S = 3.0  # for what a run writes when all is asked, the same
 
 
 def account_of(row):
@@ -220,15 +222,20 @@ def test_a_dripping_answer_ends_at_the_deadline(lab, a_trial, tell):
         sorted(call["monotonic"] for call in seen.questions if call["question"] == question)
         for question in questions
     ]
+    # No call tells when the last attempt was given up: at the deadline, as the one before, or the run is late.
     longest_s = max(later - earlier for earlier, later, *_ in times)
+    all_s = seen.ended - min(earlier for earlier, *_ in times)
     bound_s = attempts_max * deadline_s + backoff_max_s
     truth = lab.truth_of(rows)
     quick = all(seen.codes().get(row["payment_id"]) == truth[row["payment_id"]] for row in others)
     late = [row for row in slow if seen.codes().get(row["payment_id"]) == ("unanswered", "DEADLINE")]
-    is_in_time = longest_s <= deadline_s + backoff_max_s + GRACE_S and seen.took_s <= bound_s + 4
+    is_in_time = (
+        longest_s <= deadline_s + backoff_max_s + CONNECT_MAX_S
+        and all_s <= bound_s + CONNECT_MAX_S + DOCUMENTS_MAX_S
+    )
     tell(
         "B6", "silence, slow body, slow headers", tried=len(names),
         survived=len(late) if is_in_time and quick else 0,
-        figure=f"asked again after {longest_s:.1f} s, run of {seen.took_s:.1f} s",
+        figure=f"asked again after {longest_s:.1f} s, all done {all_s:.1f} s after the first was asked",
         goal=f"deadline {deadline_s} s, row <= {bound_s:g} s",
     )  # fmt: skip
