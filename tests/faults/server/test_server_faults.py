@@ -222,7 +222,7 @@ def test_a_dripping_answer_ends_at_the_deadline(lab, a_trial, tell):
         sorted(call["monotonic"] for call in seen.questions if call["question"] == question)
         for question in questions
     ]
-    # No call tells when the last attempt was given up: at the deadline, as the one before, or the run is late.
+    # No call tells when the last attempt was given up: at the deadline, or the run is late.
     longest_s = max(later - earlier for earlier, later, *_ in times)
     all_s = seen.ended - min(earlier for earlier, *_ in times)
     bound_s = attempts_max * deadline_s + backoff_max_s
