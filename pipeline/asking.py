@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from math import ceil
+from typing import NamedTuple
 
 import anyio
 import polars as pl
@@ -15,8 +16,9 @@ import polars as pl
 from pipeline.channels import Waiting, open_channels
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of, stopped_by
 from pipeline.frames import AnswerState, OwnCode
-from pipeline.jobs import Job, Planned, Watch
+from pipeline.jobs import Job, Watch
 from pipeline.ledger import Ledger
+from pipeline.settings import Profile
 from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, so_far
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import ApiCalls
@@ -25,6 +27,16 @@ PROGRESS_INTERVAL_S = 0.2
 Caps = Mapping[ApiName, tuple[int, datetime]]
 """API -> its daily cap, and when it begins anew."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
+
+
+class Asking(NamedTuple):
+    """What is to be asked, and of whom."""
+
+    checks: pl.DataFrame
+    """`Checks`."""
+    profile: Profile
+    is_ours: bool
+    """Whether the server is the embedded sandbox, which no other run asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,7 @@ class Asked:
         )
 
 
-def ask_all(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
+def ask_all(job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch) -> Asked:
     """Ask what is left to ask, while signals are heard and the progress is shown.
 
     Returns:
@@ -87,9 +99,7 @@ def ask_all(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Wat
         StoppedError: a second signal wants the end at once; what was answered is in the ledger.
     """
     with _garbage_rarely_collected():
-        return anyio.run(
-            _ask, job, planned, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP}
-        )
+        return anyio.run(_ask, job, asking, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP})
 
 
 def calls(bases: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
@@ -123,10 +133,10 @@ def _garbage_rarely_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch) -> Asked:
-    checks = planned.plan.checks
+async def _ask(job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch) -> Asked:
+    checks = asking.checks
     stopper = _Stopper(world, watch)
-    watch.begin(simulated=planned.profile.environment is Environment.SANDBOX)
+    watch.begin(simulated=asking.profile.environment is Environment.SANDBOX)
     answers: pl.DataFrame | None = None
     caps: Caps = {}
     ended_by: PrecheckError | None = None
@@ -134,7 +144,7 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
         async with anyio.create_task_group() as group:
             group.start_soon(stopper.listen, group.cancel_scope)
             group.start_soon(_show, world.tally, watch)
-            answers, caps = await _answers(job, planned, ledger, world, watch)
+            answers, caps = await _answers(job, asking, ledger, world, watch)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
         ended_by = _end(first_of(failures))
@@ -148,19 +158,19 @@ async def _ask(job: Job, planned: Planned, ledger: Ledger, world: World, watch: 
 
 
 async def _answers(
-    job: Job, planned: Planned, ledger: Ledger, world: World, watch: Watch
+    job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch
 ) -> tuple[pl.DataFrame, Caps]:
     """Ask at servers that are opened for it."""
-    checks = planned.plan.checks
+    checks = asking.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
-    waiting = None if planned.chosen.config is None else Waiting(watch.wait, job.wait_max_s)
-    async with open_channels(planned.profile, needed, now=world.now, waiting=waiting) as channels:
+    waiting = None if asking.is_ours else Waiting(watch.wait, job.wait_max_s)
+    async with open_channels(asking.profile, needed, now=world.now, waiting=waiting) as channels:
         answers = await ask(
             checks, channels, ledger, world, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
         caps = {
             server.name: (server.cap, channel.quota.resets_at())
-            for server in planned.profile.servers
+            for server in asking.profile.servers
             if (channel := channels.get(server.name)) is not None
             and channel.quota is not None
             and server.cap is not None

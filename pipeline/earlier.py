@@ -3,30 +3,21 @@
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.apis import Api
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Check
+from pipeline.jobs import Permitted
 from pipeline.ledger import Ledger, Reuse, RunIdentity
 from pipeline.ledger.reading import Record, recorded
 from pipeline.stages.report import Spared
 from pipeline.stages.reuse import Earlier, Known, reuse
 from schemas.outcomes import ApiName, Environment
 from schemas.wire import timestamp
-
-
-class Permitted(NamedTuple):
-    """What a run may use again."""
-
-    folders: Sequence[Path] = ()
-    """Of earlier runs."""
-    age_max: timedelta = timedelta(days=30)
-    """How old an answer may be."""
 
 
 def use_again(

@@ -1,24 +1,23 @@
-"""What is to be done, and who looks on: the values that a run is made of."""
+"""What is to be done, and who looks on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-import polars as pl
-
-from pipeline.comparing import Compared
-from pipeline.earlier import Permitted
-from pipeline.errors import PrecheckError
-from pipeline.profiles import Chosen
-from pipeline.settings import Profile
-from pipeline.stages.plan import Plan
-from pipeline.stages.read import Source
 from pipeline.turns import Holder
-from schemas.changes import Change
 from schemas.outcomes import ApiName, Outcome
-from schemas.summary import ModulusUsed, RouteCount, Summary
+
+
+class Permitted(NamedTuple):
+    """What a run may use again."""
+
+    folders: Sequence[Path] = ()
+    """Of earlier runs."""
+    age_max: timedelta = timedelta(days=30)
+    """How old an answer may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +52,6 @@ class Job:
     """The private key that signs the manifest; None: that of the profile, if any."""
     compare_with: Sequence[Path] = ()
     """Folders of earlier runs; none: the one that the profile says, if any."""
-
-
-class Result(NamedTuple):
-    """What a run leaves behind."""
-
-    summary: Summary
-    already_finished: bool
-    """True where an earlier run had finished the job, so that nothing was left to do."""
-    changes: Sequence[Change] = ()
-    """What is not as it was in an earlier run, as far as a person looks at it."""
-    ended_by: PrecheckError | None = None
-    """What ended the run early; what it leaves behind is true of that moment."""
-
-
-class Planned(NamedTuple):
-    """A file, read, validated and planned; nothing has been sent.
-
-    Of a large file every frame is large, so that only what is needed again outlives its stage.
-    """
-
-    source: Source
-    chosen: Chosen
-    profile: Profile
-    rejects: pl.DataFrame
-    warnings: pl.DataFrame
-    routes: list[RouteCount]
-    refusal: str | None
-    """Why nothing may be asked about this file, unless somebody allows it."""
-    plan: Plan
-    compared: Compared | None
-    """With earlier runs; None where nobody wanted that."""
-    modulus: ModulusUsed | None
-    """By which tables UK accounts were checked."""
 
 
 class Watch(Protocol):

@@ -9,7 +9,7 @@ chance. What happens in between is in the stages.
 
 import random
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -25,13 +25,13 @@ from pipeline.apis.currencies import currency_sources
 from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.apis.modulus import used
 from pipeline.channels import api_of, quota_path, routes, scope_for
-from pipeline.comparing import Subject, Wanted, compared, keep
+from pipeline.comparing import Compared, Subject, Wanted, compared, keep
 from pipeline.earlier import refuse_own_folder, spared, use_again
 from pipeline.errors import IncompleteError, InputError, PrecheckError, ProtocolError
 from pipeline.folder import kept_changes
 from pipeline.formats.whole import write_whole
 from pipeline.frames import empty
-from pipeline.jobs import Job, Planned, Result, Watch
+from pipeline.jobs import Job, Watch
 from pipeline.ledger import Ledger, RunIdentity
 from pipeline.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
 from pipeline.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
@@ -42,15 +42,16 @@ from pipeline.run_folder import Judged, finished_before, refuse_what_is_not_ours
 from pipeline.settings import Profile
 from pipeline.signing import sign
 from pipeline.stages.compare import warnings_of
-from pipeline.stages.plan import bases, plan
+from pipeline.stages.plan import Plan, bases, plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.report import ROWS_NAMED_MAX, UNDECIDED, Header, Limits, forecast, report, route_counts
 from pipeline.stages.resolve import resolve
 from pipeline.stages.validate import validate
 from pipeline.stages.write import write
+from schemas.changes import Change
 from schemas.outcomes import WarningCode
 from schemas.places import in_brackets
-from schemas.summary import ApiCalls, Forecast, InputFile, Summary
+from schemas.summary import ApiCalls, Forecast, InputFile, ModulusUsed, RouteCount, Summary
 from schemas.wire import timestamp
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
@@ -62,6 +63,39 @@ ANY_WARNING = "warning"
 """Stands in `--fail-on` for every code of a warning."""
 TOTALS_DIFFER = "TOTALS_DIFFER"
 """What `--fail-on` calls a total or a count in the file that is not that of its payments."""
+
+
+class Result(NamedTuple):
+    """What a run leaves behind."""
+
+    summary: Summary
+    already_finished: bool
+    """True where an earlier run had finished the job, so that nothing was left to do."""
+    changes: Sequence[Change] = ()
+    """What is not as it was in an earlier run, as far as a person looks at it."""
+    ended_by: PrecheckError | None = None
+    """What ended the run early; what it leaves behind is true of that moment."""
+
+
+class Planned(NamedTuple):
+    """A file, read, validated and planned; nothing has been sent.
+
+    Of a large file every frame is large, so that only what is needed again outlives its stage.
+    """
+
+    source: Source
+    chosen: Chosen
+    profile: Profile
+    rejects: pl.DataFrame
+    warnings: pl.DataFrame
+    routes: list[RouteCount]
+    refusal: str | None
+    """Why nothing may be asked about this file, unless somebody allows it."""
+    plan: Plan
+    compared: Compared | None
+    """With earlier runs; None where nobody wanted that."""
+    modulus: ModulusUsed | None
+    """By which tables UK accounts were checked."""
 
 
 def run(job: Job, watch: Watch) -> Result:
@@ -191,14 +225,15 @@ class Decided(NamedTuple):
 def _decided(job: Job, planned: Planned, ledger: Ledger, watch: Watch) -> Decided:
     """Ask, and decide every payment by the answers, which are not needed after that."""
     # The HTTP libraries come with them, and a run that is refused needs none.
-    from pipeline.asking import ask_all, calls
+    from pipeline.asking import Asking, ask_all, calls
     from pipeline.stages.ask import Tally, World
 
     profile, (checks, assignments) = planned.profile, planned.plan
     apis = {server.name: api_of(server) for server in profile.servers}
     use_again(job.reusable, checks, ledger, apis, now=_now())
     world = World(_now, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
-    asked = ask_all(job, planned, ledger, world, watch)
+    asking = Asking(checks, profile, is_ours=planned.chosen.config is None)
+    asked = ask_all(job, asking, ledger, world, watch)
     warnings = pl.concat([planned.warnings, unknown_in_sequence(checks, assignments, asked.answers)])
     answered = bases(checks)
     empty(checks)

@@ -1,7 +1,7 @@
 """The outcome file: the columns that are appended to the payments, and the words in them."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -86,3 +86,16 @@ class OutcomeColumns(BaseModel):
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)
 PLACE_COLUMNS = ("check_row", "check_place")
 """Before them in attention.csv, which has some of the rows: their numbers, and where they stand."""
+
+
+class Meaning(NamedTuple):
+    """What a code tells the payer."""
+
+    outcome: Outcome
+    action: Action
+    reason: str
+    """What it means; beside every row that has it."""
+    not_said: str
+    """What it must not be taken for: completes "it does not say"."""
+    advice: str = ""
+    """What to do, where there is more to it than the action says."""

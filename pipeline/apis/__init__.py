@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from schemas.cop import ReasonCode
-from schemas.outcomes import Action, ApiName, Outcome
+from schemas.outcomes import ApiName, Meaning
 from schemas.problem import Problem
 from schemas.strict import parse
 from schemas.vop import IdMatch, NameMatch
@@ -56,19 +56,6 @@ JUDGE_NAMES = (
 )
 JUDGED_OTHERWISE = "if not, ask the payee, by a contact that you knew before this payment."
 """What to do about a close match: how it begins, and how it ends."""
-
-
-class Meaning(NamedTuple):
-    """What a code tells the payer."""
-
-    outcome: Outcome
-    action: Action
-    reason: str
-    """What it means; beside every row that has it."""
-    not_said: str
-    """What it must not be taken for: completes "it does not say"."""
-    advice: str = ""
-    """What to do, where there is more to it than the action says."""
 
 
 class ContractBreachError(Exception):

@@ -15,7 +15,6 @@ from pipeline.apis import (
     Api,
     Basis,
     ContractBreachError,
-    Meaning,
     Reading,
     post,
     require_echo,
@@ -29,7 +28,7 @@ from schemas.cop import (
     NameVerificationResponse,
     ReasonCode,
 )
-from schemas.outcomes import Action, ApiName, Outcome
+from schemas.outcomes import Action, ApiName, Meaning, Outcome
 from schemas.strict import parse
 
 if TYPE_CHECKING:

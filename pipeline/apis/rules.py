@@ -14,8 +14,8 @@ from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, MANY_DECIMALS, ZERO
 from pipeline.apis.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIES
 from pipeline.apis.identifiers import SCIENTIFIC
 from pipeline.apis.modulus import ModulusState
-from pipeline.apis.own_codes import OUT_OF_ALPHABET, OUT_OF_REACH, UNASKED
 from pipeline.apis.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
+from pipeline.apis.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, UNASKED
 from pipeline.frames import RouteReason
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.outcomes import ApiName

@@ -16,7 +16,6 @@ from pipeline.apis import (
     Api,
     Basis,
     ContractBreachError,
-    Meaning,
     Reading,
     basis_of,
     post,
@@ -24,7 +23,7 @@ from pipeline.apis import (
     require_json,
 )
 from pipeline.frames import Check
-from schemas.outcomes import Action, ApiName, Outcome
+from schemas.outcomes import Action, ApiName, Meaning, Outcome
 from schemas.strict import parse
 from schemas.vop import (
     Agent,

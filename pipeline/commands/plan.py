@@ -50,8 +50,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
 
     What the run in DIR has been answered already, and what --reuse-from answers, is not counted as a call.
     """
-    from pipeline.earlier import Permitted
-    from pipeline.jobs import Job
+    from pipeline.jobs import Job, Permitted
     from pipeline.reports.listings import print_forecast
     from pipeline.reports.terminal import console
     from pipeline.run import forecast_file

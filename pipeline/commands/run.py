@@ -32,7 +32,7 @@ from pipeline.errors import UsageError, most_serious
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipeline.jobs import Result
+    from pipeline.run import Result
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -182,8 +182,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
-    from pipeline.earlier import Permitted
-    from pipeline.jobs import Job
+    from pipeline.jobs import Job, Permitted
     from pipeline.logs import ProgressEvents, log_file, log_to_stderr
     from pipeline.monitoring import Watchers, watched
     from pipeline.reports.files import FileEnd, print_files

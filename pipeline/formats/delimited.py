@@ -19,7 +19,8 @@ from polars.exceptions import PanicException, PolarsError
 from pipeline.errors import InputError
 from pipeline.formats.layout import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_layout, to_utf_8
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
-from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, long_row, refuse_long_lines, tally
+from pipeline.formats.tally import Body, Tally, long_row, refuse_long_lines, tally
+from pipeline.formats.unfolding import RECORD_BYTES_MAX
 from pipeline.places import lines_of
 from schemas.places import Places
 

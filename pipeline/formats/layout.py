@@ -15,7 +15,8 @@ from pipeline.formats.preamble import (
     looks_like_payment,
     refuse_accounts_above,
 )
-from pipeline.formats.tally import RECORD_BYTES_MAX, line_ends
+from pipeline.formats.tally import line_ends
+from pipeline.formats.unfolding import RECORD_BYTES_MAX
 from pipeline.headers.columns import ColumnsError, is_sufficient, recognised, refuse_repeats
 from pipeline.headers.looks import by_place, looks_of, maps_of
 from pipeline.headers.readings import readings_by_look

@@ -23,7 +23,7 @@ def read_lines(file: IO[bytes], *, encoding: str | None, where: str) -> bytes:
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: a line is longer than `tally.RECORD_BYTES_MAX`; or the text is UTF-16, and nobody said so.
+        InputError: a line is longer than `RECORD_BYTES_MAX`; or the text is UTF-16, and nobody said so.
     """
     read: list[bytes] = []
     rest, done_bytes = b"", 0

@@ -20,8 +20,13 @@ from pipeline.errors import InputError
 from pipeline.formats.confined import parse_confined
 from pipeline.formats.layout import COLUMNS_MAX
 from pipeline.formats.table import Table, no_defects
-from pipeline.formats.tally import RECORD_BYTES_MAX
-from pipeline.formats.unfolding import Unfolded, little_memory, refuse_long_row, table_bytes_max
+from pipeline.formats.unfolding import (
+    RECORD_BYTES_MAX,
+    Unfolded,
+    little_memory,
+    refuse_long_row,
+    table_bytes_max,
+)
 from schemas.outcomes import COLUMNS
 
 if TYPE_CHECKING:

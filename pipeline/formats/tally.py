@@ -13,9 +13,9 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from pipeline.errors import InputError
+from pipeline.formats.unfolding import RECORD_BYTES_MAX
 from schemas.places import Places, in_brackets
 
-RECORD_BYTES_MAX = 65_536
 _BLOCK_BYTES = 262_144
 """Looked at together: in a text that is all quotes, so many bytes become a list forty times as large."""
 

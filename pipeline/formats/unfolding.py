@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pipeline.errors import InputError
 from pipeline.formats.memory import memory_max_bytes
-from pipeline.formats.tally import RECORD_BYTES_MAX
 
+RECORD_BYTES_MAX = 65_536
+"""Of one row, in any format: no payment is longer."""
 CELL_BYTES = 16
 """What a cell takes beside its text, an empty one too."""
 

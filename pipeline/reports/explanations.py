@@ -10,13 +10,14 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, Api, Basis, Meaning, cop, own_codes, vop
+from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, Api, Basis, cop, own_codes, vop
 from pipeline.apis.enumeration import PAYEES_MAX
 from pipeline.apis.rules import RULES
+from pipeline.apis.unasked import UNASKED
 from pipeline.errors import UsageError
 from pipeline.frames import AnswerState
 from pipeline.reports.terminal import ADVICE_BY_CODE
-from schemas.outcomes import Action, Outcome, WarningCode
+from schemas.outcomes import Action, Meaning, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
 """Stands for HTTP_ and three digits."""
@@ -244,8 +245,8 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
                 _RULES_NOT_SAID.get(code, _OF_A_RULE),
                 ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW]),
             )
-            if code not in own_codes.UNASKED
-            else _case(f"the profile, about {', '.join(named)}", _as_sentence(own_codes.UNASKED[code])),
+            if code not in UNASKED
+            else _case(f"the profile, about {', '.join(named)}", _as_sentence(UNASKED[code])),
         )
 
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, PlainValidator, SecretStr, field_val
 from pipeline.apis import MATCH_CODE
 from pipeline.apis.identifiers import iban_structures
 from pipeline.apis.modulus_tables import ModulusTables, read_tables
-from pipeline.apis.own_codes import UNASKED
+from pipeline.apis.unasked import UNASKED
 from pipeline.settings.secrets import secret_if_named
 from pipeline.settings.servers import Cop, Server, VopGateway, VopStandard
 from pipeline.settings.values import FilePath, NewestOf, Section, VariableName

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.own_codes import UNASKED
 from pipeline.apis.totals import outcome_totals, outcomes_with_money, plain
+from pipeline.apis.unasked import UNASKED
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS
 from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 import polars as pl
 
 from pipeline.apis import Api, Basis
-from pipeline.apis.own_codes import UNASKED, meaning_of
+from pipeline.apis.own_codes import meaning_of
+from pipeline.apis.unasked import UNASKED
 from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,

@@ -30,9 +30,9 @@ from pipeline.apis.identifiers import (
 )
 from pipeline.apis.mending import mended
 from pipeline.apis.modulus import MODULUS, Modulus, old_failures, states
-from pipeline.apis.own_codes import OUT_OF_ALPHABET, OUT_OF_REACH
 from pipeline.apis.payee_names import NOT_LATIN, clean_names
 from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
+from pipeline.apis.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
 from pipeline.apis.value_warnings import value_warnings
 from pipeline.apis.warnings import warnings_about
 from pipeline.frames import (

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import Api, basis_of, cop, vop
-from pipeline.apis.own_codes import UNASKED, meaning_of
+from pipeline.apis.own_codes import meaning_of
 from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
+from pipeline.apis.unasked import UNASKED
 from pipeline.errors import InputError
 from pipeline.formats.delimited import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats.lines import read_lines
-from pipeline.formats.tally import RECORD_BYTES_MAX
+from pipeline.formats.unfolding import RECORD_BYTES_MAX
 
 HEADERS = b"name,iban\n"
 LONGEST = b"x" * RECORD_BYTES_MAX

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.formats import tally as tally_module
-from pipeline.formats.tally import RECORD_BYTES_MAX, Body, Tally, refuse_long_lines, tally
+from pipeline.formats.tally import Body, Tally, refuse_long_lines, tally
+from pipeline.formats.unfolding import RECORD_BYTES_MAX
 
 
 def count(body, column_count=2, delimiter=","):
