@@ -25,7 +25,7 @@ def main() -> None:
         if (stranger := _stranger(name)) is not None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
     try:
-        from pipeline.cli import main as command
+        from pipeline.cli.main import main as command
     except Exception as error:  # noqa: BLE001 (a stranger's module may do anything)
         _refuse(
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"

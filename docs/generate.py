@@ -22,13 +22,13 @@ import click
 from pydantic import BaseModel
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
-from pipeline.cli import main as command
+from pipeline.cli.main import main as command
+from pipeline.config import Cop, Profile, VopGateway, VopStandard
 from pipeline.reports.explanations import STEPS, Explanation, Section, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
 from pipeline.sandbox.scenarios import SCENARIOS
 from pipeline.sandbox.verdict.rules import RULES
-from pipeline.settings import Cop, Profile, VopGateway, VopStandard
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 

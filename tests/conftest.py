@@ -3,14 +3,14 @@
 import polars as pl
 import pytest
 
+from pipeline.config import Cop, Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
-from pipeline.ledger import Ledger, RunIdentity
-from pipeline.manifest import Recorded, Settings, write_manifest
 from pipeline.reports.documents import Rows, reports
-from pipeline.settings import Cop, Profile
+from pipeline.runs.manifest import Recorded, Settings, write_manifest
 from pipeline.stages.read import read
-from pipeline.stages.report import Header, report
+from pipeline.stages.summarise import Header, report
 from pipeline.stages.write import write
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 

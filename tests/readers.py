@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis.totals import outcome_totals, outcomes_with_money
 from pipeline.reports.page import page
+from pipeline.rules.totals import outcome_totals, outcomes_with_money
 from schemas.strict import parse
 from schemas.summary import InputFile, Summary
 

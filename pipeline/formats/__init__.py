@@ -11,7 +11,8 @@ from typing import IO, Protocol
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats import delimited, excel, parquet
+from pipeline.formats import csv as delimited
+from pipeline.formats import excel, parquet
 from pipeline.formats.table import Table
 
 

@@ -17,16 +17,16 @@ from polars import selectors
 from polars.exceptions import PolarsError
 
 from pipeline.errors import InputError
-from pipeline.formats.confined import parse_confined
-from pipeline.formats.layout import COLUMNS_MAX
-from pipeline.formats.table import Table, no_defects
-from pipeline.formats.unfolding import (
+from pipeline.files.confined import parse_confined
+from pipeline.files.unfolding import (
     RECORD_BYTES_MAX,
     Unfolded,
     little_memory,
     refuse_long_row,
     table_bytes_max,
 )
+from pipeline.formats.csv.dialect import COLUMNS_MAX
+from pipeline.formats.table import Table, no_defects
 from schemas.outcomes import COLUMNS
 
 if TYPE_CHECKING:

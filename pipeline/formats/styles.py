@@ -12,8 +12,9 @@ from typing import IO, NamedTuple
 import polars as pl
 
 from pipeline.errors import OutputError
-from pipeline.formats import delimited, parquet
-from pipeline.formats.delimited import DELIMITER
+from pipeline.formats import csv as delimited
+from pipeline.formats import parquet
+from pipeline.formats.csv import DELIMITER
 from schemas.summary import InputFile
 
 

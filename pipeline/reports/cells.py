@@ -12,10 +12,10 @@ import polars as pl
 from polars import selectors
 from xlsxwriter.utility import xl_col_to_name
 
-from pipeline.apis.mending import mended
-from pipeline.apis.totals import plain
 from pipeline.reports.sheets import Column
 from pipeline.reports.terminal import visible
+from pipeline.rules.columnwise import mended
+from pipeline.rules.totals import plain
 
 DIGITS_MAX = 15
 """A spreadsheet's numbers hold so many digits exactly; a longer amount stays text."""

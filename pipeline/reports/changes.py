@@ -7,10 +7,10 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.apis.totals import money_of, plain
 from pipeline.frames import CHANGES, PAYMENTS
 from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, shown
 from pipeline.reports.terminal import counted, table_of, visible
+from pipeline.rules.totals import money_of, plain
 from schemas.changes import Change, Comparison
 from schemas.outcomes import WarningCode
 from schemas.places import Places, place_text

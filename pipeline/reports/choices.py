@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.verdicts import ANSWERED, verdicts
 from pipeline.frames import WARNED
+from pipeline.rules.policy import ANSWERED, verdicts
 from schemas.outcomes import Action, Outcome
 from schemas.review import Decision, Verdict
 from schemas.summary import Summary

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.formats import NAMES, format_named, spreadsheet
-from pipeline.formats.delimited import DELIMITER
-from pipeline.formats.whole import write_whole
-from pipeline.places import place_texts
+from pipeline.files.atomic import write_whole
+from pipeline.formats import NAMES, format_named
+from pipeline.formats.csv import DELIMITER
 from pipeline.reports import PAGE_NAME
+from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
+from pipeline.rules.places import place_texts
 from schemas.folder import ATTENTION as ATTENTION_NAME
 from schemas.folder import CHANGES, REPORT_XLSX, files_with_returned_names
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome

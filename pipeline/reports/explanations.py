@@ -11,12 +11,12 @@ from functools import cache
 from typing import NamedTuple
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, Api, Basis, cop, own_codes, vop
-from pipeline.apis.enumeration import PAYEES_MAX
-from pipeline.apis.rules import RULES
-from pipeline.apis.unasked import UNASKED
 from pipeline.errors import UsageError
 from pipeline.frames import AnswerState
 from pipeline.reports.terminal import ADVICE_BY_CODE
+from pipeline.rules.enumeration import PAYEES_MAX
+from pipeline.rules.rules import RULES
+from pipeline.rules.unasked import UNASKED
 from schemas.outcomes import Action, Meaning, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from pipeline.formats.whole import write_whole
+from pipeline.files.atomic import write_whole
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
 

@@ -13,7 +13,7 @@ from rich.table import Column
 from rich.text import Text
 
 from pipeline.reports.terminal import counted, visible
-from pipeline.turns import Holder
+from pipeline.stores.sqlite.server_lease import Holder
 from schemas.outcomes import ApiName, Outcome
 
 LINE_INTERVAL_S = 10.0

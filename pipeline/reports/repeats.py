@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.warnings import earlier_row
 from pipeline.reports.groups import Row, numbered
+from pipeline.rules.warnings import earlier_row
 from schemas.outcomes import WarningCode
 from schemas.summary import Summary
 

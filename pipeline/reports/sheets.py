@@ -6,8 +6,8 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
-from pipeline.apis.totals import with_money
-from pipeline.formats.decisions import DECISION, REASON, ROW
+from pipeline.formats.excel.decisions import DECISION, REASON, ROW
+from pipeline.rules.totals import with_money
 from schemas.outcomes import Action, Outcome
 
 

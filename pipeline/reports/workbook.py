@@ -2,7 +2,7 @@
 
 Text is written as text whatever it looks like, so that nothing in a payment file is run, followed or
 counted: an account number keeps its zeros, and a name that starts like a formula stays a name. The
-columns Decision and Reason are read back by `pipeline.formats.decisions`.
+columns Decision and Reason are read back by `pipeline.formats.excel.decisions`.
 
 The library makes the workbook with its sheets, styles and headers; the rows are put into it as `cells`
 writes them.
@@ -23,16 +23,16 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from pipeline.apis.totals import control_totals, plain
-from pipeline.formats.decisions import DECISION, ROW, RUN_ID
-from pipeline.formats.whole import write_whole
-from pipeline.places import place_texts
+from pipeline.files.atomic import write_whole
+from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
 from pipeline.reports.decision_lists import write_lists
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, Sheet, fitted, shown
 from pipeline.reports.terminal import SIMULATED, visible
+from pipeline.rules.places import place_texts
+from pipeline.rules.totals import control_totals, plain
 from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
 from schemas.review import Verdict

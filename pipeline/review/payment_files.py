@@ -11,15 +11,17 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.apis.totals import added, totals, with_money
 from pipeline.errors import InputError
-from pipeline.finished import FinishedRun
-from pipeline.formats import delimited, parquet, spreadsheet
-from pipeline.formats.delimited import DELIMITER
+from pipeline.files.atomic import write_whole
+from pipeline.formats import csv as delimited
+from pipeline.formats import parquet
+from pipeline.formats.csv import DELIMITER
 from pipeline.formats.styles import Style, style_of, write_in_style
-from pipeline.formats.whole import write_whole
-from pipeline.manifest import read_manifest, refresh_manifest
+from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
+from pipeline.rules.totals import added, totals, with_money
+from pipeline.runs.finished import FinishedRun
+from pipeline.runs.manifest import read_manifest, refresh_manifest
 from pipeline.stages.read import Said, read_written
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile

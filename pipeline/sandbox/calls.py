@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pipeline.disks import refused
+from pipeline.files.disk_errors import refused
 from schemas.outcomes import ApiName
 
 TOKEN = "token"  # noqa: S105 (a word in the log)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from pipeline.disks import refused
+from pipeline.files.disk_errors import refused
 
 
 def make_folder(folder: Path) -> None:

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.disks import refused
 from pipeline.errors import OutputError
+from pipeline.files.disk_errors import refused
 from pipeline.sandbox import banks, iban, names
 from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
 from pipeline.sandbox.banks import Bank

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS
+from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3

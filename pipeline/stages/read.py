@@ -11,18 +11,19 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis.account_types import by_legend
-from pipeline.apis.bic_columns import bic_column_is_none
-from pipeline.apis.footers import Footers, footers_of, likely_payment_count
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import Format, delimited, excel, format_named, format_of, outcome_format, parquet
-from pipeline.formats.lines import read_lines
-from pipeline.formats.memory import refuse_too_large
+from pipeline.files.memory import refuse_too_large
+from pipeline.formats import Format, excel, format_named, format_of, outcome_format, parquet
+from pipeline.formats import csv as delimited
+from pipeline.formats.csv.lines import read_lines
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, slim
 from pipeline.headers.account_looks import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
+from pipeline.headers.footers import Footers, footers_of, likely_payment_count
 from pipeline.headers.readings import ColumnReading
+from pipeline.rules.account_types import by_legend
+from pipeline.rules.bic_columns import bic_column_is_none
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
 from schemas.places import Places

@@ -11,7 +11,6 @@ import polars as pl
 
 from pipeline.apis import Api, Basis
 from pipeline.apis.own_codes import meaning_of
-from pipeline.apis.unasked import UNASKED
 from pipeline.frames import (
     ANSWERS,
     ASSIGNMENTS,
@@ -22,6 +21,7 @@ from pipeline.frames import (
     WARNINGS,
     AnswerState,
 )
+from pipeline.rules.unasked import UNASKED
 from schemas.outcomes import Action, Environment, Outcome
 
 _KIND = ("api", "by_name", "state", "code", "day")

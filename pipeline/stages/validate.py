@@ -9,32 +9,6 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from pipeline.apis import agents
-from pipeline.apis.account_types import read_account_types
-from pipeline.apis.amounts import Amounts, read_amounts
-from pipeline.apis.currencies import (
-    amount_faults,
-    clean_currencies,
-    completed,
-    currency_faults,
-    of_uk_accounts,
-)
-from pipeline.apis.identifiers import (
-    bic11,
-    bic_faults,
-    compact,
-    compact_ibans,
-    compact_leis,
-    iban_faults,
-    lei_faults,
-)
-from pipeline.apis.mending import mended
-from pipeline.apis.modulus import MODULUS, Modulus, old_failures, states
-from pipeline.apis.payee_names import NOT_LATIN, clean_names
-from pipeline.apis.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
-from pipeline.apis.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
-from pipeline.apis.value_warnings import value_warnings
-from pipeline.apis.warnings import warnings_about
 from pipeline.frames import (
     ACCEPTED,
     API,
@@ -46,6 +20,32 @@ from pipeline.frames import (
     RouteReason,
     slim,
 )
+from pipeline.rules import responder_bics as agents
+from pipeline.rules.account_types import read_account_types
+from pipeline.rules.amounts import Amounts, read_amounts
+from pipeline.rules.columnwise import mended
+from pipeline.rules.currencies import (
+    amount_faults,
+    clean_currencies,
+    completed,
+    currency_faults,
+    of_uk_accounts,
+)
+from pipeline.rules.identifiers import (
+    bic11,
+    bic_faults,
+    compact,
+    compact_ibans,
+    compact_leis,
+    iban_faults,
+    lei_faults,
+)
+from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
+from pipeline.rules.payee_names import NOT_LATIN, clean_names
+from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
+from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
+from pipeline.rules.value_warnings import value_warnings
+from pipeline.rules.warnings import warnings_about
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 from schemas.places import Places

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.files.atomic import write_whole
 from pipeline.formats import format_named
-from pipeline.formats.delimited import DELIMITER
-from pipeline.formats.whole import write_whole
+from pipeline.formats.csv import DELIMITER
 from pipeline.frames import OUTCOMES
 from schemas.outcomes import COLUMNS
 

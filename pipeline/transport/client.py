@@ -10,7 +10,7 @@ from typing import Self
 import httpx
 
 from pipeline.transport.exchange import HEADERS, OpenTransport, exchange, plainly_https, transport_of
-from pipeline.transport.pace import Pace
+from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import FailureKind, NetworkFailure
 from pipeline.transport.tokens import Token, Tokens
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
 from pipeline.transport.certificates import CertificateFacts, inspect_certificate
-from pipeline.transport.suites import SUITES, limit_suites
+from pipeline.transport.cipher_suites import SUITES, limit_suites
 
 __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate", "preflight"]
 

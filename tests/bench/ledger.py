@@ -8,7 +8,7 @@ import anyio
 from table import Figure
 
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 
 WORKERS = 1000
 STEP = 50_000

@@ -4,9 +4,9 @@ import sys
 import time
 from pathlib import Path
 
-from pipeline.folder import rows_of
-from pipeline.manifest import read_manifest
+from pipeline.jobs.report import rows_of
 from pipeline.reports.documents import reports
+from pipeline.runs.manifest import read_manifest
 from schemas.strict import parse
 from schemas.summary import Summary
 

@@ -10,13 +10,13 @@ if hasattr(os, "sched_setaffinity"):  # before polars starts a thread for every 
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.apis.currencies import currency_sources
-from pipeline.apis.enumeration import unknown_in_sequence, why_refused
 from pipeline.frames import ANSWERS, AnswerState, empty
+from pipeline.rules.currencies import currency_sources
+from pipeline.rules.enumeration import unknown_in_sequence, why_refused
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
-from pipeline.stages.report import Header, report, route_counts
 from pipeline.stages.resolve import resolve
+from pipeline.stages.summarise import Header, report, route_counts
 from pipeline.stages.validate import Routes, validate
 from pipeline.stages.write import write
 from schemas.outcomes import ApiName, Environment
@@ -51,7 +51,7 @@ def main(file, folder):
 
 
 def decided(source):
-    """From the payments to their outcomes; what is not needed again goes, as it does in `pipeline.run`."""
+    """From the payments to their outcomes; what is not needed again goes, as in `pipeline.jobs.check`."""
     routes, refusal, rejects, warnings, (checks, assignments) = planned(source)
     assert refusal is None, refusal
     answers = answered(checks)

@@ -172,7 +172,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(desk, sandbox):
 
 
 def test_ctrl_c_before_anything_is_imported_is_130(desk):
-    program = "import os, signal, payee_precheck\nfrom pipeline.commands import ending\n"
+    program = "import os, signal, payee_precheck\nfrom pipeline.cli import ending\n"
     program += "ending.click.Group.make_context = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
     done = subprocess.run(
         [sys.executable, "-c", program + "payee_precheck.main()"],

@@ -10,7 +10,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.ledger.seals import sealed_anew, teach
+from pipeline.stores.sqlite.seals import sealed_anew, teach
 
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}

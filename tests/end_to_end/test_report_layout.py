@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from readers import run_command, run_of
 
-from pipeline.apis.rules import RULES
 from pipeline.reports.explanations import explanations
 from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER
+from pipeline.rules.rules import RULES
 
 AXE = Path(__file__).resolve().parents[2] / ".cache" / "axe-core" / "axe.min.js"
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

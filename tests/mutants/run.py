@@ -1,7 +1,7 @@
 """Mutation testing: change a module in one small way at a time, and see that its tests fail.
 
     python tests/mutants/run.py                  every module of [tool.mutants] in pyproject.toml
-    python tests/mutants/run.py pipeline/quota.py
+    python tests/mutants/run.py pipeline/stores/sqlite/quota.py
     python tests/mutants/run.py --write ...      and write the figures into docs/mutants.md
 
 Each mutant is tried in a copy of the tree, with the tests that belong to its module. One that no

@@ -4,12 +4,12 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.apis.known import Decided, kept_once, standings
-from pipeline.apis.payees import KEYED, keyed
 from pipeline.frames import PAYEE_KEYS, PAYEES
-from pipeline.kept_payees import Origin, carried_on, own, runs_of
-from pipeline.ledger.keyed import payee_hashes
+from pipeline.jobs.kept_payees import Origin, carried_on, own, runs_of
+from pipeline.rules.known import Decided, kept_once, standings
+from pipeline.rules.payees import KEYED, keyed
 from pipeline.stages.compare import Earlier, compare
+from pipeline.stores.keyed_hash import payee_hashes
 
 IDS = st.none() | st.sampled_from("123")
 NAMES = st.none() | st.sampled_from(["avery thornwood", "rowan blackmere", "imre vasko", "quinn lorimer"])

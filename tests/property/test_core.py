@@ -12,14 +12,7 @@ from httpx import Response
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.apis import ContractBreachError, basis_of, cop, modulus_tables, vop
-from pipeline.apis.amounts import read_amounts
-from pipeline.apis.currencies import amount_faults, currency_faults
-from pipeline.apis.identifiers import bic_faults, iban_faults, lei_faults
-from pipeline.apis.modulus import Modulus
-from pipeline.apis.modulus_tables import Method, ModulusTables, Range
-from pipeline.apis.rules import RULES, RULES_BY_SUSPECTS
-from pipeline.apis.value_warnings import ODDITIES
+from pipeline.apis import ContractBreachError, basis_of, cop, vop
 from pipeline.frames import (
     ACCEPTED,
     ANSWERS,
@@ -31,9 +24,17 @@ from pipeline.frames import (
     AnswerState,
     Check,
 )
+from pipeline.rules import modulus_tables
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.currencies import amount_faults, currency_faults
+from pipeline.rules.identifiers import bic_faults, iban_faults, lei_faults
+from pipeline.rules.modulus import Modulus
+from pipeline.rules.modulus_tables import Method, ModulusTables, Range
+from pipeline.rules.rules import RULES, RULES_BY_SUSPECTS
+from pipeline.rules.value_warnings import ODDITIES
 from pipeline.stages.plan import bases, plan
-from pipeline.stages.report import Header, report
 from pipeline.stages.resolve import resolve
+from pipeline.stages.summarise import Header, report
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment

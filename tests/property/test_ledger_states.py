@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import FinalAnswer, Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import FinalAnswer, Ledger, RunIdentity
 
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")
 TIME = "2031-03-01T09:00:00.000Z"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.apis.modulus import states
-from pipeline.apis.modulus_tables import read_tables
+from pipeline.rules.modulus import states
+from pipeline.rules.modulus_tables import read_tables
 
 SIMPLE = ("MOD10", "MOD11", "DBLAL")
 KINDS = [

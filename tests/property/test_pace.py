@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ConfigurationError
-from pipeline.transport.pace import RATE_MAX_PER_S, RATE_MIN_PER_S, Pace
+from pipeline.transport.rate_limiter import RATE_MAX_PER_S, RATE_MIN_PER_S, Pace
 
 RATES = st.one_of(st.integers(1, RATE_MAX_PER_S), st.floats(RATE_MIN_PER_S, RATE_MAX_PER_S, allow_nan=False))
 

@@ -10,8 +10,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.review.fix import FixJob, fix_folder
-from pipeline.review.split import SplitJob, split_folder
+from pipeline.jobs.fix import FixJob, fix_folder
+from pipeline.jobs.split import SplitJob, split_folder
 from schemas.outcomes import Outcome
 from schemas.review import Acceptance
 

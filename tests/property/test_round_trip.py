@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.formats import delimited
+from pipeline.formats import csv as delimited
 from pipeline.frames import OUTCOMES
 from pipeline.stages.read import read
 from pipeline.stages.write import write

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from pipeline.approvals import approvals_of, decider, record_approval
 from pipeline.errors import InputError, UsageError
+from pipeline.runs.approvals import approvals_of, decider, record_approval
 from schemas.approvals import Approval
 
 APPROVAL = Approval(by="Mara", time="2030-01-02T03:04:05.678Z", what="release", why="known", rows=[1])

@@ -10,7 +10,9 @@ import anyio
 import pytest
 
 from pipeline.apis import cop, vop
-from pipeline.channels import (
+from pipeline.config import Configuration, load
+from pipeline.config.profiles import sandbox
+from pipeline.connections import (
     Waiting,
     api_of,
     context_of,
@@ -21,10 +23,8 @@ from pipeline.channels import (
     turns_path,
 )
 from pipeline.errors import ConfigurationError, IncompleteError
-from pipeline.profiles import sandbox
-from pipeline.scopes import scope_of
-from pipeline.settings import Configuration, load
-from pipeline.turns import turn
+from pipeline.stores.scopes import scope_of
+from pipeline.stores.sqlite.server_lease import turn
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -208,6 +208,7 @@ def test_relative_paths_of_the_configuration_are_relative_to_it(running):
 
 def test_a_run_that_sends_nothing_starts_without_the_http_libraries():
     """They are a quarter of the start, and a run that is refused has one second (fault table A6)."""
-    said = "import sys, pipeline.monitoring, pipeline.run; print({'aiohttp', 'httpx'} & sys.modules.keys())"
+    imported = "import sys, pipeline.cli.monitoring, pipeline.jobs.check"
+    said = f"{imported}; print({{'aiohttp', 'httpx'}} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pipeline.cli import main
-from pipeline.commands.run import OUTCOMES, WARNINGS
+from pipeline.cli.main import main
+from pipeline.cli.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
-from pipeline.run import exit_code
-from pipeline.run_folder import folders, told_apart
+from pipeline.jobs.check import exit_code
+from pipeline.runs.starting import folders, told_apart
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.disks import is_full_or_failed, refused, unwritten
 from pipeline.errors import DiskError, OutputError
+from pipeline.files.disk_errors import is_full_or_failed, refused, unwritten
 
 PATH = Path("results/outcomes.csv")
 

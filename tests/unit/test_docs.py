@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 import pytest
 
-from pipeline import settings
-from pipeline.cli import main as command
+from pipeline import config as settings
+from pipeline.cli.main import main as command
 from pipeline.errors import PrecheckError
 from pipeline.reports.explanations import explanations
 from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX
-from pipeline.stages.ask.clocks import SKEW_MAX_S
+from pipeline.stages.ask.clock_skew import SKEW_MAX_S
+from pipeline.stages.ask.concurrency import GROWTH
 from pipeline.stages.ask.gate import PAUSE_MAX_S, PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import (
     BREACHES_MIN,
@@ -25,7 +26,6 @@ from pipeline.stages.ask.judge import (
     REFUSALS_IN_A_ROW_LATER_MAX,
     REFUSALS_IN_A_ROW_MAX,
 )
-from pipeline.stages.ask.places import GROWTH
 from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 

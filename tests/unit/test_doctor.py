@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.doctor import diagnose
-from pipeline.profiles import sandbox
+from pipeline.config.profiles import sandbox
+from pipeline.jobs.doctor import diagnose
 
 
 @pytest.fixture(scope="module")

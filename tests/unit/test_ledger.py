@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.ledger import FinalAnswer, Finish, Fruitless, Ledger, Reuse, RunIdentity
+from pipeline.stores.sqlite.ledger import FinalAnswer, Finish, Fruitless, Ledger, Reuse, RunIdentity
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"

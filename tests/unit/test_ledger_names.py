@@ -9,8 +9,9 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import Ledger, RunIdentity, seals
-from pipeline.ledger.purge import purge
+from pipeline.stores.sqlite import seals
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.purge import purge
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-02T09:00:00.000Z"
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")

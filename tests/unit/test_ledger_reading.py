@@ -9,8 +9,9 @@ from pydantic import SecretStr
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import FinalAnswer, Ledger, Reuse, RunIdentity, seals
-from pipeline.ledger.reading import Counts, recorded
+from pipeline.stores.sqlite import seals
+from pipeline.stores.sqlite.ledger import FinalAnswer, Ledger, Reuse, RunIdentity
+from pipeline.stores.sqlite.reader import Counts, recorded
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-01T09:00:01.000Z"
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "test", "0.1.0")

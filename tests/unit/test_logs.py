@@ -4,8 +4,8 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from pipeline.logs import PROGRESS_INTERVAL_S, ProgressEvents
-from pipeline.turns import Holder
+from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents
+from pipeline.stores.sqlite.server_lease import Holder
 from schemas.outcomes import Outcome
 
 

@@ -8,11 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis.totals import control_totals
+from pipeline.config import Cop, Profile, VopStandard
 from pipeline.errors import DiskError, InputError, UsageError
-from pipeline.ledger import Counts, Finish
-from pipeline.manifest import Recorded, Settings, read_manifest, refresh_manifest, unrecorded, write_manifest
-from pipeline.settings import Cop, Profile, VopStandard
+from pipeline.rules.totals import control_totals
+from pipeline.runs.manifest import (
+    Recorded,
+    Settings,
+    read_manifest,
+    refresh_manifest,
+    unrecorded,
+    write_manifest,
+)
+from pipeline.stores.sqlite.ledger import Counts, Finish
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary
 

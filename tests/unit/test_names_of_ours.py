@@ -5,8 +5,8 @@ import os
 import pytest
 
 from pipeline.errors import OutputError
-from pipeline.ledger.locks import locked
-from pipeline.run_folder import refuse_what_is_not_ours
+from pipeline.files.folder_lock import locked
+from pipeline.runs.starting import refuse_what_is_not_ours
 
 NAMES = (
     *(".lock", "ledger.db", "ledger.db-wal", "ledger.db.new", "approvals.json", "approvals.json.part"),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.formats import delimited
-from pipeline.places import STRETCHES_MAX, lines_of, place_texts
+from pipeline.formats import csv as delimited
+from pipeline.rules.places import STRETCHES_MAX, lines_of, place_texts
 from schemas.places import Places
 
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pipeline import profiles, settings
+from pipeline import config as settings
+from pipeline.config import Oauth, profiles
+from pipeline.config.profiles import choose, opened, sandbox
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.profiles import choose, opened, sandbox
-from pipeline.settings import Oauth
 from schemas.outcomes import ApiName, Environment
 
 MINE = """
@@ -140,7 +140,9 @@ def test_the_sandbox_serves_while_the_block_lasts_and_leaves_nothing_behind():
 def test_the_sandbox_ends_with_its_parent_even_if_that_is_killed(tmp_path):
     """The parent gets no chance to clean up; the child notices by itself, and leaves nothing behind."""
     program = (
-        "import os, tomllib; from urllib.parse import urlsplit; from pipeline.profiles import sandbox\n"
+        "import os, tomllib\n"
+        "from urllib.parse import urlsplit\n"
+        "from pipeline.config.profiles import sandbox\n"
         "with sandbox() as config:\n"
         "    section = tomllib.loads(config.read_text())['profiles']['sandbox']['cop']\n"
         "    print(urlsplit(section['base_url']).port, flush=True); os.kill(os.getpid(), 9)"

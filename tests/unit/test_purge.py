@@ -7,8 +7,8 @@ import pytest
 
 from pipeline.errors import LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import Ledger, RunIdentity
-from pipeline.ledger.purge import purge
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.purge import purge
 
 OLD, NOW, LATER = (f"2031-03-0{day}T09:00:00.000Z" for day in (1, 2, 3))
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.quota import _SCHEMA, EDGE_S, Quota, QuotaUse, _told, usage
+from pipeline.stores.sqlite.quota import _SCHEMA, EDGE_S, Quota, QuotaUse, _told, usage
 
 SCOPE = "cop.example|0123456789abcdef"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)

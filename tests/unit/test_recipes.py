@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pipeline.cli import main as command
+from pipeline.cli.main import main as command
 from pipeline.errors import PrecheckError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"

@@ -20,13 +20,13 @@ from pipeline.errors import (
     OutputError,
     UsageError,
 )
-from pipeline.folder import report
-from pipeline.ledger import Ledger, RunIdentity
-from pipeline.manifest import read_manifest
+from pipeline.jobs.fix import FixJob, fix_folder
+from pipeline.jobs.report import report
+from pipeline.jobs.split import SplitJob, split_folder
+from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
-from pipeline.review.fix import FixJob, fix_folder
-from pipeline.review.split import SplitJob, split_folder
-from pipeline.verifying import VerifyJob, verify
+from pipeline.runs.manifest import read_manifest
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 from schemas.review import Acceptance
 
 BOTH = (Acceptance.CLOSE_MATCH, Acceptance.ACCOUNT_TYPE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.scopes import canonical, scope_of
+from pipeline.stores.scopes import canonical, scope_of
 
 CLIENT = "0123456789abcdef"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import settings
+from pipeline import config as settings
+from pipeline.config import EXAMPLE, TEST_SERVER_DAILY_CAP, Cop, Profile, load, read, write_example
+from pipeline.config.mistakes import QUOTED
 from pipeline.errors import ConfigurationError, OutputError
-from pipeline.settings import EXAMPLE, TEST_SERVER_DAILY_CAP, Cop, Profile, load, read, write_example
-from pipeline.settings.mistakes import QUOTED
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 

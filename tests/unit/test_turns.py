@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
-from pipeline.turns import _write, turn
+from pipeline.stores.sqlite.server_lease import _write, turn
 
 HOLDER = """
 import sys, anyio

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError
+from pipeline.files.unfolding import Unfolded
 from pipeline.formats.excel.cells import Cells, count_cells
 from pipeline.formats.excel.texts import shared_lengths
 from pipeline.formats.excel.xml import parse
-from pipeline.formats.unfolding import Unfolded
 
 _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"

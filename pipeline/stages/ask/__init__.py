@@ -24,9 +24,9 @@ from pipeline.frames import (
     OwnCode,
     slim,
 )
-from pipeline.ledger import Fruitless, Ledger
-from pipeline.stages.ask.asking import RUNS_MAX, Asking, Run
 from pipeline.stages.ask.values import Answers, Channel, Sender, Tally, World
+from pipeline.stages.ask.worker import RUNS_MAX, Asking, Run
+from pipeline.stores.sqlite.ledger import Fruitless, Ledger
 from schemas.outcomes import ApiName
 
 __all__ = ["RUNS_MAX", "Channel", "Sender", "Tally", "World", "ask", "given_up", "so_far"]

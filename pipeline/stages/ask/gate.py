@@ -14,8 +14,8 @@ import structlog
 
 from pipeline.apis import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
-from pipeline.stages.ask.places import Places
-from pipeline.stages.ask.shares import Shares
+from pipeline.stages.ask.bulkhead import Shares
+from pipeline.stages.ask.concurrency import Places
 from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget

@@ -11,7 +11,7 @@ from pipeline.apis import ContractBreachError, MisdirectedError, problem_code
 from pipeline.apis.details import problem_detail, with_detail
 from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
-from pipeline.stages.ask.clocks import refuses_our_time, wrong_clock
+from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
 from pipeline.stages.ask.standing import Standing
 from pipeline.stages.ask.values import Channel, World

@@ -12,10 +12,10 @@ import polars as pl
 
 from pipeline.apis import Api
 from pipeline.frames import ANSWERS, Answer, slim
-from pipeline.quota import Quota
-from pipeline.stages.ask.shares import SLOW_S
+from pipeline.stages.ask.bulkhead import SLOW_S
+from pipeline.stores.sqlite.quota import Quota
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
-from pipeline.transport.pace import Pace
+from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome
 

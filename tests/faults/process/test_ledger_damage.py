@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from pipeline.errors import PrecheckError
-from pipeline.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 
 ROW_COUNT = 300
 NOW = "2030-01-02T03:04:05.678Z"

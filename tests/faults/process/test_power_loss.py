@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from pipeline.errors import PrecheckError
-from pipeline.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 
 SECTOR = 512
 NOW = "2030-01-02T03:04:05.678Z"

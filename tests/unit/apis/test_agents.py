@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from schwifty import IBAN
 
-from pipeline.apis.agents import directory_bics, registry_bics
-from pipeline.apis.identifiers import iban_structures
+from pipeline.rules.identifiers import iban_structures
+from pipeline.rules.responder_bics import directory_bics, registry_bics
 from schemas.vop import FinancialInstitutionId
 
 KNOWN = "DE89370400440532013000"

@@ -5,7 +5,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.apis.amounts import AMBIGUOUS, AMOUNT, read_amounts
+from pipeline.rules.amounts import AMBIGUOUS, AMOUNT, read_amounts
 
 
 def read(written):

@@ -4,8 +4,8 @@ import polars as pl
 import pycountry
 import pytest
 
-from pipeline.apis.amounts import read_amounts
-from pipeline.apis.currencies import (
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.currencies import (
     DECIMALS,
     THREE_DECIMALS,
     WHOLE,

@@ -5,8 +5,8 @@ import re
 import polars as pl
 import pytest
 
-from pipeline.apis.enumeration import PAYEES_MAX, many_payees, unknown_in_sequence, why_refused
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, WARNINGS
+from pipeline.rules.enumeration import PAYEES_MAX, many_payees, unknown_in_sequence, why_refused
 from schemas.outcomes import ApiName
 
 

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from pipeline.apis.footer_labels import Kind, label_of
-from pipeline.apis.footers import FOOTERS_MAX, footers_of, likely_payment_count
 from pipeline.frames import PAYMENTS
+from pipeline.headers.footer_labels import Kind, label_of
+from pipeline.headers.footers import FOOTERS_MAX, footers_of, likely_payment_count
 from schemas.places import Places
 
 LINES = Places(unit="line", stretches=[(1, 2, 1)])

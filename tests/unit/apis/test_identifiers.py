@@ -6,7 +6,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from pipeline.apis.identifiers import (
+from pipeline.rules.identifiers import (
     BIC,
     bic11,
     compact,

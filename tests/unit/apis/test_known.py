@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from pipeline.apis.known import Decided, Standing, kept_once, knowledge, standings
 from pipeline.frames import CHANGES, KEPT_PAYEES
+from pipeline.rules.known import Decided, Standing, kept_once, knowledge, standings
 
 OUTCOMES = pl.DataFrame(
     [(1, "match"), (2, "close_match"), (3, "match"), (4, "match"), (5, "unanswered"), (6, "no_match")],

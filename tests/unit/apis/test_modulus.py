@@ -5,9 +5,9 @@ from datetime import date
 import polars as pl
 import pytest
 
-from pipeline.apis.modulus import Modulus, old_failures, same_tables, states, used
-from pipeline.apis.modulus_tables import read_tables
 from pipeline.frames import ACCEPTED, WARNINGS, RouteReason
+from pipeline.rules.modulus import Modulus, old_failures, same_tables, states, used
+from pipeline.rules.modulus_tables import read_tables
 from schemas.outcomes import ApiName
 
 WEIGHTS = """

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from pipeline.apis.modulus_tables import BYTES_MAX, Check, Method, Range, read_tables
 from pipeline.errors import ConfigurationError
+from pipeline.rules.modulus_tables import BYTES_MAX, Check, Method, Range, read_tables
 
 TODAY = date(2030, 1, 1)
 ONES = " 1" * 14

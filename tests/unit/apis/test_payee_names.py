@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.apis.payee_names import UNMARKED, UNWRAPPED, clean_names
+from pipeline.rules.payee_names import UNMARKED, UNWRAPPED, clean_names
 
 
 def cleaned(written):

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from pipeline.apis.payees import KEYED, keyed, masked_name, payees_of
 from pipeline.frames import ACCEPTED
-from pipeline.ledger.keyed import payee_hashes
+from pipeline.rules.payees import KEYED, keyed, masked_name, payees_of
+from pipeline.stores.keyed_hash import payee_hashes
 
 HASHED = payee_hashes(b"\x01" * 32, KEYED)
 OTHER = payee_hashes(b"\x02" * 32, KEYED)

@@ -5,9 +5,9 @@ from datetime import date
 
 import pytest
 
-from pipeline.apis.modulus import Modulus
-from pipeline.apis.modulus_tables import Check, Method, ModulusTables, Range
-from pipeline.apis.rules import DEFECTS, RULES
+from pipeline.rules.modulus import Modulus
+from pipeline.rules.modulus_tables import Check, Method, ModulusTables, Range
+from pipeline.rules.rules import DEFECTS, RULES
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.apis.totals import added, currency_shown, totals, with_money
+from pipeline.rules.totals import added, currency_shown, totals, with_money
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.formats.confined import heard, parse_confined
+from pipeline.files.confined import heard, parse_confined
 
 PARSERS = """
 import os, signal, sys

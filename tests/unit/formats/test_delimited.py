@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import delimited
+from pipeline.formats import csv as delimited
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT
 
 HEADER = "name,iban,amount"

@@ -9,7 +9,8 @@ import pytest
 import xlsxwriter
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import decisions, excel
+from pipeline.formats import excel
+from pipeline.formats.excel import decisions
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 SHEET, TEXTS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats.lines import read_lines
-from pipeline.formats.unfolding import RECORD_BYTES_MAX
+from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.formats.csv.lines import read_lines
 
 HEADERS = b"name,iban\n"
 LONGEST = b"x" * RECORD_BYTES_MAX

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.formats.memory import GIB, memory_max_bytes, refuse_too_large
+from pipeline.files.memory import GIB, memory_max_bytes, refuse_too_large
 
 IN_LITTLE = """
 import resource

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.formats import delimited
+from pipeline.formats import csv as delimited
 from pipeline.formats.preamble import LINES_BEFORE_HEADER_MAX, heading_of
 
 HEADERS = "Name,Sort code,Account number,Amount"

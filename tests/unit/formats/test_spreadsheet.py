@@ -6,7 +6,7 @@ import io
 import polars as pl
 import pytest
 
-from pipeline.formats import spreadsheet
+from pipeline.reports import safe_csv as spreadsheet
 
 SIGNS = ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
 BEFORE = ["", " ", "\t", "\n", "\r", "\u00a0", "\u200b", "\ufeff", "\u202e", "\0", " \t "]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.formats import tally as tally_module
-from pipeline.formats.tally import Body, Tally, refuse_long_lines, tally
-from pipeline.formats.unfolding import RECORD_BYTES_MAX
+from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.formats.csv import tally as tally_module
+from pipeline.formats.csv.tally import Body, Tally, refuse_long_lines, tally
 
 
 def count(body, column_count=2, delimiter=","):

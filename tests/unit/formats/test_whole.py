@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.formats.whole import write_whole
+from pipeline.files.atomic import write_whole
 
 
 def write(path, data=b"new"):

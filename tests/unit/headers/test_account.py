@@ -6,10 +6,10 @@ import sys
 import polars as pl
 import pytest
 
-from pipeline.apis.identifiers import iban_structures
 from pipeline.errors import InputError
 from pipeline.headers.account_looks import IBAN_LENGTHS, by_cell, holds_account
 from pipeline.headers.columns import read_columns
+from pipeline.rules.identifiers import iban_structures
 
 OURS, ONE, TWO = "GB33BUKB20201555555555", "DE89370400440532013000", "FR1420041010050500013M02606"
 

@@ -5,8 +5,8 @@ import pytest
 
 from pipeline.frames import DECISIONS, WARNED
 from pipeline.reports.choices import Policy, choice, how_to_release, offered, told
-from pipeline.stages.fix import correctable, fix
-from pipeline.stages.split import split
+from pipeline.review.corrections import correctable, fix
+from pipeline.review.placements import split
 from schemas.outcomes import Action, Outcome
 from schemas.review import Decision, Verdict
 from schemas.summary import CodeCount, WarningCount

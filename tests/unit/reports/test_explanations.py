@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.apis import cop, own_codes, vop
-from pipeline.apis.rules import RULES
 from pipeline.errors import UsageError
 from pipeline.frames import OwnCode
 from pipeline.reports.explanations import STEPS, Section, explain, explanations
 from pipeline.reports.terminal import advice
+from pipeline.rules.rules import RULES
 from schemas.cop import ReasonCode
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.vop import IdMatch, NameMatch

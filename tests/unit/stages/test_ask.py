@@ -20,14 +20,14 @@ from structlog.testing import capture_logs
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, CHECKS
-from pipeline.ledger import Ledger, RunIdentity
-from pipeline.quota import Quota
 from pipeline.stages.ask import Channel, Tally, World, ask, gate, given_up, so_far
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
 from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.quota import Quota
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
-from pipeline.transport.pace import Pace
+from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome

@@ -7,7 +7,7 @@ import pytest
 from httpx import Response
 from structlog.testing import capture_logs
 
-from pipeline.stages.ask.clocks import Clocks, refuses_our_time, server_ahead_s, wrong_clock, wrong_day
+from pipeline.stages.ask.clock_skew import Clocks, refuses_our_time, server_ahead_s, wrong_clock, wrong_day
 from schemas.outcomes import ApiName
 from schemas.wire import timestamp
 

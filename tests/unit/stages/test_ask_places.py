@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from pipeline.stages.ask.places import ALONE_MAX_S, WINDOW_MIN, Places
+from pipeline.stages.ask.concurrency import ALONE_MAX_S, WINDOW_MIN, Places
 
 
 class Clock:

@@ -1,6 +1,6 @@
 """Places in flight: nobody holds them all who keeps us waiting."""
 
-from pipeline.stages.ask.shares import SHARE_MIN, Shares
+from pipeline.stages.ask.bulkhead import SHARE_MIN, Shares
 
 HALF = 10
 

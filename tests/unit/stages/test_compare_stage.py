@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
-from pipeline.apis.payees import KEYED, keyed
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES
-from pipeline.ledger.keyed import payee_hashes
+from pipeline.rules.payees import KEYED, keyed
 from pipeline.stages.compare import Earlier, compare, warnings_of
+from pipeline.stores.keyed_hash import payee_hashes
 
 A, B, C, D = ("1" * 14, "2" * 14, "3" * 14, "4" * 14)
 NOTHING = pl.DataFrame(schema=PAYEE_KEYS)

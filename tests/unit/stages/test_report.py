@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
-from pipeline.stages.report import (
+from pipeline.stages.summarise import (
     ROWS_LISTED_MAX,
     Header,
     Limits,

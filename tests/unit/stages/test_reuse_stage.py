@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.apis import cop, vop
 from pipeline.frames import AnswerState
-from pipeline.ledger import FinalAnswer
-from pipeline.stages.reuse import reuse
+from pipeline.jobs.reuse import reuse
+from pipeline.stores.sqlite.ledger import FinalAnswer
 from schemas.outcomes import ApiName
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY)}

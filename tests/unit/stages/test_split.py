@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from pipeline.frames import DECISIONS, WARNED
-from pipeline.stages.split import split
+from pipeline.review.placements import split
 from schemas.outcomes import Outcome
 from schemas.review import Decision, Verdict
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.ledger.reading import Attempt
+from pipeline.jobs.show import ROWS_LISTED_MAX, Told, tell
 from pipeline.stages.plan import plan
-from pipeline.stages.tell import ROWS_LISTED_MAX, Told, tell
 from pipeline.stages.validate import Routes, validate
+from pipeline.stores.sqlite.reader import Attempt
 from schemas.outcomes import ApiName, Environment
 
 SENT, ENDED = "2030-01-01T00:00:00.000Z", "2030-01-01T00:00:01.000Z"

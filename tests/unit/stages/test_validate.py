@@ -6,9 +6,9 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.apis.modulus import Modulus
-from pipeline.apis.modulus_tables import Check, Method, ModulusTables, Range
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
+from pipeline.rules.modulus import Modulus
+from pipeline.rules.modulus_tables import Check, Method, ModulusTables, Range
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName

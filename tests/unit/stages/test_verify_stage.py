@@ -5,10 +5,10 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.apis.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.frames import OUTCOMES, AnswerState
-from pipeline.ledger import Counts, FinalAnswer, Finish, RunIdentity
-from pipeline.stages.verify import Kept, ledger_agrees, rows_agree
+from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
+from pipeline.runs.evidence import Kept, ledger_agrees, rows_agree
+from pipeline.stores.sqlite.ledger import Counts, FinalAnswer, Finish, RunIdentity
 from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
 from schemas.outcomes import Environment
 from schemas.summary import InputFile

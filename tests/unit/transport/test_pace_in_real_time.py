@@ -5,7 +5,7 @@ import time
 import anyio
 import pytest
 
-from pipeline.transport.pace import Pace
+from pipeline.transport.rate_limiter import Pace
 
 
 def slots(rate_per_s, seconds, workers_count):

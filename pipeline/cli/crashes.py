@@ -1,0 +1,104 @@
+"""An end that nobody foresaw: a mistake of this program, written down for whoever mends it.
+
+What is written down names places in the program and nothing else: what an error says, and what a variable
+holds, may be a payee's.
+"""
+
+import errno
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from pipeline.errors import MistakeError, PrecheckError
+
+
+def is_mistake(end: BaseException) -> bool:
+    """Whether nobody foresaw it: no error of `errors`, no wish to end, and no output that failed."""
+    if isinstance(end, OSError):
+        from pipeline.files.disk_errors import is_of_an_output
+
+        return not is_of_an_output(end)
+    # A panic of polars is no `Exception`.
+    foreseen = (PrecheckError, click.ClickException, click.Abort, click.exceptions.Exit)
+    return not isinstance(end, (*foreseen, SystemExit, KeyboardInterrupt, GeneratorExit))
+
+
+def written_down(error: BaseException, *, where: str | None = None) -> MistakeError:
+    """Leave a file about it, and tell in one sentence what it is and whom to send it to.
+
+    Args:
+        error: what ended the command, or what was done for one file.
+        where: which file that was.
+    """
+    what = f"{type(error).__name__} in {_last_place(error)}"
+    path = _kept(_described(error))
+    to_send = "this sentence" if path is None else f"{path} (it holds no names and no accounts)"
+    return MistakeError(
+        f"{'' if where is None else f'{where}: '}a mistake of precheck itself ({what}); every answer so far "
+        f"is kept. Send {to_send} to those from whom you have precheck"
+    )
+
+
+def _described(error: BaseException) -> str:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    known = f"precheck {version('payee-precheck')}, Python {platform.python_version()}, {platform.platform()}"
+    return "\n".join([f"{known}, {now}", f"called as: {' '.join(_words())}", *_lines(error)]) + "\n"
+
+
+def _words() -> Iterator[str]:
+    """The command and its options, without what they were given."""
+    context = click.get_current_context(silent=True)
+    root = None if context is None else context.find_root()
+    if root is None or not isinstance(root.command, click.Group) or root.invoked_subcommand is None:
+        return
+    yield root.invoked_subcommand
+    options = root.command.commands[root.invoked_subcommand].params
+    known = {name for option in options for name in option.opts if name.startswith("-")}
+    yield from (word for word in sys.argv[1:] if word in known)
+
+
+def _lines(error: BaseException, depth: int = 0) -> Iterator[str]:
+    """Kind and places of an error, of those that it stands for, and of those that led to it."""
+    indent = "  " * depth
+    number = error.errno if isinstance(error, OSError) else None
+    yield f"{indent}{type(error).__name__}" + (f" {errno.errorcode.get(number, number)}" if number else "")
+    yield from (f"{indent}  {place}" for place in _places(error))
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _lines(one, depth + 1)
+    before = error.__cause__ or error.__context__
+    if before is not None:
+        yield f"{indent}after"
+        yield from _lines(before, depth)
+
+
+def _last_place(error: BaseException) -> str:
+    return list(_places(error))[-1] if error.__traceback__ is not None else "no place"
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        yield f"{frame.f_globals.get('__name__')}:{line} {frame.f_code.co_qualname}"
+
+
+def _kept(text: str) -> Path | None:
+    """The new file, readable by its owner only; None where there is no place for one."""
+    from platformdirs import user_state_path
+
+    for folder in (user_state_path("payee-precheck") / "mistakes", Path(tempfile.gettempdir())):
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, path = tempfile.mkstemp(prefix="precheck-mistake-", suffix=".txt", dir=folder)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            return Path(path)
+    return None

@@ -1,0 +1,25 @@
+"""`precheck doctor`: try a profile without asking about a payee."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from pipeline.cli.exit_status import interruptible
+from pipeline.cli.options import options, profile_options
+
+
+@click.command()
+@options(profile_options)
+def doctor(*, profile: str | None, config: Path | None) -> None:
+    """Try the configuration, the certificates, TLS, and the token or whether we are known; check no payee."""
+    from pipeline.cli.logs import log_to_stderr
+    from pipeline.jobs.doctor import diagnose
+    from pipeline.reports.listings import print_findings
+    from pipeline.reports.terminal import console
+
+    interruptible()
+    log_to_stderr("text", quiet=True)
+    findings = diagnose(profile, config)
+    print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
+    sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))

@@ -1,0 +1,95 @@
+"""`precheck fix`: from the answers to a corrected file."""
+
+from pathlib import Path
+
+import click
+
+from pipeline.cli.exit_status import telling_what_lost_its_signature
+from pipeline.cli.options import (
+    PATH,
+    allow_simulated_option,
+    as_json_option,
+    by_option,
+    decisions_option,
+    sign_option,
+)
+from pipeline.errors import UsageError
+
+_KINDS = ("close_match", "account_type")
+
+
+class Kinds(click.ParamType[tuple[str, ...]]):
+    """Kinds of corrections, written as close_match,account_type."""
+
+    name = "kinds"
+
+    def convert(
+        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Read them."""
+        words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(","))
+        if wrong := [word for word in words if word not in _KINDS]:
+            self.fail(f"{wrong[0]!r} is not one of {', '.join(_KINDS)}", param, ctx)
+        return tuple(dict.fromkeys(words))
+
+
+@click.command()
+@click.argument("folder", type=PATH, metavar="DIR")
+@click.option(
+    "--accept",
+    type=Kinds(),
+    default=(),
+    metavar="KINDS",
+    help="Take over all corrections of these kinds: close_match (the bank's name), account_type (the other "
+    "type), or both with a comma between.",
+)
+@click.option("--reason", metavar="TEXT", help="Why --accept; it is recorded.")
+@decisions_option
+@by_option
+@allow_simulated_option
+@sign_option
+@as_json_option
+def fix(  # noqa: PLR0913 (one argument per option)
+    *,
+    folder: Path,
+    accept: tuple[str, ...],
+    reason: str | None,
+    decisions: Path | None,
+    by: str | None,
+    allow_simulated: bool,
+    sign_with: Path | None,
+    as_json: bool,
+) -> None:
+    """List what is to be corrected in the payments of DIR, the folder of a run.
+
+    corrections.csv is always written. With --accept or --decisions the payment file is written too, in its
+    own format and columns, with the accepted corrections and nothing else changed. A row is corrected whole
+    or not at all. Who decided, when and why is kept in approvals.json. Nothing is asked: check the corrected
+    file with `precheck run`.
+    """
+    from pipeline.jobs.fix import FixJob, fix_folder
+    from pipeline.reports.reviews import print_fix
+    from pipeline.reports.terminal import console
+    from schemas.review import Acceptance
+
+    if accept and decisions is not None:
+        raise UsageError("--accept and --decisions: use one of them; a workbook decides row by row")
+    if accept and not (reason or "").strip():
+        raise UsageError("--accept: no --reason; give one, which is recorded")
+    if reason is not None and not accept:
+        raise UsageError("--reason: goes with --accept; a workbook has a reason beside each decision")
+    with telling_what_lost_its_signature(folder):
+        done = fix_folder(
+            FixJob(
+                folder=folder,
+                accept=tuple(map(Acceptance, accept)),
+                reason=None if reason is None else reason.strip(),
+                decisions=decisions,
+                by=by,
+                allow_simulated=allow_simulated,
+                sign_with=sign_with,
+            )
+        )
+    if as_json:
+        click.echo(done.model_dump_json())
+    print_fix(done, console())

@@ -1,0 +1,133 @@
+"""What is said on standard error, as lines for a person or as JSON for a machine.
+
+Log lines are events of the run: never names, accounts or secrets. With JSON, everything that is said on
+standard error once the command line is understood is one document a line.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, Literal
+
+import stamina
+import structlog
+from structlog.typing import Processor
+
+from pipeline.reports.terminal import SIMULATED
+from pipeline.stores.sqlite.server_lease import Holder
+from schemas.outcomes import ApiName, Outcome
+from schemas.summary import Summary
+
+Form = Literal["text", "json"]
+
+PROGRESS_INTERVAL_S = 10.0
+FINISHED = "file finished"
+METRICS_FAILED = "the metrics file cannot be written"
+PING_FAILED = "the ping was not taken"
+_NEVER_MISSED = frozenset({FINISHED, METRICS_FAILED, PING_FAILED})
+"""Events that are told however quiet a command is to be, beside errors."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+def log_to_stderr(form: Form, *, quiet: bool) -> None:
+    """Have log lines written; as text only what a person must know, as JSON also how a run went.
+
+    Where it is to be quiet, what is left is how a run went, errors, and who watches but was not told.
+    """
+    stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
+    at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
+    in_json: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        at,
+        structlog.processors.add_log_level,
+        structlog.processors.JSONRenderer(),
+    ]
+    written: list[Processor] = in_json if form == "json" else [at, _line]
+    structlog.configure(
+        processors=[_drop_what_may_be_missed, *written] if quiet else written,
+        wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
+        # Looked up at each line: a progress bar may stand in for standard error.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
+
+
+def _drop_what_may_be_missed(
+    _logger: object, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    if method != "error" and event["event"] not in _NEVER_MISSED:
+        raise structlog.DropEvent
+    return event
+
+
+def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """One event as one line for a person: `2030-01-02T03:04:05Z what (key: value)`."""
+    at, what = event.pop("at"), event.pop("event")
+    details = ", ".join(f"{key}: {value}" for key, value in event.items())
+    return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
+
+
+def log_file(name: str | None) -> None:
+    """Say of each JSON line from now on which file it is about; None: about none."""
+    structlog.contextvars.clear_contextvars()
+    if name is not None:
+        structlog.contextvars.bind_contextvars(file=name)
+
+
+class ProgressEvents:
+    """How far a run is, as an event every ten seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said = clock()
+
+    def begin(self, *, simulated: bool) -> None:
+        """Say nothing: the summary says it."""
+
+    def wait(self, holder: Holder) -> None:
+        """Say which run is waited for."""
+        log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
+
+    def update(
+        self,
+        done_count: int,
+        check_count: int,
+        outcomes: Mapping[Outcome, int],
+        slowed: Mapping[ApiName, float],
+    ) -> None:
+        """Say how far the run is, if it was not said just now."""
+        now = self._clock()
+        if check_count and now - self._said >= PROGRESS_INTERVAL_S:
+            self._said = now
+            counts = {outcome.value: count for outcome, count in outcomes.items()}
+            in_flight = {api.value: round(window, 3) for api, window in slowed.items()}
+            log.info(
+                "progress",
+                done_count=done_count,
+                check_count=check_count,
+                outcome_counts=counts,
+                **({"in_flight_max": in_flight} if in_flight else {}),
+            )
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
+        """Say for what a run still waits that is to stop."""
+        log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
+
+
+def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
+    """Say how one file went, without a row of it, and with which exit status it would end a command."""
+    log.info(
+        FINISHED,
+        status=status,
+        folder=str(folder),
+        environment=summary.environment.value,
+        simulated=summary.simulated,
+        already_finished=already_finished,
+        row_counts={total.outcome.value: total.row_count for total in summary.outcomes},
+        request_counts={call.api.value: call.request_count for call in summary.calls},
+        warning_count=summary.warning_count,
+        complete=summary.complete,
+        next_step=summary.next_step,
+        **({"note": SIMULATED} if summary.simulated else {}),
+    )

@@ -1,0 +1,56 @@
+"""The `precheck` command: a group of the commands in `pipeline.cli`, each in the module of its name.
+
+They parse, call, print and exit; no decision lives there. Heavy imports stand inside them, so that
+`precheck --help` answers at once.
+"""
+
+from importlib.metadata import version
+
+import click
+
+from pipeline.cli.columns import columns
+from pipeline.cli.doctor import doctor
+from pipeline.cli.exit_status import Group
+from pipeline.cli.explain import explain
+from pipeline.cli.fix import fix
+from pipeline.cli.init import init
+from pipeline.cli.plan import plan
+from pipeline.cli.purge import purge
+from pipeline.cli.quota import quota
+from pipeline.cli.report import report
+from pipeline.cli.run import run
+from pipeline.cli.sandbox import sandbox
+from pipeline.cli.schema import schema
+from pipeline.cli.show import show
+from pipeline.cli.split import split
+from pipeline.cli.verify import verify
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("payee-precheck"), prog_name="precheck")
+def main() -> None:
+    """Check every payee name in a bulk payment file before the money leaves.
+
+    UK accounts are asked about by Confirmation of Payee, IBANs by Verification of Payee. Try it without
+    any account or configuration: `precheck run payments.csv` starts a sandbox with simulated answers.
+    """
+
+
+for _command in (
+    run,
+    plan,
+    columns,
+    quota,
+    purge,
+    report,
+    show,
+    verify,
+    doctor,
+    init,
+    schema,
+    sandbox,
+    explain,
+    fix,
+    split,
+):
+    main.add_command(_command)

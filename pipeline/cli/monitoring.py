@@ -1,0 +1,108 @@
+"""What watches a command from outside is told how it went: a metrics file and pings.
+
+Neither changes how the command ends: what fails here is a warning. A process that is killed tells nothing,
+and it is for the watcher to notice that no word came.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import anyio
+import structlog
+
+from pipeline.cli.logs import METRICS_FAILED, PING_FAILED
+from pipeline.errors import DiskError, MistakeError, OutputError, PrecheckError
+from pipeline.files.disk_errors import is_of_an_output
+from pipeline.jobs.check import quota_usage
+from pipeline.reports.metrics import QuotaFigures, RunFigures, write_metrics
+from pipeline.transport.tls import client_context
+from schemas.summary import Summary
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who is to be told."""
+
+    metrics: Path | None = None
+    ping_url: str | None = None
+    ping_ca_file: Path | None = None
+    """The only authority to trust for the pings; None: those that are trusted anyway."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What the command has to tell so far."""
+
+    summaries: list[Summary] = field(default_factory=list)
+
+
+@contextmanager
+def watched(watchers: Watchers) -> Iterator[Told]:
+    """Tell the watchers when the block begins, and how it ends; what it raises goes on."""
+    started, told = datetime.now(UTC), Told()
+    _ping(watchers, "start")
+    status = 0
+    try:
+        yield told
+    except BaseException as end:
+        status = status_of(end)
+        raise
+    finally:
+        if watchers.metrics is not None:
+            figures = RunFigures(
+                version("payee-precheck"), started, datetime.now(UTC), status, told.summaries, _quotas()
+            )
+            _write(watchers.metrics, figures)
+        _ping(watchers, str(status))
+
+
+def status_of(end: BaseException) -> int:
+    """The exit status of a command that ends like this."""
+    match end:
+        case SystemExit(code=int(status)) | PrecheckError(exit_code=status):
+            return status
+        case KeyboardInterrupt():
+            [number] = end.args or [signal.SIGINT]
+            return 128 + int(number)
+        case OSError() if is_of_an_output(end):
+            return DiskError.exit_code
+        case _:
+            return MistakeError.exit_code
+
+
+def _quotas() -> list[QuotaFigures]:
+    try:
+        return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage()]
+    except PrecheckError:
+        return []  # the command itself has said so, or had no cap to count
+
+
+def _write(path: Path, figures: RunFigures) -> None:
+    try:
+        write_metrics(path.absolute(), figures)
+    except (OutputError, DiskError) as error:
+        reason = error.__cause__.strerror if isinstance(error.__cause__, OSError) else "not a plain file"
+        with suppress(OSError):
+            log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
+
+
+def _ping(watchers: Watchers, word: str) -> None:
+    if watchers.ping_url is None:
+        return
+    from pipeline.transport.ping import ping
+
+    try:
+        context = client_context(ca_file=watchers.ping_ca_file)
+        anyio.run(partial(ping, watchers.ping_url, word, context=context))
+    except PrecheckError as error:
+        with suppress(OSError):
+            log.warning(PING_FAILED, word=word, reason=str(error))

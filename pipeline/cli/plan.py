@@ -1,0 +1,76 @@
+"""`precheck plan`: what a run would take."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from pipeline.cli.exit_status import interruptible
+from pipeline.cli.options import (
+    PATH,
+    compare_option,
+    input_options,
+    options,
+    order_option,
+    profile_options,
+    read_mapping,
+    reuse_options,
+)
+
+
+@click.command()
+@click.argument("file", type=PATH)
+@options(profile_options, input_options)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="The folder of the run, whose answers are not asked for again; default: FILE's name with .precheck.",
+)
+@order_option
+@options(reuse_options)
+@click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
+@compare_option
+def plan(  # noqa: PLR0913 (one argument per option)
+    *,
+    file: Path,
+    profile: str | None,
+    config: Path | None,
+    mapping: tuple[str, ...],
+    encoding: str | None,
+    sheet: str | None,
+    out: Path | None,
+    order: str,
+    reuse_from: tuple[Path, ...],
+    reuse_max_age: timedelta,
+    as_json: bool,
+    compare_with: tuple[Path, ...],
+) -> None:
+    """Say what checking FILE would take, and send nothing.
+
+    What the run in DIR has been answered already, and what --reuse-from answers, is not counted as a call.
+    """
+    from pipeline.jobs.check import forecast_file
+    from pipeline.reports.listings import print_forecast
+    from pipeline.reports.terminal import console
+    from pipeline.runs.request import Job, Permitted
+    from pipeline.runs.starting import folders
+
+    interruptible()
+    [folder] = folders([file], out).values()
+    job = Job(
+        file=file,
+        out=folder,
+        profile=profile,
+        config=config,
+        mapping=read_mapping(mapping),
+        encoding=encoding,
+        sheet=sheet,
+        order="amount" if order == "amount" else "file",
+        reusable=Permitted(reuse_from, reuse_max_age),
+        compare_with=compare_with,
+    )
+    forecast = forecast_file(job)
+    if as_json:
+        click.echo(forecast.model_dump_json())
+    print_forecast(forecast, console())

@@ -1,0 +1,105 @@
+"""`precheck purge`: forget the names that banks returned."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.cli.exit_status import say, telling_what_lost_its_signature
+from pipeline.cli.options import PATH, Days, by_option, sign_option
+from pipeline.errors import PrecheckError, UsageError, most_serious
+
+if TYPE_CHECKING:
+    from pipeline.jobs.purge import Purged, PurgeJob
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=PATH, metavar="DIR...")
+@click.option(
+    "--older-than",
+    type=Days(),
+    default="0d",
+    show_default=True,
+    metavar="DAYS",
+    help="Only names whose answer is older, such as 90d, and only of runs that have finished.",
+)
+@click.option(
+    "--outcomes",
+    is_flag=True,
+    help="Delete the files that hold the names too; with --older-than, if the run ended before, or a name "
+    "was purged now or before. Running again writes outcomes and reports without the names.",
+)
+@click.option(
+    "--payments",
+    is_flag=True,
+    help="As --outcomes, and delete the files of `precheck split` and payees.csv as well: no file with "
+    "payees of the run is left.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--reason", metavar="TEXT", help="Why, such as the policy; it is recorded in the manifest.")
+@by_option
+@sign_option
+def purge(  # noqa: PLR0913 (one argument per option)
+    *,
+    folders: tuple[Path, ...],
+    older_than: timedelta,
+    outcomes: bool,
+    payments: bool,
+    dry_run: bool,
+    reason: str | None,
+    by: str | None,
+    sign_with: Path | None,
+) -> None:
+    """Delete the names that banks returned from the ledger in each DIR, the folder of a run.
+
+    Nothing of them is left in the ledger's bytes. The answers stay: no question is asked again. A DIR may be
+    a pattern in quotes, such as 'checked/*.precheck'. With --older-than, a run that has not finished is told
+    and left as it is (75), and so is a folder that is in use (75) or damaged (74); the others are purged.
+    A folder that only fits a pattern, and in which no run was, is told and left.
+
+    These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, changes.jsonl (masked),
+    report.html, report.xlsx, and what `precheck fix` wrote: corrections.csv and the corrected payment file.
+    Without --outcomes they are left alone. With it they are deleted, and so is what a killed run left of
+    them. summary.json, payees.csv, approvals.json and the files of `precheck split` hold none. Whoever has a
+    copy, such as a workbook with decisions, has the names.
+
+    manifest.json says what was purged, when, by whom and why, so that `precheck verify` misses nothing that
+    went this way.
+    """
+    from pipeline.jobs.purge import PurgeJob, folders_meant
+    from pipeline.jobs.purge import purge as purge_folder
+
+    job = PurgeJob(older_than, outcomes, payments, by, reason, sign_with, dry_run)
+    statuses = []
+    for folder, is_named in folders_meant(folders).items():
+        try:
+            with telling_what_lost_its_signature(folder):
+                purged = purge_folder(folder, job)
+        except PrecheckError as error:
+            is_stranger = isinstance(error, UsageError) and not is_named
+            say(str(error), status=None if is_stranger else error.exit_code)
+            statuses.append(0 if is_stranger else error.exit_code)
+            continue
+        for sentence in _told(folder, job, purged):
+            say(sentence)
+        statuses.append(0)
+    sys.exit(most_serious(statuses))
+
+
+def _told(folder: Path, job: "PurgeJob", purged: "Purged") -> list[str]:
+    """What became of a folder."""
+    from pipeline.reports.terminal import counted
+
+    if not purged.was_due:
+        return [f"{folder}: nothing to purge is older than {counted(job.older_than.days, 'day')}"]
+    would = "would be " if job.dry_run else ""
+    said = [f"{folder}: {counted(purged.name_count, 'returned name')} {would}purged from the ledger"]
+    if purged.deleted:
+        said.append(f"{folder}: {would}deleted {', '.join(purged.deleted)}")
+    if purged.left:
+        said.append(
+            f"{folder}: {', '.join(purged.left)} may still hold returned names; delete what you do not need"
+        )
+    return said

@@ -1,0 +1,30 @@
+"""`precheck report`: write the reports of a run anew."""
+
+from pathlib import Path
+
+import click
+
+from pipeline.cli.exit_status import say, telling_what_lost_its_signature
+from pipeline.cli.options import PATH, sign_option
+
+
+@click.command()
+@click.argument("folder", type=PATH, metavar="DIR")
+@sign_option
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+def report(*, folder: Path, sign_with: Path | None, as_json: bool) -> None:
+    """Write the reports of the run in DIR anew, and show its summary; send nothing.
+
+    They are made of the files in DIR, which must be as the run left them.
+    """
+    from pipeline.jobs.report import report as write_reports
+    from pipeline.reports.terminal import console, print_summary
+    from schemas.folder import REPORT_XLSX
+
+    with telling_what_lost_its_signature(folder):
+        summary, kept = write_reports(folder, sign_with)
+    if kept is not None:
+        say(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
+    if as_json:
+        click.echo(summary.model_dump_json())
+    print_summary(summary, folder, console(), already_finished=False)

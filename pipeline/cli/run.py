@@ -1,0 +1,285 @@
+"""`precheck run`: check payment files."""
+
+import sys
+from contextlib import nullcontext
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from pipeline.cli.exit_status import about_one_file, interruptible, say, telling_what_lost_its_signature
+from pipeline.cli.options import (
+    PATH,
+    Duration,
+    compare_option,
+    input_options,
+    options,
+    order_option,
+    profile_options,
+    read_mapping,
+    reuse_options,
+    sign_option,
+)
+from pipeline.errors import UsageError, most_serious
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pipeline.jobs.check import Result
+
+WARNINGS = (
+    *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
+    *("MIXED_SCRIPTS", "MODULUS_OLD_TABLES", "NAME_NOT_LATIN", "NAME_CLEANED", "ACCOUNT_TYPE_DEFAULT"),
+    "BIC_OTHER_COUNTRY",
+)
+FILE_WARNINGS = ("TOTALS_DIFFER",)
+OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
+
+EXIT_STATUS = """\b
+Exit status:
+    0  every row is decided
+    1  a row has an outcome or a warning named by --fail-on
+    2  the command was called with words that do not fit
+   65  the input file cannot be used
+   70  a mistake of this program: report it
+   73  an output cannot be created
+   74  the disk is full or failed
+   75  not every row is decided: run the same command again
+   76  the server broke the protocol repeatedly, or three runs got nowhere with a row
+   77  the credentials or the certificate were refused
+   78  the configuration cannot be used, or there is no trusted TLS connection
+  130  stopped by Ctrl-C, or 143 by SIGTERM: run the same command again
+"""
+
+
+def _said(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
+    """A reason that is one."""
+    if reason is None or reason.strip():
+        return reason
+    raise UsageError("--allow-many-names: the reason is empty; give one, which is recorded")
+
+
+@click.command(epilog=EXIT_STATUS)
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
+@options(profile_options, input_options)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Where the results go; default: FILE's name with .precheck. Several FILEs get a folder each in DIR.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["csv", "parquet"]),
+    help="Of the outcome file; default: FILE's, and csv for a workbook.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice((*OUTCOMES, "warning", *WARNINGS, *FILE_WARNINGS)),
+    metavar="OUTCOME",
+    help="Exit with 1 if a row has this outcome, this warning such as PAYMENT_REPEATED, or any: warning. "
+    "May be repeated.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", help="Ask at most N questions; defer the rest."
+)
+@order_option
+@click.option(
+    "--retry-unanswered",
+    is_flag=True,
+    help="Ask again about rows given up because three runs got a refusal or a broken reply.",
+)
+@click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
+@click.option(
+    "--allow-many-names",
+    "many_names_reason",
+    metavar="REASON",
+    callback=_said,
+    help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
+)
+@options(reuse_options)
+@click.option(
+    "--wait-max",
+    type=Duration(),
+    metavar="DURATION",
+    help="Wait at most so long for other runs at the same server, such as 90s, 30m or 2h, then end with 75; "
+    "default: until they have ended.",
+)
+@compare_option
+@sign_option
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Print nothing but errors, that answers are simulated, how to go on with what is left, and that "
+    "metrics or ping failed. With --log json: errors, `file finished`, and the last.",
+)
+@click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="On standard error, text for a person or a JSON document a line.",
+)
+@click.option(
+    "--metrics",
+    type=PATH,
+    metavar="FILE",
+    help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
+)
+@click.option(
+    "--ping",
+    "ping_url",
+    envvar="PRECHECK_PING",
+    metavar="URL",
+    help="Call URL/start, and URL/STATUS with the exit status; without it, what PRECHECK_PING says.",
+)
+@click.option(
+    "--ping-ca", type=PATH, metavar="FILE", help="The only certificate authority to trust for --ping."
+)
+@click.pass_context
+def run(  # noqa: PLR0913 (one argument per option)
+    ctx: click.Context,
+    *,
+    files: tuple[Path, ...],
+    profile: str | None,
+    config: Path | None,
+    mapping: tuple[str, ...],
+    encoding: str | None,
+    sheet: str | None,
+    out: Path | None,
+    format_name: str | None,
+    fail_on: tuple[str, ...],
+    limit: int | None,
+    order: str,
+    retry_unanswered: bool,
+    fresh: bool,
+    many_names_reason: str | None,
+    reuse_from: tuple[Path, ...],
+    reuse_max_age: timedelta,
+    wait_max: timedelta | None,
+    compare_with: tuple[Path, ...],
+    sign_with: Path | None,
+    as_json: bool,
+    quiet: bool,
+    log_form: Literal["text", "json"],
+    metrics: Path | None,
+    ping_url: str | None,
+    ping_ca: Path | None,
+) -> None:
+    """Check every payment of FILE and write it back with the outcomes.
+
+    Running the same command again goes on where the last run ended: an answered check is never asked
+    again.
+    """
+    from pipeline.cli.logs import ProgressEvents, log_file, log_to_stderr
+    from pipeline.cli.monitoring import Watchers, watched
+    from pipeline.jobs.check import exit_code
+    from pipeline.jobs.check import run as run_job
+    from pipeline.reports.files import FileEnd, print_files
+    from pipeline.reports.progress import progress
+    from pipeline.reports.terminal import console
+    from pipeline.runs.request import Job, Permitted
+    from pipeline.runs.starting import folders, told_apart
+
+    interruptible()
+    log_to_stderr(log_form, quiet=quiet)
+    ctx.find_root().obj = log_form
+    terminal = console()
+    places = folders(files, out)
+    apart = told_apart(places)
+    if apart and not quiet:
+        say(apart)
+    # Where two have one name, only the path says which one is meant.
+    names = {file: str(file) if apart else file.name for file in places}
+    ends = {file: FileEnd(names[file], None, None) for file in places}
+    if len(files) > 1 and not quiet and log_form == "text":
+        # Also where an error ends the command: what the files before it came to is told.
+        ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
+    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+        for file, folder in places.items():
+            log_file(names[file])
+            job = Job(
+                file=file,
+                out=folder,
+                profile=profile,
+                config=config,
+                mapping=read_mapping(mapping),
+                encoding=encoding,
+                sheet=sheet,
+                format=format_name,
+                order="amount" if order == "amount" else "file",
+                limit=limit,
+                retry_unanswered=retry_unanswered,
+                fresh=fresh,
+                many_names_reason=many_names_reason,
+                reusable=Permitted(reuse_from, reuse_max_age),
+                wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
+                compare_with=compare_with,
+                sign_with=sign_with,
+            )
+            events = nullcontext(ProgressEvents())
+            seen = progress(terminal, names[file], quiet=quiet) if log_form == "text" else events
+            try:
+                with telling_what_lost_its_signature(folder), seen as watch:
+                    result = run_job(job, watch)
+                status = exit_code(result.summary, fail_on)
+                if result.ended_by is not None:
+                    status = result.ended_by.exit_code
+                ends[file] = FileEnd(names[file], status, result.summary)
+                told.summaries.append(result.summary)
+                if as_json:
+                    click.echo(result.summary.model_dump_json())
+                if log_form == "text" and quiet:
+                    _say_in_quiet(names[file], result)
+                else:
+                    _tell(result, folder, None if log_form == "json" else terminal, status=status)
+                _raise_what_ended(result)
+            except BaseException as end:  # noqa: BLE001 (what does not concern this file alone is raised again)
+                error = about_one_file(end, names[file])
+                say(_naming(names[file], str(error)), status=error.exit_code)
+                ends[file] = FileEnd(names[file], error.exit_code, ends[file].summary)
+        log_file(None)
+        sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+
+
+def _naming(name: str, sentence: str) -> str:
+    """A sentence about a file, with the name that this command knows it by.
+
+    >>> _naming("jan/pay.csv", "pay.csv: no rows"), _naming("jan/pay.csv", "jan: not a folder")
+    ('jan/pay.csv: no rows', 'jan: not a folder')
+    """
+    said, separator, rest = sentence.partition(": ")
+    return f"{name}{separator}{rest}" if said == Path(name).name else sentence
+
+
+def _raise_what_ended(result: "Result") -> None:
+    """Have an end of the asking end the command, or its part for one file, once that is told."""
+    if result.ended_by is not None:
+        raise result.ended_by
+
+
+def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status: int) -> None:
+    """How one file went, for a person; without a terminal, for the log."""
+    from pipeline.cli.logs import log_summary
+    from pipeline.reports.changes import print_changes
+    from pipeline.reports.terminal import print_summary
+
+    if terminal is None:
+        log_summary(result.summary, folder, status=status, already_finished=result.already_finished)
+        return
+    print_changes(result.summary, result.changes, terminal)
+    print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
+
+
+def _say_in_quiet(name: str, result: "Result") -> None:
+    """What nobody may miss, however quiet the command is to be."""
+    if result.summary.simulated:
+        say(f"{name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+    if result.summary.next_step and result.ended_by is None:
+        say(f"{name}: {result.summary.next_step}")

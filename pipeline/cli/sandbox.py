@@ -1,0 +1,264 @@
+"""`precheck sandbox`: serve the three APIs with simulated answers."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import click
+
+from pipeline.cli.options import PATH
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=PATH,
+    default=Path("sandbox"),
+    show_default=True,
+    help="Where certificates, secrets and a ready precheck.toml are written.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; 0 takes a free one.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the simulated network.")
+@click.option(
+    "--latency",
+    "latency_s",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Median wait of a simulated bank.",
+)
+@click.option(
+    "--latency-spread",
+    type=click.FloatRange(min=0),
+    default=0.73,
+    show_default=True,
+    metavar="SIGMA",
+    help="How much the waits differ (log-normal); with 0, each takes --latency.",
+)
+@click.option("--responder-faults", is_flag=True, help="Let some simulated banks be slow, fail or break TLS.")
+@click.option(
+    "--token-life",
+    "token_life_s",
+    type=click.IntRange(min=0),
+    default=3600,
+    metavar="SECONDS",
+    help="How long access tokens live.",
+)
+@click.option(
+    "--rate-max",
+    "rate_per_s_max",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Answer 429 beyond N requests a second.",
+)
+@click.option(
+    "--daily-cap",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Requests a day that the test role allows.",
+)
+@click.option(
+    "--cop-wait",
+    "cop_responder_wait_s",
+    type=click.FloatRange(min=0),
+    default=7.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a silent UK bank is awaited before the answer is 504.",
+)
+@click.option(
+    "--vop-wait",
+    "vop_responder_wait_s",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The same for a bank behind an IBAN.",
+)
+@click.option(
+    "--client-certificate-required",
+    is_flag=True,
+    help="Refuse clients without a certificate in the TLS handshake, for every API.",
+)
+@click.option(
+    "--server-certificate",
+    type=click.Choice(["good", "wrong-authority", "expired", "wrong-host"]),
+    default="good",
+    show_default=True,
+    help="Serve with a certificate that a client must not trust.",
+)
+@click.option(
+    "--tls",
+    type=click.Choice(["reference", "1.1-only", "other-suite"]),
+    default="reference",
+    show_default=True,
+    help="Speak only a version or suites of TLS that a client must not accept.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="NAME[:CONDITION,...]",
+    help="Let a fault befall the answers: all of them, or those that meet every condition, such as "
+    "500:probability=0.05,seed=7. May be repeated; docs/sandbox.md has the conditions.",
+)
+@click.option("--list-faults", is_flag=True, help="Print every fault, and exit.")
+@click.option(
+    "--list-accounts", is_flag=True, help="Print every dummy account with what it answers, and exit."
+)
+@click.option(
+    "--scenario",
+    type=click.Choice(["basic", "faults", "tls", "caps"]),
+    help="Walk a client through everything of a kind; docs/sandbox.md says how.",
+)
+@click.option(
+    "--verdict",
+    "verdicts",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="When the sandbox ends, write which rules the client kept, broke or never met: a .json file as "
+    "JSON, an .xml file as JUnit XML, any other as text. May be repeated.",
+)
+@click.option(
+    "--control",
+    "has_control",
+    is_flag=True,
+    help="Listen on control.sock in the folder: faults, caps and the clock can be changed by it.",
+)
+@click.option(
+    "--clock-skew-max",
+    "clock_skew_max_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How far X-Request-Timestamp may be from the time here.",
+)
+@click.option("--call-log", type=PATH, help="Append one JSON line per request.")
+@click.option("--while-stdin-is-open", is_flag=True, hidden=True)
+@click.option(
+    "--write-payments",
+    type=PATH,
+    metavar="FILE",
+    help="Write a payment file drawn from the simulated network, and exit.",
+)
+@click.option(
+    "--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of --write-payments."
+)
+@click.option("--force", is_flag=True, help="Let --write-payments replace a file that is there.")
+def sandbox(  # noqa: PLR0913 (one argument per option)
+    *,
+    folder: Path,
+    host: str,
+    port: int,
+    seed: int,
+    latency_s: float,
+    latency_spread: float,
+    responder_faults: bool,
+    token_life_s: int,
+    rate_per_s_max: int | None,
+    daily_cap: int,
+    cop_responder_wait_s: float,
+    vop_responder_wait_s: float,
+    client_certificate_required: bool,
+    server_certificate: str,
+    tls: str,
+    faults: tuple[str, ...],
+    list_faults: bool,
+    list_accounts: bool,
+    scenario: str | None,
+    verdicts: tuple[Path, ...],
+    has_control: bool,
+    clock_skew_max_s: float,
+    call_log: Path | None,
+    while_stdin_is_open: bool,
+    write_payments: Path | None,
+    rows: int,
+    force: bool,
+) -> None:
+    """Serve the three APIs with simulated answers until stopped.
+
+    The folder gets a precheck.toml whose profiles point at this server. All banks, accounts and
+    names are invented.
+    """
+    if list_faults:
+        from pipeline.sandbox.faults.listing import lines
+
+        click.echo("\n".join(lines()))
+        return
+    if list_accounts:
+        from pipeline.sandbox.examples import account_lines
+
+        click.echo("\n".join(account_lines()))
+        return
+    if write_payments is not None:
+        from pipeline.sandbox.samples import write_payments as write_sample
+
+        write_sample(write_payments, rows=rows, seed=seed, force=force)
+        return
+    from pipeline.sandbox.faults.selection import parse
+    from pipeline.sandbox.scenarios import scenario_named
+    from pipeline.sandbox.server import SandboxSettings
+    from pipeline.sandbox.server import run as serve
+    from pipeline.sandbox.settings import ServerCertificate, Tls
+
+    def announce(url: str) -> None:
+        click.echo(url)
+        sys.stdout.flush()
+        if not while_stdin_is_open:
+            config = folder / "precheck.toml"
+            click.echo(
+                f"Serving simulated answers at {url}. Try, in another terminal:\n"
+                f"  precheck run FILE --profile sandbox --config {config}\n"
+                "A run that is to be resumed later needs the same --folder and --port. Stop with Ctrl-C.",
+                err=True,
+            )
+        if scenario is not None:
+            click.echo(f"Scenario {scenario}, in {folder}: {scenario_named(scenario).what}", err=True)
+
+    def conclude(line: str) -> None:
+        click.echo(f"precheck: {line}", err=True)
+
+    settings = SandboxSettings(
+        folder=folder,
+        host=host,
+        port=port,
+        seed=seed,
+        latency_s=latency_s,
+        latency_spread=latency_spread,
+        responder_faults=responder_faults,
+        token_life_s=token_life_s,
+        rate_per_s_max=rate_per_s_max,
+        daily_cap=daily_cap,
+        cop_responder_wait_s=cop_responder_wait_s,
+        vop_responder_wait_s=vop_responder_wait_s,
+        client_certificate_required=client_certificate_required,
+        server_certificate=ServerCertificate(server_certificate),
+        tls=Tls(tls),
+        faults=tuple(map(parse, faults)),
+        scenario=scenario,
+        verdicts=verdicts,
+        has_control=has_control,
+        clock_skew_max_s=clock_skew_max_s,
+        call_log=call_log,
+    )
+    if while_stdin_is_open:
+        # Whoever started this process says what there is to be said.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+    serve(settings, announce=announce, conclude=conclude)
+    if while_stdin_is_open:
+        # The folder was made for this sandbox alone, by a process that may be dead.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_with_stdin() -> None:
+    """End with the process that started this one: it alone holds the other end of standard input."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)

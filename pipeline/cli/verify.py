@@ -1,0 +1,50 @@
+"""`precheck verify`: whether a folder is as its run left it."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from pipeline.cli.options import PATH
+
+
+@click.command()
+@click.argument("folder", type=PATH, metavar="DIR")
+@click.option("--input", "input_file", type=PATH, metavar="FILE", help="The payment file, to compare it too.")
+@click.option(
+    "--config", type=PATH, metavar="FILE", help="The configuration file, where the ledger is encrypted."
+)
+@click.option(
+    "--signed-by",
+    type=PATH,
+    metavar="PUBLIC_KEY",
+    help="The manifest must have a signature that this Ed25519 public key, PEM, verifies. Have the key from "
+    "who signs, never from DIR.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output.")
+def verify(
+    *,
+    folder: Path,
+    input_file: Path | None,
+    config: Path | None,
+    signed_by: Path | None,
+    as_json: bool,
+) -> None:
+    """Check that the files of the run in DIR are as it left them, and that all of them agree.
+
+    Looks at every file in the manifest, counts the outcome file again, and compares it with the summary
+    and the ledger: each answered row must have the very answer that its own payee and account had. With
+    --input every cell of the outcome file is compared with the payment file, too. With --signed-by the
+    manifest must have a signature that the key verifies. Exit status 0: nothing differs; 65: something does;
+    74: the ledger is damaged.
+    """
+    from pipeline.jobs.verify import VerifyJob, verification
+    from pipeline.jobs.verify import verify as verify_folder
+    from pipeline.reports.listings import print_findings
+    from pipeline.reports.terminal import console
+
+    findings = verify_folder(VerifyJob(folder, input_file, config, signed_by))
+    if as_json:
+        click.echo(verification(findings).model_dump_json())
+    print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
+    sys.exit(max(finding.exit_code for finding in findings))

@@ -1,0 +1,30 @@
+"""Profiles: which servers to ask, with which credentials, under which limits.
+
+The configuration is a TOML file, described in docs/configuration.md. Unknown keys are errors, only
+https is spoken, and a secret is never in the file: it is named there, and read when it is needed.
+Only `cli` and `run` read settings; stages get plain values.
+"""
+
+from pipeline.config.example import EXAMPLE, write_example
+from pipeline.config.file import BUILT_IN, Configuration, defines, find, load, read, usual
+from pipeline.config.profile import Profile
+from pipeline.config.servers import TEST_SERVER_DAILY_CAP, Cop, Oauth, Server, VopGateway, VopStandard
+
+__all__ = [
+    "BUILT_IN",
+    "EXAMPLE",
+    "TEST_SERVER_DAILY_CAP",
+    "Configuration",
+    "Cop",
+    "Oauth",
+    "Profile",
+    "Server",
+    "VopGateway",
+    "VopStandard",
+    "defines",
+    "find",
+    "load",
+    "read",
+    "usual",
+    "write_example",
+]

@@ -1,0 +1,110 @@
+"""The configuration file: where it is looked for, and how it is read."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from platformdirs import user_config_path
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, TomlConfigSettingsSource
+
+from pipeline.config.mistakes import mistakes
+from pipeline.config.profile import Profile
+from pipeline.config.values import Section
+from pipeline.errors import ConfigurationError, ConfigurationFileError
+
+FILE_NAME = "precheck.toml"
+BUILT_IN = ("sandbox", "sandbox-standard")
+"""The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
+
+
+class Configuration(Section):
+    """The whole file."""
+
+    profiles: Annotated[dict[str, Profile], Field(min_length=1)]
+
+    @field_validator("profiles")
+    @classmethod
+    def _know_their_servers(cls, profiles: dict[str, Profile]) -> dict[str, Profile]:
+        for name, profile in profiles.items():
+            if profile.servers:
+                continue
+            if name not in BUILT_IN:
+                raise ValueError(
+                    f"{name}: has neither a [cop] nor a [vop] section; add one for each API that you use"
+                )
+            if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
+                raise ValueError(
+                    f"{name}.{others[0]}: without a [cop] or [vop] section this profile is the embedded "
+                    "sandbox, which takes only [policy] and compare_with; remove it"
+                )
+        return profiles
+
+
+def find(explicit: Path | None) -> Path:
+    """Tell which configuration file is meant.
+
+    Args:
+        explicit: what `--config` says; without it PRECHECK_CONFIG, the working directory and the
+            user's configuration folder are looked at, in this order.
+
+    Raises:
+        ConfigurationError: there is no such file.
+    """
+    named = explicit or (Path(os.environ["PRECHECK_CONFIG"]) if os.environ.get("PRECHECK_CONFIG") else None)
+    candidates = [named] if named else [Path(FILE_NAME), user_config_path("payee-precheck") / FILE_NAME]
+    for path in candidates:
+        if path.is_file():
+            return path
+    looked = " or ".join(str(path) for path in candidates)
+    raise ConfigurationError(
+        f"{looked}: no such configuration file; write one with `precheck init`, or name one with --config"
+    )
+
+
+def usual() -> Path | None:
+    """The configuration file that is found without `--config`, or None where there is none."""
+    try:
+        return find(None)
+    except ConfigurationError:
+        return None
+
+
+def defines(profile_name: str) -> bool:
+    """Whether there is a usual configuration file and it has this profile."""
+    path = usual()
+    return path is not None and profile_name in read(path).profiles
+
+
+def load(path: Path, profile_name: str) -> Profile:
+    """Read one profile.
+
+    Raises:
+        ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the
+            message names the key and what to do, and quotes no value that could be a secret.
+    """
+    profiles = read(path).profiles
+    if profile_name not in profiles:
+        raise ConfigurationError(
+            f"{path}: no profile {profile_name!r}; pick one of {', '.join(sorted(profiles))} with --profile"
+        )
+    return profiles[profile_name]
+
+
+def read(path: Path) -> Configuration:
+    """Read the whole file; raises as `load` does."""
+    try:
+        content = TomlConfigSettingsSource(BaseSettings, toml_file=path)()
+        return Configuration.model_validate(content, context={"folder": path.parent})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
+        ) from None
+    except ValidationError as error:
+        said = mistakes(error.errors(), Configuration)
+        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None

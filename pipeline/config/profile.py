@@ -1,0 +1,167 @@
+"""A profile: the APIs to ask, how payments are routed to them, and what a policy does with the answers."""
+
+import datetime as dt
+import difflib
+import hashlib
+import json
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, PlainValidator, SecretStr, field_validator, model_validator
+
+from pipeline.apis import MATCH_CODE
+from pipeline.config.secrets import secret_if_named
+from pipeline.config.servers import Cop, Server, VopGateway, VopStandard
+from pipeline.config.values import FilePath, NewestOf, Section, VariableName
+from pipeline.rules.identifiers import iban_structures
+from pipeline.rules.modulus_tables import ModulusTables, read_tables
+from pipeline.rules.unasked import UNASKED
+from schemas.cop import AccountType, ReasonCode
+from schemas.outcomes import Environment, Outcome, WarningCode
+from schemas.review import Verdict
+from schemas.vop import IdMatch, NameMatch
+
+_MODULUS = ("modulus_weights", "modulus_substitutions", "modulus_weights_date")
+_SIGNING = ("sign_with", "sign_with_password_env", "sign_with_password_file")
+_NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
+_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch, *UNASKED}), *WarningCode)
+
+
+def _policy_key(key: str) -> str:
+    if key in _POLICY_KEYS:
+        return key
+    near = difflib.get_close_matches(key, _POLICY_KEYS, n=1)
+    raise ValueError(f"no such outcome or code; {f'did you mean {near[0]}?' if near else 'remove it'}")
+
+
+def _countries(said: object) -> Literal["any"] | list[str]:
+    if said == "any":
+        return "any"
+    if not (isinstance(said, list) and all(isinstance(country, str) for country in said)):
+        raise ValueError('must be "any" or a list of countries, such as ["DE", "FR"]')
+    if any(country not in iban_structures() for country in said):
+        raise ValueError(
+            'names a country without IBANs; write each country as two capital letters, such as ["DE", "FR"]'
+        )
+    return said
+
+
+class Profile(Section):
+    """One way to run: the APIs to ask, and how payments are routed to them."""
+
+    default_account_type: AccountType = AccountType.PERSONAL
+    gb_iban_to: Literal["cop", "vop"] = "cop"
+    ask_by: Literal["name", "identification"] = "name"
+    vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
+    """Whose IBANs VoP is asked about. No list of the scheme comes with the tool: the user knows its reach."""
+    vop_names: Literal["any", "latin"] = "any"
+    ledger_key_env: VariableName | None = None
+    ledger_key_file: FilePath | None = None
+    sign_with: FilePath | None = None
+    """The private key that signs the manifests of runs."""
+    sign_with_password_env: VariableName | None = None
+    sign_with_password_file: FilePath | None = None
+    compare_with: NewestOf | None = None
+    """The folders of runs, of which the newest is compared with."""
+    modulus_weights: FilePath | None = None
+    modulus_substitutions: FilePath | None = None
+    modulus_weights_date: dt.date | None = None
+    policy: dict[Annotated[str, AfterValidator(_policy_key)], Verdict] = Field(default_factory=dict)
+    """What `precheck split` does with a row, by its outcome, code or warnings."""
+    cop: Cop | None = None
+    vop: Annotated[VopGateway | VopStandard, Field(discriminator="api")] | None = None
+
+    @field_validator("policy")
+    @classmethod
+    def _releases_only_what_was_answered(cls, policy: dict[str, Verdict]) -> dict[str, Verdict]:
+        if wrong := [key for key in _NEVER_ANSWERED if policy.get(key, Verdict.HOLD) is not Verdict.HOLD]:
+            raise ValueError(f'{wrong[0]} rows have no answer of a bank and can only be held; write "hold"')
+        if odd := [key for key in WarningCode if policy.get(key) is Verdict.RELEASE]:
+            raise ValueError(f'{odd[0]} is a warning, which releases nothing; write "review" or "hold"')
+        return policy
+
+    @model_validator(mode="after")
+    def _asks_one_kind_of_server(self) -> Self:
+        if len({section.server for section in self.servers}) > 1:
+            raise ValueError(
+                "names servers of two kinds; simulated and real answers must not be mixed in one file: "
+                "make two profiles"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_one_ledger_key(self) -> Self:
+        if self.ledger_key_env is not None and self.ledger_key_file is not None:
+            raise ValueError("give one of ledger_key_env and ledger_key_file, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _names_one_signing_key(self) -> Self:
+        passwords = (self.sign_with_password_env, self.sign_with_password_file)
+        if all(passwords):
+            raise ValueError("give one of sign_with_password_env and sign_with_password_file, not both")
+        if any(passwords) and self.sign_with is None:
+            raise ValueError("sign_with_password_* is of no use without sign_with; name the key, too")
+        return self
+
+    @model_validator(mode="after")
+    def _names_both_modulus_tables(self) -> Self:
+        given = (self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
+        if any(given) and not all(given):
+            raise ValueError(
+                "modulus_weights, modulus_substitutions and modulus_weights_date go together: "
+                "without one of them good accounts would be rejected; give all three"
+            )
+        return self
+
+    def modulus_tables(self) -> ModulusTables | None:
+        """Read the tables of the UK modulus check, or None where none are named.
+
+        Raises:
+            ConfigurationError: one is not there, or is no such table.
+        """
+        if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
+            return None
+        return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
+
+    def ledger_key(self) -> SecretStr | None:
+        """Read what the names in ledgers are encrypted with, or None where they lie in clear.
+
+        Raises:
+            ConfigurationError: it is not where the file says, or others could read it.
+        """
+        return secret_if_named(self.ledger_key_env, self.ledger_key_file)
+
+    def sign_with_password(self) -> SecretStr | None:
+        """Read the password of the signing key, or None where the key has none.
+
+        Raises:
+            ConfigurationError: it is not where the file says, or others could read it.
+        """
+        return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
+
+    @property
+    def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:
+        """The sections that the profile has; none where its servers are those of the embedded sandbox."""
+        return tuple(section for section in (self.cop, self.vop) if section is not None)
+
+    @property
+    def environment(self) -> Environment:
+        """Which kind of server answers."""
+        return self.servers[0].server
+
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of all that decides what is asked of whom; limits and secrets do not.
+
+        Nor do the modulus tables: they decide which rows are asked about, and no answer is another one by
+        them. Newer tables must not cost the answers that are there.
+        """
+        limits = set(Server.model_fields) - {"server", "base_url"}
+        secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
+        secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
+        unsaid = dict.fromkeys(limits | secrets, True)
+        secrets_of_ours = ("ledger_key_env", "ledger_key_file", *_SIGNING)
+        ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
+        # Where they say nothing, a folder of an earlier version stays that of the same profile.
+        later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
+        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours, **later})
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

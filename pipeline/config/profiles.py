@@ -1,0 +1,205 @@
+"""Which profile a job means, and the embedded sandbox behind those that are built in.
+
+The sandbox is a child process that serves simulated answers while a run lasts. It writes a
+configuration for itself into a private folder, and the run reads that like any other: there is one
+road for all answers.
+"""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pydantic import SecretStr
+
+from pipeline import config as settings
+from pipeline.config import BUILT_IN, Profile
+from pipeline.config.secrets import secret_if_named
+from pipeline.errors import ConfigurationError, UsageError
+from pipeline.files import child_process as children
+from pipeline.files.signatures import Signer
+from pipeline.rules.modulus import Modulus
+from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
+from schemas.outcomes import Environment
+from schemas.review import Verdict
+
+STOP_MAX_S = 5.0
+SIGN_PASSWORD = "PRECHECK_SIGN_PASSWORD"  # noqa: S105 (the name of a variable)
+"""The environment variable with the password of a key that was named on the command line."""
+
+
+class Chosen(NamedTuple):
+    """A profile that was asked for, not yet opened."""
+
+    name: str
+    config: Path | None
+    """None: the embedded sandbox."""
+    fingerprint: str
+    environment: Environment
+    policy: Mapping[str, Verdict] = MappingProxyType({})
+    """What `precheck split` does with its rows."""
+    newest_of: str | None = None
+    """The pattern of folders of which the newest run is compared with."""
+    signer: Signer | None = None
+    """Who signs the manifest of a run."""
+
+
+def choose(name: str | None, config: Path | None) -> Chosen:
+    """Find the profile of a name. Without a name it is the embedded sandbox.
+
+    The built-in names need no configuration file, unless one is given with `--config` or the usual
+    file has them itself. A file that says only their policy leaves them built in.
+
+    Raises:
+        UsageError: a configuration file is given and no profile in it.
+        ConfigurationError: there is no such profile.
+    """
+    if config is not None and name is None:
+        names = ", ".join(sorted(settings.read(settings.find(config)).profiles))
+        raise UsageError(f"{config}: which profile? name one of {names} with --profile")
+    wanted = name or BUILT_IN[0]
+    may_be_built_in = wanted in BUILT_IN and config is None
+    if may_be_built_in and (name is None or not settings.defines(wanted)):
+        return _built_in(wanted)
+    found = settings.find(config)
+    profile = settings.load(found, wanted)
+    if not profile.servers:
+        return _built_in(wanted)._replace(policy=profile.policy, newest_of=profile.compare_with)
+    fingerprint = profile.fingerprint()
+    return Chosen(wanted, found, fingerprint, profile.environment, profile.policy, profile.compare_with)
+
+
+def _built_in(name: str) -> Chosen:
+    fingerprint = sha256(f"embedded {name}".encode()).hexdigest()
+    return Chosen(name, None, fingerprint, Environment.SANDBOX)
+
+
+def ledger_key(chosen: Chosen) -> SecretStr | None:
+    """What the names in the run's ledger are encrypted with; None where they lie in clear.
+
+    Raises:
+        ConfigurationError: the profile names a key that cannot be read.
+    """
+    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
+
+
+def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
+    """The profile with who signs the manifests of its runs: the key that was named, or else its own.
+
+    Raises:
+        ConfigurationError: the key cannot be read, or its password does not open it.
+    """
+    return chosen._replace(signer=_signer(chosen, key))
+
+
+def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
+    """Who signs a manifest that is about to be renewed; None where nobody does.
+
+    Args:
+        folder: of the run.
+        key: that was named; None: that of the profile.
+        profile: of the run.
+        config: where it is; None: the usual configuration, which need not have it.
+
+    Raises:
+        ConfigurationError: the key cannot be read, or its password does not open it.
+        InputError: the folder has a signature that is not this key's signature of its manifest.
+    """
+    try:
+        chosen = choose(profile, config)
+    except ConfigurationError:
+        if config is not None:
+            raise
+        chosen = _built_in(profile)
+    signer = _signer(chosen, key)
+    if signer is not None:
+        signer.require_own(folder)
+    return signer
+
+
+def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
+    if key is not None:
+        variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
+        return Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
+    profile = None if chosen.config is None else settings.load(chosen.config, chosen.name)
+    if profile is None or profile.sign_with is None:
+        return None
+    where = "sign_with_password_env or sign_with_password_file"
+    return Signer.read(profile.sign_with, profile.sign_with_password(), password_from=where)
+
+
+def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
+    """What UK accounts are checked by before anyone is asked; None where the profile names no tables.
+
+    Raises:
+        ConfigurationError: a table cannot be read, or they are not valid yet.
+    """
+    tables = None if chosen.config is None else settings.load(chosen.config, chosen.name).modulus_tables()
+    return (
+        None
+        if tables is None
+        else Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
+    )
+
+
+@contextmanager
+def opened(chosen: Chosen) -> Iterator[Profile]:
+    """The chosen profile, with its sandbox running where it is the embedded one."""
+    if chosen.config is not None:
+        yield settings.load(chosen.config, chosen.name)
+        return
+    with sandbox() as config:
+        yield settings.load(config, chosen.name)
+
+
+@contextmanager
+def sandbox() -> Iterator[Path]:
+    """Serve a sandbox on a free loopback port; give the path of its configuration.
+
+    The child stops when the block ends, and also when this process dies: it watches its standard
+    input, which only we hold open.
+
+    Raises:
+        ConfigurationError: the sandbox did not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="precheck-sandbox-", ignore_cleanup_errors=True) as folder:
+        command = [
+            *children.INTERPRETER,
+            "-m",
+            "payee_precheck",
+            "sandbox",
+            "--folder",
+            folder,
+            "--while-stdin-is-open",
+        ]
+        # A session of its own: Ctrl-C is for us, and requests in flight still want their answers.
+        child = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=children.environment(),
+            text=True,
+            start_new_session=True,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            if not child.stdout.readline().startswith("https://"):
+                raise ConfigurationError(
+                    "the embedded sandbox did not start; try `precheck sandbox` to see why"
+                )
+            yield Path(folder) / "precheck.toml"
+        finally:
+            child.stdin.close()
+            try:
+                child.wait(STOP_MAX_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+            child.stdout.close()

@@ -1,0 +1,123 @@
+"""The sections of a profile that name a server: one for each kind of API."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, StringConstraints, model_validator
+
+from pipeline.config.secrets import secret, secret_if_named
+from pipeline.config.values import FilePath, HttpsUrl, Section, VariableName, Words
+from schemas.outcomes import ApiName, Environment
+from schemas.vop import Bic11
+
+TEST_SERVER_DAILY_CAP = 50
+"""The soft limit of the CoP test server (API reference, "Limits")."""
+
+
+class Server(Section):
+    """One API's server, and the limits that this client keeps whatever the server allows."""
+
+    server: Environment
+    base_url: HttpsUrl
+    ca_file: FilePath | None = None
+    rate_per_s: Annotated[float, Field(ge=0.1, le=5000, strict=True)] = 20
+    in_flight_max: Annotated[int, Field(ge=1, le=4000, strict=True)] = 64
+    daily_cap: Annotated[int, Field(ge=1, strict=True)] | None = None
+    cap_window: Literal["utc_day", "rolling_24h"] = "utc_day"
+    attempts_max: Annotated[int, Field(ge=1, le=10, strict=True)] = 3
+    probe_wait_s: Annotated[float, Field(gt=0, le=3600, strict=True)] = 30.0
+    """How long a server, or a bank behind it, that only fails is left alone before it is tried again."""
+    response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
+    """Added to the responder's wait (7 s CoP, 5 s VoP): together the deadline of one attempt."""
+
+    @property
+    def cap(self) -> int | None:
+        """The daily cap in force: the test server has one even where the file is silent."""
+        if self.daily_cap is None and self.server is Environment.TEST:
+            return TEST_SERVER_DAILY_CAP
+        return self.daily_cap
+
+
+class Oauth(Server):
+    """A server that wants a bearer token from the client credentials grant."""
+
+    token_url: HttpsUrl
+    token_method: Literal["GET", "POST"] = "GET"  # noqa: S105 (a method, not a secret)
+    client_id: Words
+    client_secret_env: VariableName | None = None
+    client_secret_file: FilePath | None = None
+    scope: Words
+
+    @model_validator(mode="after")
+    def _names_one_secret(self) -> Self:
+        if (self.client_secret_env is None) == (self.client_secret_file is None):
+            raise ValueError("give exactly one of client_secret_env and client_secret_file")
+        return self
+
+    def client_secret(self) -> SecretStr:
+        """Read the client secret from where the file says it is.
+
+        Raises:
+            ConfigurationError: it is not there, or others could read it.
+        """
+        return secret(self.client_secret_env, self.client_secret_file)
+
+    @property
+    def client(self) -> str:
+        """Who the server takes us for."""
+        return self.client_id
+
+
+class Cop(Oauth):
+    """The CoP Gateway."""
+
+    api: Literal["gateway"] = "gateway"
+
+    @property
+    def name(self) -> ApiName:
+        """The API behind this section."""
+        return ApiName.COP
+
+
+class VopGateway(Oauth):
+    """The VoP Gateway."""
+
+    api: Literal["gateway"]
+
+    @property
+    def name(self) -> ApiName:
+        """The API behind this section."""
+        return ApiName.VOP_GATEWAY
+
+
+class VopStandard(Server):
+    """The VoP Standard API: mutual TLS instead of a token, and both banks named in each request."""
+
+    api: Literal["standard"]
+    client_certificate: FilePath
+    client_key: FilePath
+    client_key_password_env: VariableName | None = None
+    client_key_password_file: FilePath | None = None
+    requesting_bic: Bic11
+    bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], Bic11] = Field(
+        default_factory=dict
+    )
+    """Start of an IBAN without its check digits, such as DE10010010 -> BIC11 of the responder."""
+    send_remittance: bool = False
+
+    def client_key_password(self) -> SecretStr | None:
+        """Read the password of the client key, or None where the key has none.
+
+        Raises:
+            ConfigurationError: it is not where the file says, or others could read it.
+        """
+        return secret_if_named(self.client_key_password_env, self.client_key_password_file)
+
+    @property
+    def client(self) -> str:
+        """Who the server takes us for."""
+        return self.requesting_bic
+
+    @property
+    def name(self) -> ApiName:
+        """The API behind this section."""
+        return ApiName.VOP_STANDARD

@@ -1,0 +1,226 @@
+"""From a profile to open channels: one per API, with its server, its credentials and its limits.
+
+The HTTP libraries are imported where a channel is opened: they take a quarter of the start, and a run that
+is refused, or has nothing left to ask, needs none of them.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import anyio
+from platformdirs import user_state_path
+
+from pipeline.apis import Api, cop, vop
+from pipeline.config import Cop, Oauth, Profile, Server, VopGateway, VopStandard
+from pipeline.errors import TlsError
+from pipeline.stages.validate import Routes
+from pipeline.stores.scopes import canonical, scope_of
+from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.server_lease import Holder, turn
+from pipeline.transport.breaker import RESPONDER, SERVER
+from pipeline.transport.rate_limiter import Pace
+from pipeline.transport.tls import client_context, inspect_certificate, preflight
+from pipeline.transport.tokens import Tokens
+from schemas.outcomes import ApiName
+from schemas.token import TokenRequest
+
+if TYPE_CHECKING:
+    from pipeline.stages.ask import Channel
+
+AnyServer = Cop | VopGateway | VopStandard
+
+
+def quota_path() -> Path:
+    """Where the daily caps of all processes of this user are counted."""
+    return user_state_path("payee-precheck") / "quota.db"
+
+
+def turns_path() -> Path:
+    """Where the runs of this user take turns at servers."""
+    return user_state_path("payee-precheck") / "turns"
+
+
+def routes(profile: Profile) -> Routes:
+    """Where payments can go under a profile."""
+    standard = profile.vop if isinstance(profile.vop, VopStandard) else None
+    return Routes(
+        cop=profile.cop is not None,
+        vop=None if profile.vop is None else profile.vop.name,
+        gb_iban_to=profile.gb_iban_to,
+        default_account_type=profile.default_account_type,
+        ask_by=profile.ask_by,
+        send_remittance=standard is not None and standard.send_remittance,
+        bic_table={} if standard is None else standard.bic_table,
+        vop_countries=None if profile.vop_countries == "any" else tuple(profile.vop_countries),
+        vop_names=profile.vop_names,
+    )
+
+
+def api_of(server: AnyServer) -> Api:
+    """The API that a section of a profile is for."""
+    match server:
+        case Cop():
+            return cop.API
+        case VopGateway():
+            return vop.GATEWAY
+        case VopStandard():
+            return vop.standard(server.requesting_bic)
+
+
+def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
+    """The daily cap of a server, counted together with every other process of this user."""
+    if server.cap is None:
+        return None
+    return Quota(
+        quota_path(),
+        scope=_spelled(server),
+        cap=server.cap,
+        window=server.cap_window,
+        clock=now,
+    )
+
+
+def tokens_of(server: Oauth) -> Tokens:
+    """The access token of one server's client; nothing is fetched yet."""
+    from pipeline.transport.token_endpoint import TokenEndpoint
+
+    context = client_context(ca_file=server.ca_file)
+    endpoint = TokenEndpoint(server.token_url, context=context, method=server.token_method)
+    request = TokenRequest(
+        grant_type="client_credentials",
+        client_id=server.client_id,
+        client_secret=server.client_secret(),
+        scope=server.scope,
+    )
+    return Tokens(endpoint, request)
+
+
+async def greet(server: Server) -> str:
+    """Look at our own certificate, make one TLS connection and send nothing; tell version and suite.
+
+    Raises:
+        TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
+    """
+    if isinstance(server, VopStandard):
+        facts = inspect_certificate(server.client_certificate, now=datetime.now(UTC))
+        if facts.problems:
+            raise TlsError("; ".join(facts.problems))
+    address = urlsplit(server.base_url)
+    assert address.hostname is not None
+    return await preflight(address.hostname, address.port or 443, context_of(server))
+
+
+def context_of(server: Server) -> ssl.SSLContext:
+    """The TLS of one server, with our certificate where it wants one."""
+    if isinstance(server, VopStandard):
+        return client_context(
+            ca_file=server.ca_file,
+            certificate=server.client_certificate,
+            key=server.client_key,
+            key_password=server.client_key_password(),
+        )
+    return client_context(ca_file=server.ca_file)
+
+
+class Waiting(NamedTuple):
+    """How a run waits for others at the same server."""
+
+    told: Callable[[Holder], None]
+    """Called with each run that is waited for."""
+    max_s: float = inf
+
+
+@asynccontextmanager
+async def open_channels(
+    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], waiting: Waiting | None
+) -> AsyncIterator[dict[ApiName, Channel]]:
+    """Open the channels that a run needs, and close them afterwards.
+
+    Waits for its turn first: the limits of a server are those of all runs of this user together. Then
+    each server is greeted: a refused certificate would look like a broken network on every row.
+
+    Args:
+        profile: the servers.
+        needed: the APIs that there is something to ask of.
+        now: the time.
+        waiting: where other runs can ask the same servers; None: none can ask an embedded sandbox.
+
+    Raises:
+        IncompleteError: another run still asks one of the servers when there is no more waiting.
+        ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
+    """
+    from pipeline.stages.ask import Channel
+    from pipeline.transport.client import Client
+
+    servers = [server for server in profile.servers if server.name in needed]
+    async with AsyncExitStack() as stack:
+        if waiting is not None:
+            deadline = anyio.current_time() + waiting.max_s
+            for scope, window_s in sorted(_windows(servers).items()):
+                its_turn = turn(turns_path(), scope, window_s, waiting=waiting.told, deadline=deadline)
+                await stack.enter_async_context(its_turn)
+        channels: dict[ApiName, Channel] = {}
+        for server in servers:
+            tokens = tokens_of(server) if isinstance(server, Oauth) else None
+            await greet(server)
+            client = Client(
+                server.base_url,
+                context=context_of(server),
+                in_flight_max=server.in_flight_max,
+                tokens=tokens,
+                rate_per_s=server.rate_per_s,
+            )
+            quota = quota_of(server, now=now)
+            api = api_of(server)
+            channels[server.name] = Channel(
+                api=api,
+                sender=await stack.enter_async_context(client),
+                pace=Pace(server.rate_per_s),
+                quota=None if quota is None else stack.enter_context(quota),
+                in_flight_max=server.in_flight_max,
+                attempts_max=server.attempts_max,
+                deadline_s=api.responder_wait_s + server.response_margin_s,
+                server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
+                responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
+                requester=_requester(server),
+            )
+        yield channels
+
+
+def _requester(server: AnyServer) -> str | None:
+    """The authorisation number in the certificate that we show to a server, where we show one."""
+    if not isinstance(server, VopStandard):
+        return None
+    return inspect_certificate(server.client_certificate, now=datetime.now(UTC)).organisation_identifier
+
+
+def scope_for(server: AnyServer) -> str:
+    """What the requests to a server are counted by, in its one spelling."""
+    return canonical(_spelled(server))
+
+
+def _spelled(server: AnyServer) -> str:
+    return scope_of(urlsplit(server.base_url).netloc, server.client)
+
+
+def _windows(servers: Iterable[AnyServer]) -> dict[str, float]:
+    """The window of each scope's rate: one turn for two APIs that one client asks of one server.
+
+    Earlier versions took their turn by the scope as it is spelled. It is taken too, so that a run of such
+    a version, still at work on the day of the upgrade, and one of this version wait for each other.
+    """
+    windows: dict[str, float] = {}
+    for server in servers:
+        window_s = max(1.0, 1 / server.rate_per_s)
+        for scope in (scope_for(server), _spelled(server)):
+            windows[scope] = max(windows.get(scope, 0.0), window_s)
+    return windows

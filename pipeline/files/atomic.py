@@ -1,0 +1,67 @@
+"""Files that appear whole or not at all, readable by their owner only unless it is said."""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.files.disk_errors import ELSEWHERE, refuse_what_is_no_file, refused
+
+_MODE = 0o600
+_MODE_FOR_ALL = 0o644
+_PART = ".part"
+
+
+@contextmanager
+def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
+    """Write a file under another name, and give it its own name once all of it is on the disk.
+
+    The file is open for writing and reading, so that what was written can be checked before it is
+    seen. When the block raises, nothing is left, and an earlier file of this name stays as it is.
+
+    Args:
+        path: The final name; its folder must exist.
+        readable_by_all: For a file with nothing of payments in it, which others are to pick up.
+
+    Raises:
+        OutputError: the file cannot be created here, or a symbolic link or folder has its name.
+        DiskError: the disk is full or failed.
+    """
+    part = unfinished(path)
+    try:
+        refuse_what_is_no_file(path)
+        part.unlink(missing_ok=True)
+        try:
+            with _new_file(part) as file:
+                yield file
+                if readable_by_all:
+                    os.fchmod(file.fileno(), _MODE_FOR_ALL)  # whatever the umask of this process
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+            _sync_folder(path.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise refused(path, error, otherwise=ELSEWHERE) from error
+
+
+def unfinished(path: Path) -> Path:
+    """The name of a file while it is written; a process that was killed leaves it behind."""
+    return path.with_name(path.name + _PART)
+
+
+def _new_file(part: Path) -> io.BufferedRandom:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(part, flags, _MODE)
+    return os.fdopen(descriptor, "w+b")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last, too."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,164 @@
+"""Parsing that may end badly, in a process of its own with a limit on its memory.
+
+Some parsers can be made to abort the whole process by a few changed bytes, or to ask for more memory
+than there is. Such a file is parsed by a child; the worst that can happen is that the child dies, and
+then there is a sentence to say. The table comes back through a pipe as Arrow IPC, part by part, so that no
+process holds it twice: nothing is written to a disk, and no secret of this process is in the child's
+environment.
+"""
+
+import importlib
+import io
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Thread
+from typing import IO
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from pipeline.errors import InputError
+from pipeline.files import child_process as children
+from pipeline.files.core_dumps import forbid_core_dumps
+from pipeline.files.memory import GIB, memory_max_bytes
+
+MEMORY_MIN_BYTES = 2 * GIB
+"""Enough for a small file that was compressed a thousand times; the libraries take a sixth of it."""
+MEMORY_PER_BYTE = 32
+"""Of the file, on top of that: columns may be compressed, and are held twice on their way."""
+CPU_MAX_S = 600
+"""A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
+SENTENCE_BYTES_MAX = 1_000
+"""Of what a child says of a file; the child may be in the hands of the file."""
+NO_OPTIONS: Mapping[str, str | int | None] = {}
+
+_LENGTH_BYTES = 8
+_REFUSED = 3
+"""The exit status of a child that says a sentence on standard output."""
+# Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
+_FRUGAL = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "OMP_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "_RJEM_MALLOC_CONF": "background_thread:false,narenas:2",
+}
+_CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.confined import main; main()")
+
+
+def parse_confined(
+    module: str, data: bytes, *, where: str, what: str, options: Mapping[str, str | int | None] = NO_OPTIONS
+) -> pl.DataFrame:
+    """Parse a file in a child process.
+
+    Args:
+        module: The full name of a module with `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`: one
+            part or more, of the same columns. The sentence of an InputError of it is told, with `where`
+            before it; whatever else it raises is damage.
+        data: The bytes of the file.
+        where: The file, for messages.
+        what: What the file should be, for messages: "the Parquet file".
+        options: What `parse` is to be told.
+
+    Raises:
+        InputError: it cannot be parsed, or not within the limits.
+    """
+    limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
+    request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
+    # Its messages quote cells, so nobody reads them.
+    with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
+        [*_CHILD, request],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=children.environment() | _FRUGAL,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        feeding = Thread(target=_feed, args=(child.stdin, data))
+        feeding.start()
+        try:
+            said = heard(child.stdout, table_bytes_max=limit_bytes)
+        except MemoryError:
+            child.kill()
+            said = None
+        feeding.join()
+    if child.returncode == 0 and isinstance(said, pl.DataFrame):
+        return said
+    if child.returncode == _REFUSED and isinstance(said, str):
+        raise InputError(f"{where}: {said}")
+    if child.returncode == InputError.exit_code:
+        raise InputError(f"{where}: {what} is damaged; copy or export it again")
+    raise InputError(
+        f"{where}: {what} is damaged, or needs more than {limit_bytes / GIB:.1f} GiB of memory; "
+        "copy or export it again, or split it"
+    )
+
+
+def _feed(pipe: IO[bytes], data: bytes) -> None:
+    # A child that dies does not read to the end, and how it died is told by its exit status.
+    with suppress(BrokenPipeError), pipe:
+        pipe.write(data)
+
+
+def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
+    """The table that a child sends in parts, or the sentence that it says instead; None for neither.
+
+    Of each part the length comes first; one of no length stands before a sentence.
+
+    Raises:
+        MemoryError: the parts are more than they may be: they would fill this process instead of its child.
+    """
+    parts, table_bytes = [], 0
+    try:
+        while length := pipe.read(_LENGTH_BYTES):
+            part_bytes = int.from_bytes(length)
+            table_bytes += part_bytes
+            if part_bytes == 0:
+                return pipe.read(SENTENCE_BYTES_MAX).decode(errors="replace")
+            if table_bytes > table_bytes_max:
+                raise MemoryError
+            part = pipe.read(part_bytes)
+            if len(part) < part_bytes:
+                return None
+            parts.append(pl.read_ipc_stream(io.BytesIO(part)))
+        return pl.concat(parts)
+    except (PolarsError, PanicException, OSError, ValueError):
+        return None
+    finally:
+        pipe.close()  # what it has to say more is of no use, and it must not wait for a listener
+
+
+def main() -> None:
+    """Be the child: bytes on standard input, a table in parts on standard output, and an exit status."""
+    request = json.loads(sys.argv[1])
+    limit_bytes = request["memory_max_bytes"]
+    resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
+    forbid_core_dumps()
+    parser = importlib.import_module(request["module"])
+    try:
+        # Whole or not at all: what comes back is believed when the exit status is 0.
+        for cells in parser.parse(sys.stdin.buffer.read(), **request["options"]):
+            part = io.BytesIO()
+            cells.write_ipc_stream(part)
+            _say(part.getbuffer())
+    except MemoryError:
+        sys.exit(1)
+    except InputError as refusal:
+        _say(b"")
+        sys.stdout.buffer.write(str(refusal).encode())
+        sys.stdout.flush()
+        sys.exit(_REFUSED)
+    except (Exception, PanicException):  # noqa: BLE001 (of a stranger's file nothing is known, and the parent is told)
+        sys.exit(InputError.exit_code)
+
+
+def _say(part: bytes | memoryview) -> None:
+    sys.stdout.buffer.write(len(part).to_bytes(_LENGTH_BYTES))
+    sys.stdout.buffer.write(part)
+    sys.stdout.flush()

@@ -1,0 +1,124 @@
+"""The folder of a run, kept by one process at a time; readers may share it."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISDIR
+
+from pipeline.errors import InputError, LockedError, OutputError, UsageError
+from pipeline.files.disk_errors import ELSEWHERE, refuse_what_is_no_file, refused
+
+_LOCK = ".lock"
+_SAID_BYTES_MAX = 4096
+
+
+@contextmanager
+def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
+    """Make this process the folder's only one, creating the folder if it is missing.
+
+    The lock goes with the process, however it ends. Its file stays: to unlink it would let two
+    processes each lock a file of their own.
+
+    Args:
+        folder: of a run.
+        now: UTC, ISO 8601 with Z.
+        otherwise: what else than to wait can be done where another process is at work.
+
+    Raises:
+        LockedError: another process is at work in the folder.
+        OutputError: what has the lock's name is not ours.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_ours(folder)
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    try:
+        _take(lock, fcntl.LOCK_EX, folder, otherwise)
+        this_process = {"pid": os.getpid(), "host": os.uname().nodename, "started_at": now}
+        os.truncate(lock, 0)
+        os.pwrite(lock, json.dumps(this_process).encode(), 0)
+        yield
+        os.truncate(lock, 0)
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def shared(folder: Path) -> Iterator[None]:
+    """Keep runs out of a folder, and no reader. A copy without the lock's file has no run to keep out.
+
+    Raises:
+        LockedError: a run, or somebody who writes, is at work in the folder.
+    """
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        _take(lock, fcntl.LOCK_SH, folder, "")
+        yield
+    finally:
+        os.close(lock)
+
+
+def require_ours(folder: Path) -> None:
+    """Refuse a folder in which something else has the lock's name, before it is opened or overwritten.
+
+    Raises:
+        OutputError: it is no file of its own, or holds what no run of this tool writes there.
+    """
+    path = folder / _LOCK
+    refuse_what_is_no_file(path)
+    try:
+        with path.open("rb") as file:
+            said = file.read(_SAID_BYTES_MAX + 1).strip(b"\0")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise refused(path, error, otherwise=ELSEWHERE) from error
+    if said and _owner_in(said) is None:
+        raise OutputError(f"{path}: not a lock of this tool; remove it, or {ELSEWHERE}")
+
+
+def require_folder(folder: Path) -> None:
+    """Refuse what is no folder, in words that say so.
+
+    Raises:
+        UsageError: there is no such folder, or it is a file.
+        InputError: it cannot be read.
+    """
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        raise UsageError(f"{folder}: no such folder; check the name") from None
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be read ({error.strerror}); check the path and its permissions"
+        ) from error
+    if not S_ISDIR(mode):
+        raise UsageError(f"{folder}: a file, not a folder; give the folder of a run")
+
+
+def _take(lock: int, kind: int, folder: Path, otherwise: str) -> None:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        said = f"{folder}: {_owner(lock)} is working in this folder; wait for it to end{otherwise}"
+        raise LockedError(said) from error
+
+
+def _owner(lock: int) -> str:
+    return _owner_in(os.pread(lock, _SAID_BYTES_MAX, 0)) or "a process that has just started"
+
+
+def _owner_in(said: bytes) -> str | None:
+    """Who holds a lock, by what is written in it; None where that is not what `locked` writes."""
+    try:
+        owner = json.loads(said)
+        since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"
+        return f"process {owner['pid']} on {owner['host']}, started at {since},"
+    except (ValueError, TypeError, KeyError):
+        return None

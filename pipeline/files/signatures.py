@@ -1,0 +1,187 @@
+"""The detached signature of a manifest: who holds a private key vouches for the folder as it is.
+
+`manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of the bytes of `manifest.json`,
+which has the hashes of all other files: whoever has the public key from elsewhere sees any change of them. A
+manifest that is written anew loses its signature first: none is ever left that does not verify.
+"""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import SecretStr
+
+from pipeline.errors import ConfigurationError, DiskError, InputError
+from pipeline.files.atomic import write_whole
+from pipeline.files.disk_errors import refused
+from schemas.manifest import NAME, SIGNATURE
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+_HOW_TO_MAKE_ONE = "make one with: openssl genpkey -algorithm ed25519 -out KEY"
+
+
+class PublicKey:
+    """By which a signature is checked. Made by `read`, or by `Signer.public_key`."""
+
+    def __init__(self, key: "Ed25519PublicKey") -> None:
+        self._key = key
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read one from a PEM file.
+
+        Raises:
+            ConfigurationError: there is no Ed25519 public key in it.
+        """
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+        content = _bytes(path, "public key")
+        try:
+            key = load_pem_public_key(content)
+        except (ValueError, UnsupportedAlgorithm):
+            key = None
+        if not isinstance(key, Ed25519PublicKey):
+            raise ConfigurationError(
+                f"{path}: no Ed25519 public key in PEM; make it of the private key with: "
+                "openssl pkey -in KEY -pubout"
+            )
+        return cls(key)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the key in DER, in hexadecimal digits."""
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        return sha256(self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
+
+    def verifies(self, folder: Path) -> bool:
+        """Whether the signature in the folder of a run is that of its manifest by this key.
+
+        Raises:
+            DiskError: one of them cannot be read, or is not there.
+        """
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            self._key.verify((folder / SIGNATURE).read_bytes(), (folder / NAME).read_bytes())
+        except InvalidSignature:
+            return False
+        except OSError as error:
+            raise DiskError(
+                f"{error.filename}: cannot be read ({error.strerror}); bring it back from a copy"
+            ) from error
+        return True
+
+
+class Signer:
+    """Who signs manifests. Made by `read`; its key is never shown."""
+
+    def __init__(self, path: Path, key: "Ed25519PrivateKey") -> None:
+        self.path = path
+        self._key = key
+
+    @classmethod
+    def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
+        """Read a private key from a PEM file that nobody else can read.
+
+        Args:
+            path: the file.
+            password: of the key; not needed where it has none.
+            password_from: where the password is to be given, for messages.
+
+        Raises:
+            ConfigurationError: there is no Ed25519 private key in it, the password does not open it, or
+                others can read it.
+        """
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        content = _bytes(path, "private key")
+        if path.stat().st_mode & 0o077:
+            raise ConfigurationError(f"{path}: others can read this key; run `chmod 600 {path}`")
+        is_encrypted = b"ENCRYPTED" in content
+        if is_encrypted and password is None:
+            raise ConfigurationError(f"{path}: the key is encrypted; give its password in {password_from}")
+        opened_by = password.get_secret_value().encode() if password is not None and is_encrypted else None
+        try:
+            key = load_pem_private_key(content, opened_by)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            if is_encrypted:
+                raise ConfigurationError(
+                    f"{path}: the password does not open the key; check {password_from}"
+                ) from None
+            key = None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ConfigurationError(f"{path}: no Ed25519 private key in PEM; {_HOW_TO_MAKE_ONE}")
+        return cls(path, key)
+
+    @property
+    def public_key(self) -> PublicKey:
+        """By which its signatures are checked."""
+        return PublicKey(self._key.public_key())
+
+    def has_signed(self, folder: Path) -> bool:
+        """Whether the manifest in the folder of a run has a signature of this key."""
+        return is_signed(folder) and self.public_key.verifies(folder)
+
+    def require_own(self, folder: Path) -> None:
+        """Refuse to put a signature of this key in the place of one that it cannot vouch for.
+
+        Raises:
+            InputError: the manifest was changed since it was signed, or another key signed it.
+        """
+        if is_signed(folder) and not self.public_key.verifies(folder):
+            raise InputError(
+                f"{folder / SIGNATURE}: no signature of {NAME} by {self.path}: the manifest was changed "
+                "since it was signed, or another key signed it; look with precheck verify, and delete "
+                f"{SIGNATURE} only if this key is to vouch for what is there now"
+            )
+
+    def signature(self, content: bytes) -> bytes:
+        """64 bytes."""
+        return self._key.sign(content)
+
+
+def sign(folder: Path, signer: Signer | None) -> None:
+    """Sign the manifest in the folder of a run; without a signer it stays unsigned.
+
+    Raises:
+        OutputError, DiskError: the signature cannot be written.
+    """
+    if signer is None:
+        return
+    signature = signer.signature((folder / NAME).read_bytes())
+    with write_whole(folder / SIGNATURE) as file:
+        file.write(signature)
+
+
+def remove_signature(folder: Path) -> None:
+    """Take away the signature of a manifest that is about to be written anew.
+
+    Raises:
+        OutputError, DiskError: it cannot be removed.
+    """
+    path = folder / SIGNATURE
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise refused(path, error, otherwise="delete it yourself") from error
+
+
+def is_signed(folder: Path) -> bool:
+    """Whether there is a signature in the folder of a run, good or bad."""
+    return (folder / SIGNATURE).is_file()
+
+
+def _bytes(path: Path, what: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: the {what} cannot be read ({error.strerror}); check the path and its permissions"
+        ) from None

@@ -1,0 +1,95 @@
+"""How much a compressed file may become: a value that all rows share takes a file no room, and a table a lot.
+
+What a file says of its own size is not believed. Its cells are counted in the child that parses it, before
+anything is sent to the parent: by a count that stops as soon as they are too many.
+"""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pipeline.errors import InputError
+from pipeline.files.memory import memory_max_bytes
+
+RECORD_BYTES_MAX = 65_536
+"""Of one row, in any format: no payment is longer."""
+CELL_BYTES = 16
+"""What a cell takes beside its text, an empty one too."""
+
+_MIB = 1024**2
+_TABLE_BYTES_MIN = 256 * _MIB
+"""What the smallest file may become: a million short rows, all alike."""
+_TABLE_PER_BYTE = 64
+"""Of the file, on top of that; a file of payments becomes 5 to 30 times as large."""
+_COUNTING_BYTES = 192 * _MIB
+_COUNTING_PER_BYTE = 32
+"""Of the file, on top of that: pages are unpacked one by one, but some writers make one page of a column."""
+_OWN_PAGES = Path("/proc/self/statm")
+
+
+def table_bytes_max(file_bytes: int) -> int:
+    """How many bytes the cells of a file may take, with `CELL_BYTES` of each: at most half of the memory."""
+    return min(_TABLE_BYTES_MIN + _TABLE_PER_BYTE * file_bytes, memory_max_bytes() // 2)
+
+
+class Unfolded:
+    """The bytes of the cells that were counted so far."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+
+    def add(self, *, text_bytes: int, cell_count: int) -> None:
+        """Count some cells.
+
+        Raises:
+            InputError: they are more than a file of this size may become.
+        """
+        self._bytes += text_bytes + CELL_BYTES * cell_count
+        if self._bytes > self._bytes_max:
+            raise InputError(
+                f"its cells expand to more than {self._bytes_max / _MIB:,.0f} MiB, which no payment file of "
+                "this size does; export the payments again, or split the file"
+            )
+
+
+def refuse_long_row(byte_count: int, where: str) -> None:
+    """Refuse a row that no payment has.
+
+    Args:
+        byte_count: Of all cells of the row.
+        where: The row, for messages.
+
+    Raises:
+        InputError: it is longer than `RECORD_BYTES_MAX`, in one cell or in all.
+    """
+    if byte_count > RECORD_BYTES_MAX:
+        raise InputError(f"{where}: longer than {RECORD_BYTES_MAX} bytes; correct the row")
+
+
+@contextmanager
+def little_memory(file_bytes: int) -> Iterator[None]:
+    """Let this process grow by little while it counts; a library that wants more unpacks something huge.
+
+    On systems that do not tell how large a process is, the limit of the whole process must do.
+
+    Raises:
+        InputError: it wanted more.
+    """
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    room = _COUNTING_BYTES + _COUNTING_PER_BYTE * file_bytes
+    with suppress(OSError):
+        pages = int(_OWN_PAGES.read_text("ascii").split()[0])
+        soft = pages * resource.getpagesize() + room
+        if before[0] == resource.RLIM_INFINITY or soft < before[0]:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, before[1]))
+    try:
+        yield
+    except MemoryError:
+        raise InputError(
+            "a value in it, or all its cells together, take more room than those of any payment file of this "
+            "size; remove the column, or export the payments again"
+        ) from None
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

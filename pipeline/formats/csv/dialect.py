@@ -1,0 +1,275 @@
+"""What a delimited file does not say about itself: its encoding, its delimiter, its header line."""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from pipeline.errors import InputError, UsageError
+from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.formats.csv.tally import line_ends
+from pipeline.formats.preamble import (
+    LINES_LOOKED_AT,
+    Heading,
+    heading_of,
+    looks_like_payment,
+    refuse_accounts_above,
+)
+from pipeline.headers.columns import ColumnsError, is_sufficient, recognised, refuse_repeats
+from pipeline.headers.looks import by_place, looks_of, maps_of
+from pipeline.headers.readings import readings_by_look
+
+DELIMITERS = (",", ";", "|", "\t")
+COLUMNS_MAX = 1_000
+
+ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
+_CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
+_CHUNK_BYTES = 64 * 1024
+
+
+class Layout(NamedTuple):
+    """How a delimited text is to be read."""
+
+    delimiter: str
+    headers: tuple[str, ...]
+    """The header line; a blank header is named by its position, as column_7."""
+    body_at: int
+    """The byte at which the first row after the header line starts."""
+    line_first: int
+    """The number of the line at that byte."""
+    line_end: str
+    """At the end of the header line."""
+    repeated_headers: tuple[int, ...]
+    """The numbers of lines between the two that were headers again."""
+    header_line: bool
+    """Whether there is one; where there is none, every header is a position."""
+
+
+def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
+    """The text of a file as UTF-8 without a byte order mark, and the name of its encoding.
+
+    Never lossy: a byte that the encoding does not know is an error, not a question mark.
+
+    Args:
+        data: The bytes of the file.
+        encoding: One of `ENCODINGS` or another name for it; None means UTF-8.
+        where: The file, for messages.
+
+    Raises:
+        UsageError: the encoding is not supported.
+        InputError: the bytes are not text in this encoding.
+    """
+    if encoding is None:
+        refuse_unsaid_utf_16(data, where=where)
+        encoding = "utf-8"
+    codec = codec_of(encoding)
+    if codec in ("utf-8", "utf-8-sig"):
+        text = data.removeprefix(codecs.BOM_UTF8)
+        if not text.isascii():
+            _require_utf_8(text, where)
+        return text, "utf-8"
+    try:
+        decoded = data.decode(codec)
+        return decoded.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
+    except UnicodeError as error:
+        position = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = line_ends(data[:position]) + 1
+        raise InputError(
+            f"{where} line {line}: not text in {encoding}; choose --encoding from {', '.join(ENCODINGS)}"
+        ) from None
+
+
+def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
+    """Refuse a text that is marked as UTF-16, where nobody said that it is.
+
+    Raises:
+        InputError: it is marked so.
+    """
+    if data.startswith(_UTF_16_MARKS):
+        raise InputError(f"{where}: the text is UTF-16; run again with --encoding utf-16")
+
+
+def codec_of(encoding: str) -> str:
+    """The codec of an encoding, by one of its names.
+
+    Raises:
+        UsageError: it is not one of `ENCODINGS`.
+    """
+    try:
+        codec = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        codec = ""
+    if codec not in _CODECS:
+        raise UsageError(f"--encoding {encoding}: not supported; choose one of {', '.join(ENCODINGS)}")
+    return codec
+
+
+def _require_utf_8(text: bytes, where: str) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(text), _CHUNK_BYTES):
+        stop = start + _CHUNK_BYTES
+        # A character may be cut by the end of the chunk: the decoder keeps its first bytes.
+        kept = len(decoder.getstate()[0])
+        try:
+            decoder.decode(text[start:stop], final=stop >= len(text))
+        except UnicodeDecodeError as error:
+            if b"\0" in text[start:stop]:
+                raise InputError(
+                    f"{where}: not a text file, as it holds NUL bytes; give the CSV file itself, or add "
+                    "--encoding utf-16 if it is one"
+                ) from None
+            line = line_ends(text[: start - kept + error.start]) + 1
+            raise InputError(
+                f"{where} line {line}: a byte that is not UTF-8; "
+                "run again with --encoding cp1252 if the file comes from Windows"
+            ) from None
+
+
+def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
+    """Find the delimiter and the header line.
+
+    Blank lines and titles may stand before it; the delimiter is the one under which most of its headers are
+    known.
+
+    Args:
+        text: UTF-8 without a byte order mark.
+        mapping: From `--map FIELD=HEADER`: these headers count as known. None: the header line is
+            the first.
+        where: The file, for messages.
+
+    Raises:
+        InputError: the file is empty, has no header line or an account above it, or a header stands twice
+            in it.
+    """
+    if not text or text.isspace():
+        raise InputError(f"{where}: the file is empty; give a file with a header line and payments")
+    # Cutting inside a character harms nothing: the lines read here are far shorter, or refused.
+    head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
+    best = max(
+        (_candidate(head, delimiter, mapping) for delimiter in DELIMITERS),
+        key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.heading.cells)),
+    )
+    heading, lines = best.heading, best.lines
+    _require_text(heading.cells, where)
+    header = lines[heading.at].number if lines else 1
+    if best.sufficient:
+        above = lines[: heading.at]
+        refuse_accounts_above(
+            [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
+        )
+    headers = header_line(
+        heading.cells,
+        [line.cells for line in lines[heading.at :]],
+        sufficient=best.sufficient,
+        where=where,
+        at=f"{where} line {header}",
+    )
+    body_at, line_first = (
+        (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
+    )
+    repeated = tuple(lines[at].number for at in heading.repeated)
+    line_end = _line_end(text[: lines[heading.at].end])
+    return Layout(
+        best.delimiter, headers, body_at, line_first, line_end, repeated, header_line=heading.end > heading.at
+    )
+
+
+def _line_end(header: bytes) -> str:
+    return next((end for end in ("\r\n", "\r") if header.endswith(end.encode())), "\n")
+
+
+class _Line(NamedTuple):
+    """One of the first lines, or several where a quoted cell goes on."""
+
+    cells: tuple[str, ...]
+    number: int
+    """Of its first line."""
+    end: int
+    """The byte after it."""
+    next_number: int
+
+
+class _Candidate(NamedTuple):
+    delimiter: str
+    lines: list[_Line]
+    heading: Heading
+    known_count: int
+    sufficient: bool
+
+
+def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> _Candidate:
+    """The line that is the header line if this is the delimiter."""
+    lines = list(_first_lines(head, delimiter))
+    if not lines:
+        return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)
+    cells = [line.cells for line in lines]
+    heading = Heading(0, cells[0], 1, ()) if mapping is None else heading_of(cells, mapping)
+    known = recognised(heading.cells, mapping or {})
+    return _Candidate(delimiter, lines, heading, len(known), is_sufficient(known))
+
+
+def _first_lines(head: str, delimiter: str) -> Iterator[_Line]:
+    texts = list(io.StringIO(head, newline=""))
+    reader = csv.reader(texts, delimiter=delimiter)
+    end = read_count = 0
+    try:
+        for cells in islice(reader, LINES_LOOKED_AT):
+            end += sum(len(text.encode()) for text in texts[read_count : reader.line_num])
+            yield _Line(tuple(cells), read_count + 1, end, reader.line_num + 1)
+            read_count = reader.line_num
+    except csv.Error:
+        return
+
+
+def header_line(
+    cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, at: str
+) -> tuple[str, ...]:
+    """The headers, a blank one named by its position.
+
+    Args:
+        cells: Of the line that should be the header line.
+        lines: The cells of this line and of some below it, which show what it is where it is a payment.
+        sufficient: Whether an account and a payee are known among them.
+        where: The file, for messages.
+        at: The line, for messages.
+
+    Raises:
+        InputError: there are none or too many, or one stands twice.
+        ColumnsError: they look like a payment.
+    """
+    if len(cells) > COLUMNS_MAX:
+        raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
+    if not sufficient and looks_like_payment(cells):
+        raise _without_headers(lines, at)
+    if not cells:
+        raise InputError(f"{where}: no header line found; add a first line that names the columns")
+    headers = tuple(
+        header if header.strip() else f"column_{position}" for position, header in enumerate(cells, start=1)
+    )
+    refuse_repeats(headers, where=where)
+    return headers
+
+
+def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
+    """The refusal of a file that starts with a payment, and what to say instead, by the look of its cells."""
+    cells = by_place(lines)
+    looks = looks_of(cells)
+    maps = maps_of(looks, cells.headers) or "--map name=#1 --map iban=#2"
+    return ColumnsError(
+        f"{at}: this looks like a payment, not like headers; "
+        "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
+        f"which columns are which by their places: {maps}",
+        readings_by_look(looks, cells),
+    )
+
+
+def _require_text(cells: Sequence[str], where: str) -> None:
+    if any("\0" in cell for cell in cells):
+        raise InputError(
+            f"{where} line 1: NUL bytes in the header line; "
+            "give a CSV or Parquet file, or --encoding utf-16 if it is text"
+        )

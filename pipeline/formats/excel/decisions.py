@@ -1,0 +1,149 @@
+"""The decisions that people wrote into a workbook: in its columns Decision and Reason, by row.
+
+A workbook has been through other people's hands and programs, so that it is parsed in a child, like
+everything that strangers made, and believed only where it names the run that it was written for.
+"""
+
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.errors import InputError, UsageError
+from pipeline.files.confined import parse_confined
+from pipeline.files.unfolding import table_bytes_max
+from pipeline.formats.excel import refuse_what_is_no_workbook
+from pipeline.formats.excel.archive import copied
+from pipeline.formats.excel.grid import refuse_huge_sheets
+from pipeline.frames import DECISIONS
+from schemas.places import Places, in_brackets
+from schemas.review import Decision
+
+RUN_ID = "Run id"
+"""In the first column of a sheet, with the id beside it."""
+ROW, DECISION, REASON = "Row", "Decision", "Reason"
+"""The headers of the columns that are read back."""
+
+_BYTES_MAX = 64 * 1024**2
+_HEADER_LINE_MAX = 10
+_CELLS = ("row", "decision", "reason")
+_SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
+
+
+def read(path: Path, *, run_id: str, row_count: int, places: Places | None = None) -> pl.DataFrame:
+    """Read the decisions of a workbook.
+
+    Args:
+        path: the workbook.
+        run_id: of the run that is decided about.
+        row_count: of its payment file.
+        places: of its rows, for messages; None where they have none.
+
+    Returns:
+        `Decisions` by row.
+
+    Raises:
+        InputError: it cannot be read, is of another run, or says something that cannot be meant.
+    """
+    where = path.name
+    data = _bytes(path)
+    refuse_what_is_no_workbook(data, where=where)
+    cells = parse_confined(
+        __name__, data, where=where, what="the workbook", options={"bytes_max": table_bytes_max(len(data))}
+    )
+    if run_id not in cells["run_id"]:
+        raise InputError(
+            f"{where}: not the workbook of the present answers; write the decisions into the report.xlsx "
+            "that is in the folder now"
+        )
+    decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
+    for sheet, *said in decided.select("sheet", *_CELLS).iter_rows():
+        _require_sense(f"{where}, sheet {sheet}", said, row_count, places)
+    decisions = decided.select(
+        pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase(), "reason"
+    ).unique(maintain_order=True)
+    if not decisions["row"].is_unique().all():
+        row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
+        raise InputError(
+            f"{where}: row {row}{in_brackets([row], places)} is decided differently on two sheets; "
+            "make them agree"
+        )
+    return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in DECISIONS.items())
+
+
+def no_decisions() -> pl.DataFrame:
+    """`Decisions` of nobody."""
+    return pl.DataFrame(schema=DECISIONS)
+
+
+def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
+    """Parse a workbook, in the child, under the guards of a workbook of payments.
+
+    Args:
+        data: The bytes of the file.
+        bytes_max: How many bytes the cells of a sheet may take; see `unfolding.table_bytes_max`.
+
+    Returns:
+        One part: one row per row of a sheet that has the three columns, and one per run id.
+
+    Raises:
+        InputError: a sheet has more in it than a person writes.
+        Exception, PanicException: as the library does; on a damaged file that may be anything.
+    """
+    import fastexcel  # only the child needs it
+
+    copy = copied(data)
+    refuse_huge_sheets(copy, bytes_max=bytes_max)
+    workbook = fastexcel.read_excel(copy)
+    parts = [pl.DataFrame(schema=_SCHEMA)]
+    for name in workbook.sheet_names:
+        sheet = workbook.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
+        rows = [[_text(cell) for cell in row] for row in sheet.rows()]
+        parts.append(_sheet(name, rows))
+    yield pl.concat(parts)
+
+
+def _sheet(name: str, rows: Sequence[Sequence[str | None]]) -> pl.DataFrame:
+    run_ids = [row[1] for row in rows if len(row) > 1 and row[0] == RUN_ID]
+    found: list[tuple[str | None, ...]] = [(name, None, None, None, run_id) for run_id in run_ids]
+    for position, row in enumerate(rows[:_HEADER_LINE_MAX]):
+        if {ROW, DECISION, REASON} <= set(row):
+            columns = [row.index(header) for header in (ROW, DECISION, REASON)]
+            found += [(name, *(line[column] for column in columns), None) for line in rows[position + 1 :]]
+            break
+    return pl.DataFrame(found, schema=_SCHEMA, orient="row")
+
+
+def _text(cell: str | None) -> str | None:
+    return (cell or "").strip() or None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(f"{path}: not a file; give the workbook of the run")
+        if status.st_size > _BYTES_MAX:
+            raise InputError(f"{path.name}: larger than {_BYTES_MAX} bytes; give the workbook of a run")
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror}); give the workbook of the run"
+        ) from error
+
+
+def _require_sense(where: str, said: Sequence[str | None], row_count: int, places: Places | None) -> None:
+    row, decision, reason = said
+    if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
+        raise InputError(
+            f"{where}: a decision that is not beside a row number of the file; undo any change to the column "
+            "Row"
+        )
+    words, row = ", ".join(Decision), f"{row}{in_brackets([int(row)], places)}"
+    if decision is None:
+        raise InputError(f"{where}, row {row}: a reason without a decision; choose one of {words}")
+    if decision.lower() not in set(Decision):
+        raise InputError(f"{where}, row {row}: not a decision; choose one of {words}")
+    if reason is None and decision.lower() != Decision.HOLD:
+        raise InputError(f"{where}, row {row}: a decision without a reason; give one, which is recorded")

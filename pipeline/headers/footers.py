@@ -1,0 +1,227 @@
+"""Rows below the payments that are none: totals, counts, who prepared the file. Compared with the payments.
+
+Only rows at the very end are looked at, and none that has an account is ever taken for one of these.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from itertools import accumulate
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.headers.account_looks import holds_account
+from pipeline.headers.footer_labels import Kind, Label, label_of
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.currencies import read_currencies
+from pipeline.rules.totals import MONEY_FIELDS, plain, with_money
+from schemas.places import Places
+from schemas.summary import NotPayment
+
+FOOTERS_MAX = 20
+"""Rows at the end of a table that are looked at."""
+
+_ACCOUNT = ("iban", "sort_code", "account_number")
+_PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
+_COUNT = re.compile(r"[0-9]{1,5}")
+"""Too short for an account number, even one that has lost its zeros to a spreadsheet."""
+_MONEY = re.compile(r"[^0-9]{0,4}-?[0-9][0-9.,' ]*[.,][0-9]{2}[^0-9]{0,4}")
+_WHO_OR_WHEN = re.compile(
+    r"[^0-9]*"
+    r"|(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})(?:[T ][0-9:]+)?"
+)
+"""A name, or a day with all digits of its year, which no sort code has."""
+_BESIDE = {Kind.COUNT: _COUNT, Kind.NOTE: _WHO_OR_WHEN}
+"""What may stand beside a label, in whichever column."""
+
+
+class _Row(NamedTuple):
+    """One of the last rows."""
+
+    at: int
+    """Its place in the table, counted from 0."""
+    fields: Mapping[str, str | None]
+    cells: tuple[str, ...]
+    """Those that have text."""
+    label: Label | None
+
+    @property
+    def has_account(self) -> bool:
+        """Whether there is an account in it, or what could be one."""
+        values = [self.fields[field] for field in _ACCOUNT]
+        return any(value and not self._is_figure(value) for value in values) or holds_account(
+            " ".join(self.cells)
+        )
+
+    @property
+    def has_payee(self) -> bool:
+        """Whether somebody is named in it who could be paid."""
+        if self.label is not None and self.label.kind is Kind.NOTE:
+            return False
+        return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
+
+    def _is_figure(self, value: str) -> bool:
+        """Whether a value is the row's label, or what stands beside one."""
+        if self.label is None:
+            return False
+        figure = _BESIDE.get(self.label.kind, _MONEY)
+        return figure.fullmatch(value) is not None or label_of(value) is not None
+
+
+class _Sums(NamedTuple):
+    """What the payments add up to."""
+
+    money: pl.DataFrame
+    """amount as `frames.MONEY`, and currency: one row per payment."""
+
+    @property
+    def row_count(self) -> int:
+        """How many payments there are."""
+        return self.money.height
+
+    def by_currency(self) -> dict[str | None, Decimal]:
+        """Currency, or None -> the sum of its payments."""
+        sums = (
+            self.money.drop_nulls("amount").group_by("currency").agg(pl.col("amount").sum()).sort("currency")
+        )
+        return {currency: plain(amount) for currency, amount in sums.iter_rows()}
+
+    def are(self, amount: Decimal, currency: str | None) -> bool:
+        """Whether all payments, or those of the currency, add up to it."""
+        sums = self.by_currency()
+        if currency is not None and currency in sums:
+            return sums[currency] == amount
+        return amount in {*sums.values(), sum(sums.values(), Decimal())}
+
+    def end_in(self, amount: Decimal, *, count_min: int) -> bool:
+        """Whether so many of the last payments, or more, add up to it."""
+        amounts = self.money["amount"].drop_nulls().reverse().to_list()
+        return amount in list(accumulate(amounts))[count_min - 1 :]
+
+
+class Footers(NamedTuple):
+    """How a table ends."""
+
+    payment_count: int
+    """The rows above; blank ones between them and the first footer belong to neither."""
+    rows: list[NotPayment]
+
+
+def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: Places | None) -> Footers:
+    """The rows at the end of a table that are no payments.
+
+    A row without account and payee whose amount is the sum of at least two rows above it, or in which a
+    whole cell is a label; and below such a row, a row of a single text.
+
+    Args:
+        payments: `frames.PAYMENTS`, of every row of the table.
+        original: the columns of the file.
+        places: of its rows.
+    """
+    last = max(0, payments.height - FOOTERS_MAX)
+    found: list[_Row] = []
+    for row in _rows(payments, original, last):
+        is_footer = not row.has_account and _is_footer(row, payments, after_footer=bool(found))
+        if row.cells and not is_footer:
+            found.clear()
+        elif row.cells:
+            found.append(row)
+    if not found:
+        return Footers(payments.height, [])
+    above = payments["defect"].head(found[0].at).ne_missing("ROW_BLANK").arg_true()
+    count = 0 if above.is_empty() else int(above[-1]) + 1
+    sums = _sums(payments.head(count))
+    return Footers(count, [_told(row, sums, places) for row in found])
+
+
+def likely_payment_count(original: pl.DataFrame) -> int:
+    """How many rows come before what looks like a footer, while nobody knows which column is which.
+
+    A row with a label and without an account in any cell ends the payments, if no account stands below it.
+    """
+    first = max(0, original.height - FOOTERS_MAX)
+    end = original.height
+    for at, row in enumerate(original.slice(first).iter_rows(), start=first):
+        cells = [str(cell) for cell in row if cell is not None]
+        if holds_account(" ".join(cells)):
+            end = original.height
+        elif end == original.height and any(label_of(cell) for cell in cells):
+            end = at
+    return end or original.height
+
+
+def _rows(payments: pl.DataFrame, original: pl.DataFrame, first: int) -> Iterator[_Row]:
+    fields = payments.slice(first).iter_rows(named=True)
+    texts = original.slice(first).iter_rows()
+    for at, (values, row) in enumerate(zip(fields, texts, strict=True), start=first):
+        cells = tuple(text for cell in row if cell is not None and (text := str(cell).strip()))
+        labels = (label_of(cell) for cell in cells)
+        yield _Row(at, values, cells, next((label for label in labels if label is not None), None))
+
+
+def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool:
+    if row.has_payee:
+        return after_footer and len(row.cells) == 1
+    if row.label is not None:
+        return True
+    amount, currency = _figure(row)
+    if amount is None:
+        return after_footer and len(row.cells) == 1
+    sums = _sums(payments.head(row.at))
+    several = sums.money["amount"].count() > 1
+    return several and (sums.are(amount, currency) or sums.end_in(amount, count_min=2))
+
+
+def _sums(payments: pl.DataFrame) -> _Sums:
+    return _Sums(with_money(payments.select(MONEY_FIELDS)))
+
+
+def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
+    """The amount that a row says, and its currency."""
+    label = row.label
+    beside = [] if label is None else [label.figure, *(cell for cell in row.cells if _MONEY.fullmatch(cell))]
+    candidates = pl.Series("amount", [row.fields["amount"], *beside], dtype=pl.String)
+    amounts = read_amounts(candidates).money.drop_nulls()
+    codes = read_currencies(pl.Series([row.fields["currency"]], dtype=pl.String))
+    currency = (None if label is None else label.currency) or codes[0]
+    return (None if amounts.is_empty() else plain(amounts[0])), currency
+
+
+def _count(row: _Row) -> int | None:
+    """The number of payments that a row says."""
+    label = row.label
+    said = [] if label is None or label.figure is None else [label.figure.strip()]
+    numbers = [text for text in (*said, *row.cells) if text.isascii() and text.isdigit()]
+    return int(numbers[0]) if numbers else None
+
+
+def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
+    kind = Kind.TOTAL if row.label is None else row.label.kind
+    place = None if places is None else places.of(row.at + 1)
+    where = f"Row {row.at + 1}" if places is None else f"{places.unit.capitalize()} {place}"
+    label = None if row.label is None else row.label.words
+    told = NotPayment(
+        place=place, row=row.at + 1, kind=kind.value, label=label, said=f"{where} is no payment"
+    )
+    quoted = "" if label is None else f' ("{label}")'
+    if kind is Kind.COUNT and (count := _count(row)) is not None:
+        amount, _ = _figure(row)
+        agrees = count == sums.row_count or (amount is not None and sums.are(amount, None))
+        end = "" if agrees else f", and there are {sums.row_count:,}; make sure that none is missing"
+        said = f"{where} is no payment{quoted}: it counts {count:,} payments{end}."
+        return told.model_copy(update={"payment_count": count, "agrees": agrees, "said": said})
+    amount, currency = _figure(row)
+    if kind is Kind.NOTE or amount is None:
+        is_text = row.label is None
+        said = f"{where} is no payment{quoted}{': text below the totals' if is_text else ''}."
+        return told.model_copy(update={"kind": Kind.NOTE.value if is_text else kind.value, "said": said})
+    agrees = sums.are(amount, currency) or (kind is Kind.SUBTOTAL and sums.end_in(amount, count_min=1))
+    found = (
+        " and ".join(f"{total:,} {code or ''}".strip() for code, total in sums.by_currency().items())
+        or "nothing"
+    )
+    end = "" if agrees else f", and the payments add up to {found}; make sure that none is missing"
+    money = f"{amount:,} {currency or ''}".strip()
+    said = f"{where} is no payment{quoted}: it says {money}{end or ', the sum of the payments'}."
+    return told.model_copy(update={"amount": amount, "currency": currency, "agrees": agrees, "said": said})

@@ -1,0 +1,181 @@
+"""What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
+
+Nothing is sent for it. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where
+it kept one, else its outcome file. What counts of it as known is in apis/known.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.files.atomic import write_whole
+from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
+from pipeline.jobs.kept_payees import keep as keep_payees
+from pipeline.rules.known import standings
+from pipeline.rules.payees import payees_of
+from pipeline.runs.manifest import read_manifest
+from pipeline.stages.compare import compare
+from pipeline.stores.sqlite.reader import recorded
+from schemas.changes import Comparison, EarlierRun
+from schemas.folder import CHANGES as CHANGES_NAME
+from schemas.manifest import Manifest
+from schemas.outcomes import WarningCode
+
+
+class Wanted(NamedTuple):
+    """With what a run is to be compared, as the user said it."""
+
+    folders: Sequence[Path] = ()
+    """By `--compare-with`."""
+    newest_of: str | None = None
+    """By `compare_with` of the profile: of the folders that fit this pattern the newest run."""
+
+    @property
+    def said(self) -> str | None:
+        """In words; None where nothing is to be compared."""
+        if self.folders:
+            return f"--compare-with {' '.join(map(str, self.folders))}"
+        return None if self.newest_of is None else f"newest of {self.newest_of}"
+
+
+class Subject(NamedTuple):
+    """The run that is compared with earlier ones."""
+
+    folder: Path
+    input_sha256: str
+    environment: str
+    begun: str
+    """UTC, ISO 8601 with Z: when the first run in its folder began, so that a later run is no earlier one."""
+
+
+class Compared(NamedTuple):
+    """What comparing came to."""
+
+    comparison: Comparison
+    payees: pl.DataFrame
+    """`Payees`, of which the run keeps keys for the next."""
+    changes: pl.DataFrame
+    """`Changes`."""
+    carried: pl.DataFrame
+    """`KeptPayees`: what earlier runs knew, and payments contradict."""
+
+
+def compared(
+    wanted: Wanted,
+    subject: Subject,
+    accepted: pl.DataFrame,
+    rows: tuple[pl.DataFrame, pl.DataFrame],
+    *,
+    now: str,
+) -> Compared | None:
+    """Compare the payments that can be asked about with earlier runs.
+
+    Args:
+        wanted: which runs.
+        subject: the run itself.
+        accepted: `Accepted`.
+        rows: `Payments`, and the columns of the file as they are.
+        now: UTC, ISO 8601 with Z.
+
+    Returns:
+        None where nothing is to be compared.
+
+    Raises:
+        UsageError: a folder holds no run that has ended, or is that of this very run.
+        InputError: something in a folder was changed since its run, or nothing is left to compare with.
+        LockedError: a run works in one of the folders.
+        OutputError, DiskError: a folder cannot be read.
+    """
+    if (said := wanted.said) is None:
+        return None
+    payments, original = rows
+    payees = payees_of(accepted, ids_of(original))
+    manifests = _manifests(wanted, subject)
+    with ExitStack() as stack:
+        runs: list[KnownRun] = []
+        for folder, manifest in manifests.items():
+            record = stack.enter_context(recorded(folder / "ledger.db", now=now))
+            runs += known_runs(folder, manifest, record.payee_key)
+        runs.sort(key=lambda run: run.origin.finished, reverse=True)
+        changes, contradicted = compare(payees, payments["name"], [run.earlier for run in runs])
+    comparison = Comparison(
+        said=said,
+        runs=[
+            EarlierRun(
+                folder=folder.resolve().name,
+                input_name=manifest.input.name,
+                input_sha256=manifest.input.sha256,
+                finished=manifest.finished,
+            )
+            for folder, manifest in manifests.items()
+        ],
+        payee_count=payees.height,
+        new_count=changes.filter(code=WarningCode.PAYEE_NEW).height,
+    )
+    return Compared(comparison, payees, changes, carried_on(runs, contradicted))
+
+
+# Which runs.
+
+
+def _manifests(wanted: Wanted, subject: Subject) -> dict[Path, Manifest]:
+    """The earlier runs, latest first."""
+    if wanted.folders:
+        if subject.folder.resolve() in {folder.resolve() for folder in wanted.folders}:
+            raise UsageError(
+                f"--compare-with {subject.folder}: the folder of this very run; name one of an earlier run"
+            )
+        named = {folder: read_manifest(folder) for folder in wanted.folders}
+        return dict(sorted(named.items(), key=lambda item: item[1].finished, reverse=True))
+    assert wanted.newest_of is not None
+    candidates = dict(_before(wanted.newest_of, subject))
+    newest = max(candidates, key=lambda folder: candidates[folder].finished, default=None)
+    return {} if newest is None else {newest: candidates[newest]}
+
+
+def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
+    """The runs that had ended before this one began, of other files, in the same kind of environment.
+
+    So neither a trial of the same file against a sandbox is taken for the last time, nor a later run, by
+    one that is taken up again.
+    """
+    for folder in fitting(pattern):
+        try:
+            manifest = read_manifest(folder)
+        except UsageError:
+            continue  # no run that has ended
+        is_earlier = manifest.finished < subject.begun and folder.resolve() != subject.folder.resolve()
+        is_other_file = manifest.input.sha256 != subject.input_sha256
+        if is_earlier and is_other_file and manifest.environment == subject.environment:
+            yield folder, manifest
+
+
+def fitting(pattern: str) -> list[Path]:
+    """What there is of names that fit a pattern, sorted."""
+    root = Path(Path(pattern).anchor)
+    return sorted(root.glob(str(Path(pattern).relative_to(root))))
+
+
+# What a run leaves behind.
+
+
+def keep(compared: Compared, outcomes: pl.DataFrame, payee_key: bytes, folder: Path) -> list[Path]:
+    """Write what changed, and what the next run needs to compare with this one.
+
+    Args:
+        compared: what comparing came to.
+        outcomes: `Outcomes` of the run.
+        payee_key: of its folder.
+        folder: of the run.
+    """
+    changes = compared.changes if compared.comparison.runs else None
+    known = standings(compared.payees["row"], outcomes, changes)
+    payees = keep_payees(compared.payees, known, compared.carried, payee_key, folder)
+    path = folder / CHANGES_NAME
+    with write_whole(path) as file:
+        compared.changes.write_ndjson(file)
+    return [payees, path]

@@ -1,0 +1,132 @@
+"""What `precheck doctor` finds: everything that can be tried without asking about a payee."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from pipeline.config import Oauth, Profile, VopStandard, usual
+from pipeline.config.profiles import choose, opened
+from pipeline.connections import AnyServer, greet, tokens_of
+from pipeline.errors import PrecheckError, TlsError
+from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
+from pipeline.transport.tls import inspect_certificate
+
+_PARTICIPANT = "not tried: whether the scheme lists us is told by the first answer of a run, which asks alone"
+
+
+class Finding(NamedTuple):
+    """One thing that was tried."""
+
+    what: str
+    said: str
+    """What was found, or what is wrong and what to do."""
+    exit_code: int
+    """0 where it is well."""
+
+
+def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
+    """Try a profile: the configuration, the secrets, the certificates, TLS and the token.
+
+    Returns:
+        One finding per thing tried, in order. A mistake in one server does not hide another.
+    """
+    findings = []
+    try:
+        chosen = choose(profile_name, config)
+        where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
+        with opened(chosen) as profile:
+            findings.append(Finding("configuration", f"{where}, profile {chosen.name}", 0))
+            if profile_name is None and (untried := usual()) is not None:
+                said = f"{untried} is there and was not tried; name one of its profiles with --profile"
+                findings.append(Finding("not tried", said, 0))
+            if profile.ledger_key_env or profile.ledger_key_file:
+                findings.append(_try("ledger key", partial(_ledger_key, profile)))
+            findings.extend(_try_modulus_tables(profile))
+            for server in profile.servers:
+                findings.extend(_try_server(server))
+    except PrecheckError as error:
+        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences]
+    return findings
+
+
+def _try_modulus_tables(profile: Profile) -> list[Finding]:
+    weights, substitutions, day = (
+        profile.modulus_weights,
+        profile.modulus_substitutions,
+        profile.modulus_weights_date,
+    )
+    if weights is None or substitutions is None or day is None:
+        return []
+
+    def weights_told() -> str:
+        ranges, _ = read_weights(weights)
+        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age_told(day)}"
+
+    def substitutions_told() -> str:
+        pairs, _ = read_substitutions(substitutions)
+        return f"{len(pairs):,} rows, {_age_told(day)}"
+
+    return [_try("modulus weights", weights_told), _try("modulus substitutions", substitutions_told)]
+
+
+def _age_told(day: date) -> str:
+    days = age_days(day, _now().date())
+    said = f"of {day}, {days:,} days old"
+    if days > VALID_MAX_DAYS:
+        said += "; older than a year, so failures only warn and nothing is rejected: get the latest tables"
+    return said
+
+
+def _try_server(server: AnyServer) -> list[Finding]:
+    name = server.name.value
+    if isinstance(server, VopStandard):
+        return [
+            _try(f"{name} certificate", partial(_certificate, server)),
+            _try(f"{name} TLS", partial(anyio.run, greet, server)),
+            Finding(f"{name} participant", _PARTICIPANT, 0),
+        ]
+    findings = [
+        _try(f"{name} secret", partial(_secret, server)),
+        _try(f"{name} TLS", partial(anyio.run, greet, server)),
+    ]
+    if not any(finding.exit_code for finding in findings):
+        findings.append(_try(f"{name} token", partial(_token, server)))
+    return findings
+
+
+def _try(what: str, trial: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, trial(), 0)
+    except PrecheckError as error:
+        return Finding(what, str(error), error.exit_code)
+
+
+def _secret(server: Oauth) -> str:
+    server.client_secret()
+    return f"read from {server.client_secret_env or server.client_secret_file}"
+
+
+def _ledger_key(profile: Profile) -> str:
+    profile.ledger_key()
+    return f"read from {profile.ledger_key_env or profile.ledger_key_file}"
+
+
+def _token(server: Oauth) -> str:
+    anyio.run(tokens_of(server).current)
+    return f"granted to client {server.client_id}"
+
+
+def _certificate(server: VopStandard) -> str:
+    facts = inspect_certificate(server.client_certificate, now=_now())
+    if facts.problems:
+        raise TlsError("; ".join(facts.problems))
+    valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
+    return "; ".join((valid, *facts.notices))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,131 @@
+"""What to correct in the payments of a run, and the payment file with the corrections that were accepted."""
+
+import shlex
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.config import BUILT_IN
+from pipeline.config.profiles import signer_again
+from pipeline.files.signatures import sign
+from pipeline.review.corrections import accepted, correct, correctable, fix, nothing_known
+from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
+from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
+from pipeline.rules.places import place_texts
+from pipeline.runs.approvals import decider, record_approval
+from pipeline.runs.finished import FinishedRun, finished
+from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
+from schemas.review import Acceptance, Decision, Fix, PaymentFile
+from schemas.wire import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class FixJob:
+    """What to correct in the folder of a run."""
+
+    folder: Path
+    accept: Sequence[Acceptance] = ()
+    reason: str | None = None
+    """Why `accept`; each decision of a workbook has its own."""
+    decisions: Path | None = None
+    """The workbook; instead of `accept`."""
+    by: str | None = None
+    allow_simulated: bool = False
+    sign_with: Path | None = None
+    """The private key; None: that of the profile, if any."""
+
+
+def fix_folder(job: FixJob) -> Fix:
+    """Write what is to be corrected, and the payment file with the corrections that were accepted.
+
+    Raises:
+        PrecheckError: nothing was written; the exit code says why.
+    """
+    now = timestamp(datetime.now(UTC))
+    with finished(job.folder, now=now) as run, ExitStack() as files:
+        signer = signer_again(job.folder, job.sign_with, run.summary.profile)
+        corrections = fix(run.source.payments, run.outcomes, run.headers)
+        possible = correctable(corrections)
+        wanted = _wanted(job, run, corrections)
+        chosen = possible.join(wanted, on="row", how="semi", maintain_order="left")
+        rows = chosen["row"].unique().sort()
+        corrected = None
+        if not chosen.is_empty():
+            refuse_simulated(run, allowed=job.allow_simulated)
+            corrected = write_payments(run, correct(run.source.original, chosen), CORRECTED, files)
+            require_sums(run, [corrected])
+            what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
+            reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
+            record_approval(job.folder, *approvals_for(decider(job.by), now, reasons, what, Decision.FIX))
+        undue = wanted.join(corrections, on="row", how="anti")["row"]
+        listed = pl.concat([corrections, nothing_known(run.outcomes, undue)])
+        _write_corrections(run, listed.sort("row", maintain_order=True), files)
+        files.close()  # each file gets its name
+        take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*")
+        sign(job.folder, signer)
+    return Fix(
+        simulated=run.summary.simulated,
+        corrections=str(job.folder / CORRECTIONS),
+        row_count=corrections["row"].n_unique(),
+        correctable_count=possible["row"].n_unique(),
+        corrected=corrected,
+        places=run.summary.input.places,
+        corrected_rows=rows.to_list(),
+        refused_rows=wanted.filter(~pl.col("row").is_in(rows.implode()))["row"].to_list(),
+        before_next=_before_next(job, run, corrected),
+        next_step=_next_step(job, run, corrected),
+    )
+
+
+def _wanted(job: FixJob, run: FinishedRun, corrections: pl.DataFrame) -> pl.DataFrame:
+    """The rows that somebody wants corrected, as `Decisions`, each with the reason given."""
+    if job.decisions is not None:
+        return decisions_of(job.decisions, run).filter(decision=Decision.FIX)
+    rows = accepted(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
+    return rows.with_columns(decision=pl.lit(Decision.FIX.value), reason=pl.lit(job.reason, dtype=pl.String))
+
+
+def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitStack) -> None:
+    listed = corrections.select(
+        "row",
+        place_texts(corrections["row"], run.summary.input.places),
+        "field",
+        "from",
+        "to",
+        pl.concat_str("why", "obstacle", separator=" ", ignore_nulls=True),
+    )
+    write_for_people(listed, run, CORRECTIONS, files)
+
+
+def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
+    if corrected is not None:
+        built_in = run.summary.profile in BUILT_IN
+        how = "" if built_in else ", with the --config of the run if it had one"
+        return f"Nobody has checked the corrected rows yet. Next{how}:"
+    if job.decisions is not None:
+        return f"{job.decisions} corrects no row: write fix and a reason beside a row on its sheet Fix, then:"
+    copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])
+    return f"To correct the file, decide in a copy of the workbook ({copy}), then:"
+
+
+def _copy(run: FinishedRun) -> Path:
+    """A name for a copy of the workbook, outside the folder of the run, which is evidence."""
+    return run.folder.with_name(f"{run.folder.stem}.decided.xlsx")
+
+
+def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
+    """The command that checks the corrected file, or that leads to one."""
+    folder = run.folder
+    if corrected is None:
+        words = ["precheck", "fix", str(folder), "--decisions", str(job.decisions or _copy(run))]
+        return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
+    source = run.summary.input
+    words = ["precheck", "run", corrected.path]
+    words += [] if run.summary.profile == BUILT_IN[0] else ["--profile", run.summary.profile]
+    words += [word for field, header in source.mapping.items() for word in ("--map", f"{field}={header}")]
+    words += [] if source.encoding == "utf-8" else ["--encoding", source.encoding]
+    return shlex.join([*words, "--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))])

@@ -1,0 +1,198 @@
+"""The payees of a run that has ended: what it keeps of them, and what of that a later run may take for known.
+
+There are no names in `payees.csv`; the old ones that are shown, masked, are taken from the outcome file of
+the earlier run, as long as that has one. What an earlier run knew, and a payment contradicts, is carried on
+under the key of the run that knew it: so the newest run alone says what was last confirmed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.files.atomic import write_whole
+from pipeline.frames import KEPT_PAYEES
+from pipeline.headers.payee_ids import payee_id_header
+from pipeline.jobs.report import routes_of, rows_of
+from pipeline.jobs.verify import VerifyJob, verify
+from pipeline.rules.known import CARRIED, Decided, kept_once, keys_once, knowledge, standings
+from pipeline.rules.payees import KEYED, keyed, payees_of
+from pipeline.runs.manifest import purged
+from pipeline.stages.compare import Contradicted, Earlier
+from pipeline.stages.validate import validate
+from pipeline.stores.keyed_hash import payee_hashes
+from schemas.approvals import Approval
+from schemas.folder import PAYEES, made_anew
+from schemas.manifest import Manifest
+from schemas.review import Decision
+
+
+class Origin(NamedTuple):
+    """The run that knew something."""
+
+    folder: str
+    """Its name."""
+    finished: str
+    """When it ended: UTC, ISO 8601 with Z."""
+    payee_key: bytes
+    """The key of its payees."""
+
+
+class KnownRun(NamedTuple):
+    """What an earlier run knew, in its own folder or carried on in another one."""
+
+    earlier: Earlier
+    origin: Origin
+
+
+def ids_of(original: pl.DataFrame) -> pl.Series | None:
+    """What the payer's own system knows the payee of each row by; None where no column says it as text."""
+    header = payee_id_header(original.columns)
+    if header is None:
+        return None
+    column = original[header]
+    is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.dtype.is_integer()
+    return column.cast(pl.String) if is_text else None
+
+
+# What is known of a run.
+
+
+def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[KnownRun]:
+    """What a run that has ended knows of its payees, and what it carries of others.
+
+    Raises:
+        InputError: something in the folder was changed since the run, or nothing is left to compare with.
+    """
+    for finding in verify(VerifyJob(folder, asks_again=False)):
+        if finding.exit_code:
+            raise InputError(
+                f"--compare-with {folder}: not as its run left it, so nothing was compared: "
+                f"{finding.what}: {finding.said}"
+            )
+    outcome_file = folder / manifest.outcome_file.name
+    is_purged = purged(manifest, outcome_file.name) is not None and not outcome_file.exists()
+    are_keys_purged = purged(manifest, PAYEES) is not None and not (folder / PAYEES).exists()
+    keeps_keys = PAYEES in {file.name for file in manifest.files} and not are_keys_purged
+    if is_purged and not keeps_keys:
+        raise InputError(
+            f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "
+            f"{PAYEES}, which runs keep that compare; run its command again, which asks nothing twice"
+        )
+
+    def names() -> pl.Series | None:
+        return None if is_purged else rows_of(folder, manifest).payments["name"]
+
+    kept = _read(folder / PAYEES) if keeps_keys else _of_outcomes(folder, manifest, payee_key)
+    origin = Origin(folder.resolve().name, manifest.finished, payee_key)
+    return runs_of(origin, kept, _decided(manifest), names)
+
+
+def runs_of(
+    origin: Origin,
+    kept: pl.DataFrame,
+    decided: Decided,
+    names: Callable[[], pl.Series | None] = lambda: None,
+) -> list[KnownRun]:
+    """A run, and those of which it carries something.
+
+    Args:
+        origin: the run.
+        kept: its `KeptPayees`.
+        decided: what was decided about its payments.
+        names: of every payment in its file, as `Earlier` has it.
+    """
+    found = knowledge(kept, decided)
+    hashed = payee_hashes(origin.payee_key, KEYED)
+    return [
+        KnownRun(Earlier(origin.folder, found.known, found.unsure, hashed, names), origin),
+        *_carried(found.carried),
+    ]
+
+
+def _read(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_csv(path, schema=KEPT_PAYEES)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
+
+
+def _of_outcomes(folder: Path, manifest: Manifest, payee_key: bytes) -> pl.DataFrame:
+    """What a run that compared nothing would have kept of its payees, by its outcome file."""
+    rows = rows_of(folder, manifest)
+    accepted = validate(rows.payments, routes_of(manifest.profile)).accepted
+    asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
+    asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
+    payees = payees_of(asked_about, ids_of(rows.original))
+    return own(payees, standings(payees["row"], rows.outcomes, None), payee_key)
+
+
+def _decided(manifest: Manifest) -> Decided:
+    """What was decided about the payments of a run, by `precheck split` and by people."""
+    held = manifest.splits[-1].held_rows if manifest.splits else None
+    # With --fresh, another file may have been checked in the same folder, and its rows decided about.
+    began = manifest.ledger.created_at
+    last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
+    return Decided([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
+
+
+def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:
+    return {row: approval.decision for approval in approvals for row in approval.rows}
+
+
+def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
+    for (folder, finished, key), rows in kept.group_by("folder", "finished", "payee_key"):
+        origin = Origin(str(folder), str(finished), bytes.fromhex(str(key)))
+        known, unsure = (keys_once(rows.filter(known=standing)) for standing in CARRIED)
+        hashed = payee_hashes(origin.payee_key, KEYED)
+        yield KnownRun(Earlier(origin.folder, known, unsure, hashed, lambda: None), origin)
+
+
+# What a run leaves behind.
+
+
+def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[Contradicted]) -> pl.DataFrame:
+    """`KeptPayees` of what earlier runs say, and payments contradict.
+
+    Args:
+        runs: the earlier runs.
+        contradicted: of each of them, as `Differences` has it.
+    """
+    parts = [
+        keys.with_columns(
+            known=pl.lit(standing.value),
+            folder=pl.lit(run.origin.folder),
+            finished=pl.lit(run.origin.finished),
+            payee_key=pl.lit(run.origin.payee_key.hex()),
+        )
+        for run, of_run in zip(runs, contradicted, strict=True)
+        for standing, keys in zip(CARRIED, of_run, strict=True)
+    ]
+    return pl.concat([pl.DataFrame(schema=KEPT_PAYEES), *parts])
+
+
+def keep(
+    payees: pl.DataFrame, known: pl.Series, carried: pl.DataFrame, payee_key: bytes, folder: Path
+) -> Path:
+    """Write the keys of the payees of a run, for the next one to compare with.
+
+    Args:
+        payees: `Payees`.
+        known: their `standings`.
+        carried: as `carried_on` gives it.
+        payee_key: of the folder.
+        folder: of the run.
+    """
+    path = folder / PAYEES
+    with write_whole(path) as file:
+        kept_once(pl.concat([own(payees, known, payee_key), carried])).write_csv(file)
+    return path
+
+
+def own(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
+    """`KeptPayees` of a run's own payees."""
+    keys = keyed(payees, payee_hashes(payee_key, KEYED)).with_columns(known)
+    absent = [pl.lit(None, kind).alias(column) for column, kind in KEPT_PAYEES.items() if column not in keys]
+    return keys.with_columns(absent)

@@ -1,0 +1,179 @@
+"""Forgetting the names that banks returned: in the ledgers of runs, and with the files that hold them too."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.config.profiles import signer_again
+from pipeline.errors import IncompleteError, InputError, UsageError
+from pipeline.files.atomic import unfinished
+from pipeline.files.disk_errors import refused
+from pipeline.files.signatures import Signer, sign
+from pipeline.jobs.comparing import fitting
+from pipeline.reports.documents import files_with_names
+from pipeline.runs.approvals import decider
+from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
+from pipeline.stores.sqlite.purge import purge as purge_ledger
+from pipeline.stores.sqlite.reader import recorded
+from schemas.folder import PAYEES, files_of_review
+from schemas.manifest import Purge
+from schemas.wire import timestamp
+
+_PATTERN = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeJob:
+    """What to forget, and on whose word."""
+
+    older_than: timedelta = timedelta()
+    """Names of younger answers are kept; 0 keeps none, also where the run has not finished."""
+    with_files: bool = False
+    """Delete the files that hold the names too; all of them, also where some names are kept, but none where
+    nothing is old enough."""
+    with_payments: bool = False
+    """With them also what `precheck split` wrote, and the keyed hashes of payees."""
+    by: str | None = None
+    reason: str | None = None
+    sign_with: Path | None = None
+    """The private key that signs the manifest; None: that of the profile of the run, if any."""
+    dry_run: bool = False
+
+
+class Purged(NamedTuple):
+    """What was forgotten, and what was not."""
+
+    name_count: int
+    """Names deleted from the ledger."""
+    deleted: list[str]
+    """Files that were deleted."""
+    left: list[str]
+    """Files that hold such names, or may, as nobody knows what is in them."""
+    was_due: bool = True
+    """False where nothing was old enough, or nothing was left, and nothing was touched."""
+
+
+class Look(NamedTuple):
+    """What a purge would come to."""
+
+    name_count: int
+    files_are_due: bool
+
+
+def folders_meant(words: Sequence[Path]) -> dict[Path, bool]:
+    """Which folders are meant, in order, and whether each was named; otherwise it only fits a pattern.
+
+    Raises:
+        UsageError: nothing fits a pattern.
+    """
+    folders: dict[Path, bool] = {}
+    for word in words:
+        if word.exists() or not _PATTERN.intersection(str(word)):
+            folders[word] = True
+            continue
+        found = [path for path in fitting(str(word)) if path.is_dir()]
+        if not found:
+            raise UsageError(f"{word}: no folder fits this pattern; check it")
+        folders |= {path: folders.get(path, False) for path in found}
+    return folders
+
+
+def purge(folder: Path, job: PurgeJob) -> Purged:
+    """Delete the names that banks returned to the run in a folder, and put it on record.
+
+    Raises:
+        UsageError: it is no folder of a run.
+        IncompleteError: something in it is old enough, but its run has not finished.
+        LockedError: somebody works in the folder.
+        InputError: it has a signature that is not the signer's.
+        ConfigurationError: the private key cannot be read.
+        OutputError: the file there is not a ledger, or a file cannot be deleted.
+        DiskError: the ledger is damaged or cannot be written to.
+    """
+    now = datetime.now(UTC)
+    time, answers_before = timestamp(now), timestamp(now - job.older_than)
+    look = _look(folder, job, answers_before, time)
+    files = _files_to_delete(folder, job)
+    is_due = not job.older_than or look.name_count > 0 or (look.files_are_due and bool(_there(files)))
+    if not is_due or job.dry_run:
+        deleted = _there(files) if is_due else []
+        return Purged(look.name_count, deleted, [], was_due=is_due)
+    signer, deleted = _signer(folder, job), []
+
+    def delete_files() -> None:
+        deleted.extend(_there(files))
+        said = Purge(
+            time=time, answers_before=answers_before, files=deleted, by=_who(job.by), reason=job.reason
+        )
+        if record_purge(folder, said):
+            sign(folder, signer)
+        _delete([*files, *map(unfinished, files)])
+
+    name_count = purge_ledger(
+        folder / "ledger.db", answers_before=answers_before, now=time, first=delete_files
+    )
+    return Purged(name_count, deleted, [*_there(files_with_names(folder)), *_not_ours(folder)])
+
+
+def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
+    """What is old enough, in a folder whose run has finished or whose names are to go anyway.
+
+    Raises:
+        IncompleteError: something is, and the run has not finished.
+    """
+    with recorded(folder / "ledger.db", now=now) as record:
+        finish = record.last_finish
+        has_finished = finish is not None and finish.unanswered_count == 0
+        if job.older_than and not has_finished and record.created_at < answers_before:
+            raise IncompleteError(
+                f"{folder}: left as it is, because its run has not finished; run its command again to go on, "
+                "or purge it without --older-than"
+            )
+        name_count = record.name_count(answers_before)
+        has_ended_before = finish is not None and finish.time < answers_before
+        return Look(name_count, name_count > 0 or record.has_purged_names or has_ended_before)
+
+
+def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
+    files = files_with_names(folder) if job.with_files or job.with_payments else []
+    if job.with_payments:
+        files += [folder / PAYEES, *(path for path in files_of_review(folder) if path not in files)]
+    return files
+
+
+def _signer(folder: Path, job: PurgeJob) -> Signer | None:
+    try:
+        profile = read_manifest(folder).profile.name
+    except (UsageError, InputError):
+        return None
+    return signer_again(folder, job.sign_with, profile)
+
+
+def _who(said: str | None) -> str | None:
+    """Who purges; None where nobody says so, as a job in a container whose user has no name."""
+    try:
+        return decider(said)
+    except UsageError:
+        return None
+
+
+def _there(files: Iterable[Path]) -> list[str]:
+    return [file.name for file in files if file.exists()]
+
+
+def _delete(files: Iterable[Path]) -> None:
+    for file in files:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise refused(file, error, otherwise="delete it yourself") from error
+
+
+def _not_ours(folder: Path) -> list[str]:
+    """Files that people have put into the folder, such as a workbook with their decisions."""
+    try:
+        return sorted(unrecorded(folder, read_manifest(folder)))
+    except (UsageError, InputError):
+        return []

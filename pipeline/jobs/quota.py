@@ -1,0 +1,57 @@
+"""What `precheck quota` tells: how much of each daily cap of this user is used, and by which client."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from pipeline.config import Profile, read, usual
+from pipeline.connections import quota_path, scope_for
+from pipeline.errors import ConfigurationError
+from pipeline.runs.manifest import masked_client
+from pipeline.stores.sqlite.quota import usage
+
+
+class CapUse(NamedTuple):
+    """One daily cap of one client."""
+
+    whose: str
+    """The server's host, and the client: by its profiles where they are known, else by a hash."""
+    used_count: int
+    cap: int
+    resets_at: datetime
+
+
+def cap_uses() -> list[CapUse]:
+    """How much of each daily cap of this user is used.
+
+    Raises:
+        OutputError, DiskError, IncompleteError: as `quota.usage`.
+    """
+    clients = dict(_clients(_profiles()))
+    return [
+        CapUse(_whose(use.scope, clients.get(use.scope)), use.used_count, use.cap, use.resets_at)
+        for use in usage(quota_path(), datetime.now(UTC))
+    ]
+
+
+def _whose(scope: str, client: str | None) -> str:
+    host, _, _ = scope.partition("|")
+    return scope if client is None else f"{host} ({client})"
+
+
+def _profiles() -> dict[str, Profile]:
+    """Those of the usual configuration file; none where it has a mistake, which is for others to tell."""
+    path = usual()
+    try:
+        return {} if path is None else read(path).profiles
+    except ConfigurationError:
+        return {}
+
+
+def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
+    """Scope, and the profiles and the client behind it."""
+    servers = [(name, server) for name, profile in profiles.items() for server in profile.servers]
+    for scope in {scope_for(server) for _, server in servers}:
+        mine = [(name, server) for name, server in servers if scope_for(server) == scope]
+        said = ", ".join(f"{name} {server.name}" for name, server in mine)
+        yield scope, f"{said}; client {masked_client(mine[0][1].client)}"

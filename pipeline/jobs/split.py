@@ -1,0 +1,237 @@
+"""Which payments of a run may be paid, which are held, and why."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.config.profiles import choose, signer_again
+from pipeline.errors import IncompleteError, InputError
+from pipeline.files.signatures import sign
+from pipeline.frames import WARNED
+from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
+from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
+from pipeline.review.payment_files import (
+    payment_path,
+    require_sums,
+    take_into_evidence,
+    write_for_people,
+    write_payments,
+)
+from pipeline.review.placements import UNDECIDED, split
+from pipeline.rules.identifiers import masked
+from pipeline.rules.places import place_texts
+from pipeline.rules.policy import DEFAULT_POLICY
+from pipeline.rules.totals import currency_shown
+from pipeline.runs.approvals import decider, record_approval
+from pipeline.runs.finished import FinishedRun, finished
+from pipeline.runs.manifest import evidence
+from schemas.approvals import Approval
+from schemas.folder import HOLD, HOLD_REASONS, RELEASE, made_anew
+from schemas.manifest import PaymentsEvidence, SplitMade
+from schemas.outcomes import Action, WarningCode
+from schemas.review import Decision, HoldReason, PaymentFile, Split, Verdict
+from schemas.summary import WarningCount
+from schemas.wire import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class SplitJob:
+    """How to split the payments of a run."""
+
+    folder: Path
+    config: Path | None = None
+    decisions: Path | None = None
+    by: str | None = None
+    hold_undecided: bool = False
+    allow_simulated: bool = False
+    sign_with: Path | None = None
+    """The private key; None: that of the profile, if any."""
+
+
+def split_folder(job: SplitJob) -> Split:
+    """Write the payments that may be paid, those that are held, and why.
+
+    Raises:
+        IncompleteError: a payment is not decided yet, and nobody said to hold it.
+        PrecheckError: nothing was written; the exit code says why.
+    """
+    now = timestamp(datetime.now(UTC))
+    with finished(job.folder, now=now) as run, ExitStack() as files:
+        refuse_simulated(run, allowed=job.allow_simulated)
+        if not job.hold_undecided:
+            _refuse_undecided(run)
+        # What the profile of the run says today.
+        policy = choose(run.summary.profile, job.config).policy
+        signer = signer_again(job.folder, job.sign_with, run.summary.profile, job.config)
+        decisions = decisions_of(job.decisions, run)
+        warned = _warned(run)
+        placements = split(run.outcomes, warned, policy, decisions)
+        release = _write_place(run, placements, Verdict.RELEASE, RELEASE, files)
+        hold = _write_place(run, placements, Verdict.HOLD, HOLD, files)
+        control = require_sums(run, [file for file in (release, hold) if file is not None])
+        _write_reasons(run, placements, decisions, files)
+        by = decider(job.by)
+        record_approval(
+            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, by, now))
+        )
+        files.close()  # each file gets its name
+        in_force = {**DEFAULT_POLICY, **policy}
+        made = SplitMade(
+            time=now,
+            by=by,
+            policy=in_force,
+            release=_evidence_of(release),
+            hold=_evidence_of(hold),
+            reasons=evidence(job.folder / HOLD_REASONS),
+            refused_rows=_refused(decisions, placements)["row"].to_list(),
+            held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
+        )
+        take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", split=made)
+        sign(job.folder, signer)
+    released_warnings = _released_warnings(warned, placements)
+    return Split(
+        simulated=run.summary.simulated,
+        policy=in_force,
+        input=control,
+        release=release,
+        hold=hold,
+        places=run.summary.input.places,
+        differences=run.summary.input.differences,
+        released_warnings=released_warnings,
+        how_to_hold=_how_to_hold(run, released_warnings),
+        reasons=str(job.folder / HOLD_REASONS),
+        held=[
+            HoldReason(why=why, row_count=row_count)
+            for why, row_count in placements["why"].drop_nulls().value_counts(sort=True).iter_rows()
+        ],
+        unheeded_rows=made.refused_rows,
+    )
+
+
+def _warned(run: FinishedRun) -> pl.DataFrame:
+    """`Warned`, as the run counted them.
+
+    Raises:
+        InputError: the run was of a version that did not list every row with a warning.
+    """
+    counts = run.summary.warning_codes
+    if any(count.row_count != len(count.every_row) for count in counts):
+        raise InputError(
+            f"{run.folder / 'summary.json'}: of an older version, which did not list every row with a "
+            f"warning; {made_anew(run.folder / 'summary.json')}"
+        )
+    rows = [(row, count.code.value) for count in counts for row in count.every_row]
+    return pl.DataFrame(rows, schema=WARNED, orient="row")
+
+
+def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[WarningCount]:
+    released = warned.join(placements.filter(place=Verdict.RELEASE), on="row", how="semi").sort("row")
+    by_code = released.group_by("code").agg("row").sort("code")
+    return [
+        WarningCount(code=WarningCode(code), row_count=len(rows), rows=rows[:ROWS_NAMED_MAX], every_row=rows)
+        for code, rows in by_code.iter_rows()
+    ]
+
+
+def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> str | None:
+    if not warnings:
+        return None
+    keys = ", ".join(f'{count.code} = "{Verdict.HOLD}"' for count in warnings)
+    return (
+        f"To hold such rows, write {keys} into [profiles.{run.summary.profile}.policy]; "
+        "to hold one of them, decide so in a copy of the workbook (--decisions)."
+    )
+
+
+def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:
+    """The `Decisions` to release that release nothing."""
+    held = placements.filter(place=Verdict.HOLD)
+    return decisions.filter(decision=Decision.RELEASE).join(held, on="row", how="semi", maintain_order="left")
+
+
+def _approvals(
+    decisions: pl.DataFrame,
+    placements: pl.DataFrame,
+    release: PaymentFile | None,
+    sign: Callable[[pl.DataFrame, str, Decision | None], list[Approval]],
+) -> list[Approval]:
+    """What people decided: what counted, then what was refused."""
+    decided = decisions.join(placements.filter("decided"), on="row", how="semi", maintain_order="left")
+    counted = [
+        approval
+        for (word,), said in decided.group_by("decision", maintain_order=True)
+        for approval in sign(said, _told(str(word), release), Decision(word))
+    ]
+    return [*counted, *sign(_refused(decisions, placements), "release refused: the rows stay held", None)]
+
+
+def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:
+    if file is None:
+        return None
+    found = evidence(Path(file.path))
+    assert found.sha256 == file.sha256, f"{found.name}: not as it was written"
+    return PaymentsEvidence(**found.model_dump(), row_count=file.row_count, totals=file.totals)
+
+
+def _refuse_undecided(run: FinishedRun) -> None:
+    count = run.outcomes["check_outcome"].is_in(UNDECIDED).sum()
+    if count:
+        raise IncompleteError(
+            f"{run.folder}: rows without an answer: {count:,}; run the same command again to ask about them, "
+            "or hold them with --hold-undecided"
+        )
+
+
+def _told(decision: str, release: PaymentFile | None) -> str:
+    """What was decided; which file it let the payments into, or kept them out of."""
+    if release is None:
+        return f"{decision}: no payment was released"
+    return f"{decision}: the released payments are {Path(release.path).name}, SHA-256 {release.sha256}"
+
+
+def _write_place(
+    run: FinishedRun, placements: pl.DataFrame, place: Verdict, stem: str, files: ExitStack
+) -> PaymentFile | None:
+    """The payments of one place; a file without payments is none, and an earlier one of its name goes."""
+    mine = run.source.original.filter(placements["place"] == place)
+    if mine.is_empty():
+        path = payment_path(run, stem)
+        files.callback(path.unlink, missing_ok=True)
+        return None
+    return write_payments(run, mine, stem, files)
+
+
+def _write_reasons(
+    run: FinishedRun, placements: pl.DataFrame, decisions: pl.DataFrame, files: ExitStack
+) -> None:
+    """Each held row, and what a person has to know about it; a person's reason in that person's words."""
+    payments, outcomes = run.source.payments, run.outcomes
+    said = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))
+    held = placements.filter(place=Verdict.HOLD).join(said, on="row", how="left", maintain_order="left")
+    in_words = pl.format("{}: {}.", pl.col("why").str.strip_suffix("."), "words")
+    why = pl.when(pl.col("decided") & pl.col("words").is_not_null()).then(in_words).otherwise("why")
+    rows = held.join(payments, on="row", maintain_order="left").join(
+        outcomes, on="row", maintain_order="left"
+    )
+    accounts = rows.select(pl.coalesce("iban", "account_number")).to_series()
+    advice = {**ADVICE, Action.PAY: "Nothing is wrong with the answer."}
+    by_code = pl.col("check_code").replace_strict(ADVICE_BY_CODE, default=None, return_dtype=pl.String)
+    by_action = pl.col("check_action").replace_strict({action.value: advice[action] for action in Action})
+    reasons = rows.select(
+        "row",
+        place_texts(rows["row"], run.summary.input.places),
+        payee="name",
+        account=pl.Series([masked(account) for account in accounts], dtype=pl.String),
+        amount="amount",
+        currency=currency_shown(rows),
+        outcome="check_outcome",
+        code="check_code",
+        why_held=pl.concat_str(pl.col("check_reason"), why, separator=" "),
+        what_to_do=pl.coalesce(by_code, by_action),
+    )
+    write_for_people(reasons, run, HOLD_REASONS, files)

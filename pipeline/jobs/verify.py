@@ -1,0 +1,253 @@
+"""Whether the folder of a run is as the run left it, and whether all of it agrees. Nothing is sent.
+
+The questions are planned again from the payment file, or from the outcome file where the payment file is not
+at hand, by the settings in the manifest; the ledger must have answered them as the outcome file says.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from pipeline.config.profiles import choose, ledger_key
+from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
+from pipeline.files.signatures import PublicKey, is_signed
+from pipeline.jobs.report import (
+    as_recorded,
+    forgotten_by,
+    identity_of,
+    ledger_in,
+    now_text,
+    read_summary,
+    routes_of,
+    rows_of,
+)
+from pipeline.reports.documents import Rows
+from pipeline.reports.terminal import counted
+from pipeline.rules.totals import added
+from pipeline.runs.approvals import NAME as APPROVALS_NAME
+from pipeline.runs.approvals import approvals_of
+from pipeline.runs.evidence import (
+    DIFFERS,
+    Answered,
+    Finding,
+    Kept,
+    answers_agree,
+    cells_agree,
+    ledger_agrees,
+    rows_agree,
+    summary_agrees,
+)
+from pipeline.runs.manifest import purged, read_manifest, unrecorded
+from pipeline.stages.plan import plan
+from pipeline.stages.read import Source, read
+from pipeline.stages.validate import validate
+from pipeline.stores.sqlite.reader import Record, recorded, require_idle
+from schemas.folder import made_anew
+from schemas.manifest import NAME, SIGNATURE, Manifest
+from schemas.verification import Found, Verification
+
+_VERSION = version("payee-precheck")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyJob:
+    """Which folder to look at, and what there is beside it to compare it with."""
+
+    folder: Path
+    input_file: Path | None = None
+    config: Path | None = None
+    """Where the profile of the run has the key of its ledger; None: the usual configuration."""
+    signed_by: Path | None = None
+    """The public key of who must have signed the manifest; None: nobody must."""
+    asks_again: bool = True
+    """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
+
+
+def verify(job: VerifyJob) -> list[Finding]:
+    """Check that nothing in the folder of a run was changed since, and that all of it agrees.
+
+    Returns:
+        One finding per thing looked at, in order. What differs in one does not hide another.
+
+    Raises:
+        UsageError: it is no folder of a run that has ended, or the public key lies in it.
+        ConfigurationError: the public key cannot be used.
+        InputError: the payment file cannot be read.
+        LockedError: a run works in the folder.
+    """
+    folder = job.folder
+    require_idle(folder)
+    manifest = read_manifest(folder)
+    written = manifest.written[:16].replace("T", " ")
+    findings = [Finding("manifest", f"of {manifest.input.name}, written {written} UTC")]
+    findings += _signature(job)
+    is_input = False
+    if job.input_file is not None:
+        findings.append(_as_checked(job.input_file, manifest))
+        is_input = not findings[-1].exit_code
+    original = cache(lambda: _original(job, manifest)) if is_input else None
+    rows = cache(lambda: rows_of(folder, manifest, changed=True))
+    files = (manifest.outcome_file, *manifest.files)
+    findings += [as_recorded(folder / file.name, file, purged(manifest, file.name)) for file in files]
+    findings += _splits(folder, manifest)
+    findings += _tried("approvals", lambda: _approvals(folder, manifest))
+    findings += _tried("summary", lambda: [summary_agrees(manifest, read_summary(folder))])
+    if (forgotten := forgotten_by(folder, manifest)) is not None:
+        what = f"cannot be counted again: {manifest.outcome_file.name} was {forgotten}"
+        findings.append(Finding("rows", what))
+    else:
+        findings += _tried("rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
+        if original is not None:
+            findings += _tried("cells", lambda: _cells_agree(manifest, original(), rows()))
+    findings += _tried("ledger", lambda: _ledger_agrees(job, manifest, original, rows))
+    if others := sorted(unrecorded(folder, manifest)):
+        findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
+    return findings
+
+
+def _signature(job: VerifyJob) -> list[Finding]:
+    """Whether the manifest is signed by who should have signed it."""
+    folder, path = job.folder, job.signed_by
+    if path is None:
+        there = f"{SIGNATURE} is there; --signed-by PUBLIC_KEY says whether it is good"
+        return [Finding("signature", there)] if is_signed(folder) else []
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            f"--signed-by {path}: lies in the folder that it is to prove; have the key from who signs"
+        )
+    key = PublicKey.read(path)
+    if not is_signed(folder):
+        return [Finding("signature", f"none: there is no {SIGNATURE}", DIFFERS)]
+    if not key.verifies(folder):
+        differs = f"not by {path}: {NAME} was changed since it was signed, or another key signed it"
+        return [Finding("signature", f"{differs}; nothing below proves anything", DIFFERS)]
+    return [Finding("signature", f"{NAME} is signed by {path}, key sha256 {key.fingerprint}")]
+
+
+def verification(findings: Iterable[Finding]) -> Verification:
+    """Findings as a document."""
+    found = [Found(what=each.what, well=not each.exit_code, said=each.said) for each in findings]
+    return Verification(well=all(each.well for each in found), findings=found)
+
+
+def _as_checked(path: Path, manifest: Manifest) -> Finding:
+    """Whether a payment file is the one that the run checked."""
+    try:
+        sha256, _ = identity_of(path)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
+        ) from error
+    if sha256 != manifest.input.sha256:
+        return Finding("input", f"{path.name} is not the file that was checked; find that one", DIFFERS)
+    return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
+
+
+def _original(job: VerifyJob, manifest: Manifest) -> Source:
+    """The payment file, read as the run read it."""
+    assert job.input_file is not None
+    said = manifest.input
+    encoding = None if said.encoding == "utf-8" else said.encoding
+    return read(job.input_file, mapping=manifest.mapping, encoding=encoding, sheet=said.sheet)
+
+
+def _cells_agree(manifest: Manifest, source: Source, rows: Rows) -> list[Finding]:
+    name, said = manifest.input.name, manifest.input.decision
+    found = [cells_agree(name, source.original, rows.original, manifest.input.places)]
+    if said and dict(source.decision) != dict(said):
+        fields = sorted(
+            field for field in {*said, *source.decision} if said.get(field) != source.decision.get(field)
+        )
+        differs = f"another column of {name} than the manifest says is read as {', '.join(fields)}"
+        found.append(Finding("columns", f"{differs}{_by_another_version(manifest)}", DIFFERS))
+    return found
+
+
+def _ledger_agrees(
+    job: VerifyJob, manifest: Manifest, original: Callable[[], Source] | None, rows: Callable[[], Rows]
+) -> list[Finding]:
+    folder = job.folder
+    with recorded(ledger_in(folder), now=now_text()) as record:
+        kept = Kept(record.run, record.counts, record.last_finish, record.answers())
+        if forgotten_by(folder, manifest) is not None:
+            return ledger_agrees(manifest, kept, None)
+        if not job.asks_again:
+            return ledger_agrees(manifest, kept, rows().outcomes)
+        payments = rows().payments if original is None else original().payments
+        validated = validate(payments, routes_of(manifest.profile), manifest.input.places)
+        known = _known(record, _key_of_names(record, manifest, job.config))
+        agree = answers_agree(manifest, plan(validated.accepted), rows().outcomes, known)
+        return [
+            *ledger_agrees(manifest, kept, None),
+            *(
+                each._replace(said=each.said + _by_another_version(manifest)) if each.exit_code else each
+                for each in agree
+            ),
+        ]
+
+
+def _known(record: Record, secret: SecretStr | None) -> Answered:
+    has_names = secret is not None or not record.is_encrypted
+    answers = record.answers_with_names(secret) if has_names else record.answers()
+    return Answered(record.question_key, answers, has_names, record.purged_before or "")
+
+
+def _key_of_names(record: Record, manifest: Manifest, config: Path | None) -> SecretStr | None:
+    """The key of the names in the ledger, where it needs one and the profile of the run still has it."""
+    if not record.is_encrypted:
+        return None
+    try:
+        secret = ledger_key(choose(manifest.profile.name, config))
+        return secret if secret is not None and record.opens_with(secret) else None
+    except ConfigurationError:
+        if config is not None:
+            raise
+        return None
+
+
+def _by_another_version(manifest: Manifest) -> str:
+    """What else a difference may come from."""
+    made_by = manifest.tool_version
+    return "" if made_by == _VERSION else f"; the run was made by version {made_by}: verify it with that one"
+
+
+def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
+    """Whether the last split made the files that are there, and lost no payment."""
+    if not manifest.splits:
+        return []
+    last = manifest.splits[-1]
+    payments = [file for file in (last.release, last.hold) if file is not None]
+    made = {file.name: file.sha256 for file in (*payments, last.reasons)}
+    recorded_as = {file.name: file.sha256 for file in manifest.files if file.name in made}
+    is_whole = (
+        made == recorded_as
+        and sum(file.row_count for file in payments) == manifest.input.row_count
+        and added([file.totals for file in payments]) == manifest.totals
+    )
+    if not is_whole:
+        anew = made_anew(folder / last.reasons.name)
+        return [Finding("split", f"its files are not those on record, or lack payments; {anew}", DIFFERS)]
+    files = " and ".join(f"{counted(file.row_count, 'row')} in {file.name}" for file in payments)
+    return [Finding("split", f"by {last.by} at {last.time[:16].replace('T', ' ')} UTC: {files}")]
+
+
+def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
+    approvals = approvals_of(folder)
+    if approvals != manifest.approvals:
+        differs = f"{APPROVALS_NAME} says something else than the manifest; bring both back from copies"
+        return [Finding("approvals", differs, DIFFERS)]
+    return [Finding("approvals", f"{len(approvals):,}, as recorded")] if approvals else []
+
+
+def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """What a look finds, or why nothing can be seen."""
+    try:
+        return look()
+    except (InputError, UsageError, OutputError) as error:
+        return [Finding(what, str(error), DIFFERS)]
+    except DiskError as error:
+        return [Finding(what, str(error), error.exit_code)]

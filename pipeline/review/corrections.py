@@ -1,0 +1,180 @@
+"""fix: Outcomes -> Corrections, and accepted corrections -> the file's own columns.
+
+What is corrected is what a bank said in a well-formed answer: the name on the account, or that the
+account is of the other type. Everything else is listed for a person, and nothing is guessed.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
+from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
+from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS
+from pipeline.rules.account_types import WORDS
+from pipeline.rules.rules import NAME_RULES
+from schemas.cop import AccountType
+from schemas.outcomes import Action, Outcome
+from schemas.payments import FIELDS
+from schemas.review import Acceptance
+
+_NAME = (Action.FIX_NAME, Action.FIX_NAME_AND_ACCOUNT_TYPE)
+_ACCOUNT_TYPE = (Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
+_SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
+_NO_COLUMN = "The file has no column for it; add one."
+_PAYEE_KNOWS = "Only the payee knows what is right."
+_ONLY_A_PERSON = "Only a person can correct it."
+_NOT_THE_ROW = dict.fromkeys(
+    ("NO_API", TOO_LARGE, WRONG_FORM), "That is not the row's fault; correct nothing in it for that."
+)
+_NAME_IS_UNFIT = "The bank's name breaks a rule for names; correct it by hand."
+_NOTHING_KNOWN = "The answer says of nothing in the row what is right, so there is nothing to write."
+_NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask the payee."
+
+
+def fix(payments: pl.DataFrame, outcomes: pl.DataFrame, headers: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """List what must be corrected before the payments are right.
+
+    Args:
+        payments: `Payments`, as the file has them.
+        outcomes: `Outcomes`.
+        headers: field -> the headers that it is read from.
+
+    Returns:
+        `Corrections` by row; a row with a wrong name and a wrong account type has two.
+    """
+    assert payments.schema == PAYMENTS
+    assert outcomes.schema == OUTCOMES
+    rows = payments.join(outcomes, on="row", how="inner", maintain_order="left")
+    assert rows.height == payments.height
+    corrections = [
+        _names(rows, headers.get("name", ())),
+        _account_types(rows, headers.get("account_type", ())),
+        _unknown(rows, Action.ADD_SECONDARY_REFERENCE, field="secondary_reference"),
+        _unknown(rows, Action.GET_NEW_ACCOUNT_DETAILS, field="account_number"),
+        _rejected(rows),
+    ]
+    return pl.concat(corrections).sort("row", maintain_order=True)
+
+
+def correctable(corrections: pl.DataFrame) -> pl.DataFrame:
+    """The corrections of rows in which each correction can be written: a row is right whole or not at all."""
+    stuck = corrections.filter(pl.col("obstacle").is_not_null())
+    return corrections.join(stuck, on="row", how="anti", maintain_order="left")
+
+
+def accepted(corrections: pl.DataFrame, kinds: Sequence[Acceptance]) -> pl.DataFrame:
+    """The corrections of rows in which each correction is of an accepted kind."""
+    others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
+    return corrections.join(others, on="row", how="anti", maintain_order="left")
+
+
+def nothing_known(outcomes: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """`Corrections` that cannot be made, of rows that a person wants corrected and that have none."""
+    due = outcomes.filter(pl.col("row").is_in(rows.implode()))
+    return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)
+
+
+def correct(original: pl.DataFrame, corrections: pl.DataFrame) -> pl.DataFrame:
+    """Write corrections into the columns of the file; every other cell stays as it is.
+
+    Args:
+        original: the columns of the file.
+        corrections: `Corrections` without an obstacle.
+    """
+    assert corrections["obstacle"].null_count() == corrections.height
+    changed = []
+    for header in corrections["header"].unique(maintain_order=True):
+        mine = corrections.filter(pl.col("header") == header)
+        assert mine["row"].is_unique().all()
+        column = original[header].cast(pl.String)
+        changed.append(column.scatter(mine["row"] - 1, mine["to"]))
+    return original.with_columns(changed)
+
+
+def _names(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
+    due = rows.filter(pl.col("check_action").is_in(_NAME))
+    unfit = pl.any_horizontal(rule.broken for rule in NAME_RULES)
+    is_unfit = due.select(name="check_matched_name").select(unfit).to_series()
+    obstacle = (
+        pl.when(pl.col("check_matched_name").is_null())
+        .then(pl.lit(_NAME_IS_PURGED))
+        .when(is_unfit)
+        .then(pl.lit(_NAME_IS_UNFIT))
+        .when(pl.lit(len(headers) != 1))
+        .then(pl.lit(_SEVERAL_COLUMNS if headers else _NO_COLUMN))
+    )
+    return _corrections(
+        due,
+        field="name",
+        kind=Acceptance.CLOSE_MATCH.value,
+        header=_only(headers),
+        to=pl.col("check_matched_name"),
+        obstacle=obstacle,
+    )
+
+
+def _account_types(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
+    due = rows.filter(pl.col("check_action").is_in(_ACCOUNT_TYPE))
+    words = {kind: kind.value for kind in AccountType} | _words_of(rows)
+    found = {code.value: words[kind] for code, kind in ACCOUNT_TYPES_FOUND.items()}
+    return _corrections(
+        due,
+        field="account_type",
+        kind=Acceptance.ACCOUNT_TYPE.value,
+        header=_only(headers),
+        to=pl.col("check_code").replace_strict(found, return_dtype=pl.String),
+        obstacle=None if len(headers) == 1 else _NO_COLUMN,
+    )
+
+
+def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
+    """What this file calls each account type, most often; only those that it names."""
+    counts = rows["account_type"].drop_nulls().value_counts(sort=True)
+    words: dict[AccountType, str] = {}
+    for word, _ in counts.iter_rows():
+        kind = WORDS.get(word.lower())
+        if kind is not None:
+            words.setdefault(kind, word)
+    return words
+
+
+def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
+    """Corrections of which only the payee knows what is right."""
+    due = rows.filter(pl.col("check_action") == action)
+    return _corrections(due, field=field, kind=None, header=None, to=None, obstacle=_PAYEE_KNOWS)
+
+
+def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rejected rows: the field of the first broken rule, which the reason starts with."""
+    first = pl.col("check_reason").str.extract("^([a-z_]+): ")
+    due = rows.filter(pl.col("check_outcome") == Outcome.REJECTED).with_columns(
+        field=pl.when(first.is_in(FIELDS)).then(first)
+    )
+    cell = pl.coalesce(pl.when(pl.col("field") == name).then(pl.col(name)) for name in FIELDS)
+    return _corrections(
+        due.with_columns(cell=cell),
+        field=pl.col("field"),
+        kind=None,
+        header=None,
+        to=None,
+        obstacle=pl.col("check_code").replace_strict(_NOT_THE_ROW, default=_ONLY_A_PERSON),
+        **{"from": pl.col("cell")},
+    )
+
+
+def _only(headers: Sequence[str]) -> str | None:
+    return headers[0] if len(headers) == 1 else None
+
+
+def _corrections(due: pl.DataFrame, **said: pl.Expr | str | None) -> pl.DataFrame:
+    """`Corrections` of these rows: what is said of each, a text of all of them alike."""
+    if isinstance(said["field"], str):
+        said["from"] = pl.col(said["field"])
+    said.setdefault("from", None)
+    values = [
+        (value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)).alias(name)
+        for name, value in said.items()
+    ]
+    found = due.select("row", pl.col("check_reason").alias("why"), *values)
+    return found.select(pl.col(column).cast(kind) for column, kind in CORRECTIONS.items())

@@ -1,0 +1,65 @@
+"""What people decided about a run, and whether anything may be made of its answers."""
+
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.formats.excel import decisions as workbook
+from pipeline.runs.finished import FinishedRun
+from schemas.approvals import Approval
+from schemas.review import Decision
+
+
+def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
+    """Refuse to make payment files of simulated answers, unless somebody said so.
+
+    Raises:
+        UsageError: nobody did.
+    """
+    if run.summary.simulated and not allowed:
+        raise UsageError(
+            f"{run.folder}: a sandbox answered, and no answer says anything about a real account; "
+            "check the file with a real profile, or add --allow-simulated to try this command"
+        )
+
+
+def decisions_of(path: Path | None, run: FinishedRun) -> pl.DataFrame:
+    """`Decisions` of a workbook about this run; of nobody without one.
+
+    Raises:
+        InputError, UsageError: as `formats.decisions.read`.
+    """
+    if path is None:
+        return workbook.no_decisions()
+    return workbook.read(
+        path,
+        run_id=run.summary.run_id,
+        row_count=run.outcomes.height,
+        places=run.summary.input.places,
+    )
+
+
+def approvals_for(
+    by: str, time: str, decisions: pl.DataFrame, what: str, decision: Decision | None
+) -> list[Approval]:
+    """One for each reason that was given.
+
+    Args:
+        by: who decided.
+        time: UTC, ISO 8601 with Z.
+        decisions: `Decisions`.
+        what: was decided, in words.
+        decision: the same, if it was followed; None where it was refused.
+    """
+    return [
+        Approval(
+            by=by,
+            time=time,
+            what=what,
+            why=str(why or "no reason given"),
+            rows=said["row"].to_list(),
+            decision=decision,
+        )
+        for (why,), said in decisions.group_by("reason", maintain_order=True)
+    ]

@@ -1,0 +1,69 @@
+"""split: Outcomes, Warned, a policy and people's decisions -> Placements. Every payment is in one place."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from pipeline.frames import DECISIONS, OUTCOMES, PLACEMENTS, WARNED
+from pipeline.rules.policy import ANSWERED, verdicts
+from schemas.outcomes import Outcome
+from schemas.review import Decision, Verdict
+
+UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+
+
+def split(
+    outcomes: pl.DataFrame, warned: pl.DataFrame, policy: Mapping[str, Verdict], decisions: pl.DataFrame
+) -> pl.DataFrame:
+    """Say of every payment whether it may be paid.
+
+    Of what the policy says of the answer and of the warnings, the strictest counts. A decision to hold or
+    to fix always holds. A decision to release counts where the policy leaves the row to a person or
+    releases it anyway, and nowhere else.
+
+    Args:
+        outcomes: `Outcomes`.
+        warned: `Warned`.
+        policy: outcome or code -> verdict, on top of `DEFAULT_POLICY`; a code goes before its outcome.
+        decisions: `Decisions`.
+
+    Returns:
+        `Placements`, one per payment, in row order.
+    """
+    assert outcomes.schema == OUTCOMES
+    assert warned.schema == WARNED
+    assert decisions.schema == DECISIONS
+    rows = verdicts(outcomes, warned, policy).join(decisions, on="row", how="left", maintain_order="left")
+    verdict = pl.col("verdict")
+    is_held_by_person = pl.col("decision").is_in([Decision.HOLD, Decision.FIX]).fill_null(value=False)
+    is_released_by_person = (verdict != Verdict.HOLD) & pl.col("decision").eq_missing(Decision.RELEASE)
+    released = ANSWERED & ~is_held_by_person & ((verdict == Verdict.RELEASE) | is_released_by_person)
+    placements = rows.select(
+        "row",
+        place=pl.when(released).then(pl.lit(Verdict.RELEASE.value)).otherwise(pl.lit(Verdict.HOLD.value)),
+        why=pl.when(~released).then(_why()),
+        decided=ANSWERED & (is_held_by_person | is_released_by_person),
+    ).select(pl.col(column).cast(kind) for column, kind in PLACEMENTS.items())
+    assert placements["row"].equals(outcomes["row"])
+    assert (placements["why"].is_null() == (placements["place"] == Verdict.RELEASE)).all()
+    return placements
+
+
+def _why() -> pl.Expr:
+    """Why a row is held, the first of the reasons that apply."""
+    by, verdict = "decided_by", pl.col("verdict")
+    return (
+        pl.when(pl.col("check_outcome") == Outcome.REJECTED)
+        .then(pl.lit("The row breaks a rule and was not checked."))
+        .when(pl.col("check_outcome").is_in(UNDECIDED))
+        .then(pl.lit("The row is not decided yet."))
+        .when(pl.col("decision") == Decision.HOLD)
+        .then(pl.lit("A person decided to hold it."))
+        .when(pl.col("decision") == Decision.FIX)
+        .then(pl.lit("A person decided to correct it first."))
+        .when(verdict == Verdict.REVIEW)
+        .then(pl.format("The policy leaves {} to a person, and nobody decided to release it.", by))
+        .when(pl.col("decision") == Decision.RELEASE)
+        .then(pl.format("The policy holds {}, and does not leave it to a person.", by))
+        .otherwise(pl.format("The policy holds {}.", by))
+    )

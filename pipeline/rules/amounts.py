@@ -1,0 +1,119 @@
+"""Amounts and currencies as people write them, read without a guess.
+
+Currencies and their decimals: ISO 4217; which there are from pycountry, whose table lacks the decimals.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.frames import MONEY
+from pipeline.rules.columnwise import mended
+
+AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
+"""More than three decimals say nothing unless they are zeros, which databases like to add."""
+MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"
+"""More decimals than any currency has, unless the last ones are zeros."""
+AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
+"""One separator before exactly three digits: a thousand and more, or one and a little."""
+
+_PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
+"""What amounts most often are already: one, and no other."""
+# A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
+_GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
+_GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
+_GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
+_GAP = "[\\s'\u2019]"
+ZERO = r"^-?0+(\.0+)?$"
+_MARK = "[£€$]|[A-Za-z]{3}"
+"""What stands beside an amount and says its currency: a sign or a code."""
+_MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[0-9].*)$"
+_MARK_LAST = rf"^(.*[0-9)-])\s*(?:{_MARK})$"
+_SIGN = "([£€$])"
+_CODE_FIRST = r"^[-(\s\x{2212}]*([A-Za-z]{3})\s*[-(\x{2212}]?[0-9]"
+_CODE_LAST = r"[0-9)-]\s*([A-Za-z]{3})\s*\)?$"
+_MARKED = "[£€$A-Za-z]"
+_MINUS = r"[-(\x{2212}\x{2013}]"
+_MINUS_FIRST = r"^[-\x{2212}\x{2013}]\s*([0-9£€$A-Za-z])"
+_MINUS_LAST = r"^([^-(]*[0-9])\s*[-\x{2212}\x{2013}]$"
+_IN_BRACKETS = r"^\(\s*(.*[0-9].*)\)$"
+
+
+class Amounts(NamedTuple):
+    """A column of amounts, read; each is of its name."""
+
+    text: pl.Series
+    """With a decimal point and no grouping; what could be read in two ways is kept as it was."""
+    money: pl.Series
+    """`frames.MONEY`: the exact amount, or null where the text is not one amount and no other."""
+    mark: pl.Series
+    """What stands beside it and says the currency: £, €, $ or a code; null where nothing does."""
+
+
+def read_amounts(written: pl.Series) -> Amounts:
+    """Read amounts without a guess.
+
+    Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
+    nor `12 34` becomes an amount that nobody wrote.
+    """
+    is_odd = ~written.str.contains(_PLAIN)
+    text = mended(written, where=is_odd, by=_decimal_text)
+    money = mended(text, where=is_odd, by=_one_amount).cast(MONEY)
+    mark = mended(written.clear(written.len()), where=is_odd, by=lambda _: _marks(written.filter(is_odd)))
+    return Amounts(text, money, mark)
+
+
+def _marks(amounts: pl.Series) -> pl.Series:
+    is_coded = amounts.str.contains("[A-Za-z]")
+    return mended(amounts.str.extract(_SIGN), where=is_coded, by=lambda _: _codes(amounts.filter(is_coded)))
+
+
+def _codes(amounts: pl.Series) -> pl.Series:
+    patterns = (_SIGN, _CODE_FIRST, _CODE_LAST)
+    marks = pl.coalesce(pl.col("amount").str.extract(pattern) for pattern in patterns).str.to_uppercase()
+    return amounts.alias("amount").to_frame().select(marks).to_series()
+
+
+def _decimal_text(amounts: pl.Series) -> pl.Series:
+    # Step by step: polars would do an expression anew wherever another one names it.
+    written = _minus_first(amounts.str.strip_prefix("'").str.strip_chars())
+    unmarked = mended(written, where=written.str.contains(_MARKED), by=_without_mark)
+    bare = pl.col("amount")
+    text = (
+        pl.when(bare.str.contains(AMBIGUOUS))
+        .then(bare)
+        .when(bare.str.contains(_GROUPED_ENGLISH))
+        .then(bare.str.replace_all(",", "", literal=True))
+        .when(bare.str.contains(_GROUPED_EUROPEAN))
+        .then(bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
+        .when(bare.str.contains(_GROUPED_BY_GAPS))
+        .then(bare.str.replace_all(_GAP, "").str.replace(",", ".", literal=True))
+        .otherwise(bare.str.replace(",", ".", literal=True))
+    )
+    is_plain = unmarked.str.contains(_PLAIN)
+    return mended(
+        unmarked,
+        where=~is_plain,
+        by=lambda some: some.alias("amount").to_frame().select(text).to_series(),
+    )
+
+
+def _without_mark(amounts: pl.Series) -> pl.Series:
+    is_first = amounts.str.contains(_MARK_FIRST)
+    bare = mended(amounts, where=is_first, by=lambda some: some.str.replace(_MARK_FIRST, "$1$2"))
+    return _minus_first(mended(bare, where=~is_first, by=lambda some: some.str.replace(_MARK_LAST, "$1")))
+
+
+def _minus_first(amounts: pl.Series) -> pl.Series:
+    """A minus in front, however it was written: behind the amount, as a longer dash, or as brackets."""
+    return mended(amounts, where=amounts.str.contains(_MINUS), by=_with_minus_first)
+
+
+def _with_minus_first(amounts: pl.Series) -> pl.Series:
+    for pattern in (_IN_BRACKETS, _MINUS_LAST, _MINUS_FIRST):
+        amounts = amounts.str.replace(pattern, "-$1")
+    return amounts
+
+
+def _one_amount(decimals: pl.Series) -> pl.Series:
+    return decimals.set(~decimals.str.contains(AMOUNT) | decimals.str.contains(AMBIGUOUS), None)

@@ -1,0 +1,173 @@
+"""Currencies: which one an amount is in, how that is known, and what no payment can be in.
+
+Sources: ISO 4217, whose codes pycountry has and whose decimals stand here, as no library that is used anyway
+has them; a UK account without a word about the currency is in pounds.
+"""
+
+from functools import cache
+
+import polars as pl
+
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.columnwise import mended
+from pipeline.rules.identifiers import compact
+from schemas.summary import CurrencySources
+
+CURRENCY = "^[A-Z]{3}$"
+USUAL_CURRENCIES = ["EUR", "GBP"]
+"""What the APIs are for: to find one of these takes half the time of a pattern."""
+UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
+"""The faults: no currency of any payment; another one than the mark beside the amount; too many decimals."""
+
+_OF_SIGNS = {"£": "GBP", "€": "EUR"}
+"""Dollars and pesos share a sign: which is meant is not in the file."""
+_POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
+"""Dollars and pesos, which share a sign, have too many codes to name."""
+WHOLE = [
+    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV"),
+    *("XAF", "XOF", "XPF"),
+]
+THREE_DECIMALS = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
+"""What of ISO 4217 has other decimals than two."""
+_NEVER_PAID = {"XTS", "XXX", "XAG", "XAU", "XPD", "XPT", "XBA", "XBB", "XBC", "XBD"}
+"""Codes for tests, for no currency, for metals and for units of bonds."""
+
+
+@cache
+def currencies() -> frozenset[str]:
+    """The codes of the currencies that a payment can be in."""
+    import pycountry
+
+    return frozenset(currency.alpha_3 for currency in pycountry.currencies) - _NEVER_PAID
+
+
+def read_currencies(written: pl.Series) -> pl.Series:
+    """Codes of three capital letters; null where a cell holds something else, which may be anything."""
+    return mended(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes_only)
+
+
+def clean_currencies(written: pl.Series) -> pl.Series:
+    """Compact codes, and those of a sign that stands for one currency; anything else as it is."""
+    return mended(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes)
+
+
+def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
+    """The currency of every amount: the one given, else by the mark beside it, else that of a UK account.
+
+    Args:
+        given: what the file says, cleaned.
+        marks: as `Amounts` has them.
+        is_uk: whether the account is a UK sort code and account number.
+
+    Returns:
+        Null where nothing says it: the currency of an IBAN's payment is never guessed.
+    """
+    if not given.null_count():
+        return given
+    # A sign of several currencies, such as $, says that it is another one, and not which.
+    of_uk = pl.when(is_uk & marks.is_null()).then(pl.lit("GBP"))
+    return pl.select(pl.coalesce(given, _said_by(marks), of_uk).alias(given.name)).to_series()
+
+
+def of_uk_accounts(payments: pl.DataFrame) -> pl.Series:
+    """Whether each payment goes to a UK sort code, and to no IBAN."""
+    return payments["iban"].is_null() & payments["sort_code"].is_not_null()
+
+
+def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
+    """What is wrong with an amount beside its currency.
+
+    Args:
+        money: `frames.MONEY`.
+        marks: as `Amounts` has them.
+        given: the currency that the file says, cleaned.
+        currency: the same, `completed`.
+
+    Returns:
+        `OTHER`, `DECIMALS`, or null where nothing contradicts.
+    """
+    faults = marks.clear(marks.len())
+    is_open = marks.is_not_null() | ~currency.is_in(USUAL_CURRENCIES).fill_null(value=True)
+    is_open |= _has_third_decimal(money)
+    rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
+    return mended(faults, where=is_open, by=lambda _: _faults(rows.filter(is_open)))
+
+
+def currency_faults(codes: pl.Series) -> pl.Series:
+    """`UNKNOWN` where a code of three letters is no currency of any payment; else null."""
+    is_open = codes.str.contains(CURRENCY) & ~codes.is_in(USUAL_CURRENCIES)
+    return mended(
+        codes.clear(codes.len()),
+        where=is_open,
+        by=lambda _: pl.select(
+            pl.when(~codes.filter(is_open).is_in(sorted(currencies()))).then(pl.lit(UNKNOWN))
+        ).to_series(),
+    ).alias("currency_fault")
+
+
+def currency_sources(payments: pl.DataFrame) -> CurrencySources:
+    """By what the currencies of a file's amounts are known.
+
+    Args:
+        payments: `Payments`.
+    """
+    paid = payments.select("amount", "currency", "iban", "sort_code").filter(pl.col("amount").is_not_null())
+    unsaid = paid.filter(pl.col("currency").is_null())
+    if unsaid.is_empty():
+        return CurrencySources(given=paid.height)
+    by_mark = _said_by(read_amounts(unsaid["amount"]).mark).is_not_null()
+    by_account = of_uk_accounts(unsaid) & ~by_mark
+    return CurrencySources(
+        given=paid.height - unsaid.height,
+        beside_amount=by_mark.sum(),
+        uk_account=by_account.sum(),
+        unknown=(~by_mark & ~by_account).sum(),
+    )
+
+
+def _codes(written: pl.Series) -> pl.Series:
+    return compact(written).replace(_OF_SIGNS)
+
+
+def _codes_only(written: pl.Series) -> pl.Series:
+    codes = _codes(written)
+    return codes.set(~codes.str.contains(CURRENCY), None)
+
+
+def _said_by(marks: pl.Series) -> pl.Series:
+    """The code that a mark stands for; null where it stands for none or for several."""
+    if not marks.count():
+        return marks
+    codes = marks.replace(_OF_SIGNS)
+    return codes.set(codes == "$", None)
+
+
+def _has_third_decimal(money: pl.Series) -> pl.Series:
+    return (money.round(2) != money).fill_null(value=False)
+
+
+def _faults(rows: pl.DataFrame) -> pl.Series:
+    mark, given, code = pl.col("mark"), pl.col("given"), pl.col("currency")
+    fits = (
+        pl.when(mark == "€")
+        .then(given == "EUR")
+        .when(mark == "£")
+        .then(given.is_in(_POUNDS))
+        .when(mark == "$")
+        .then(~given.is_in(USUAL_CURRENCIES))
+        .otherwise(mark == given)
+    )
+    is_other = (given.str.contains(CURRENCY) & ~fits).fill_null(value=False)
+    decimals = pl.when(code.is_in(WHOLE)).then(0).when(code.is_in(THREE_DECIMALS)).then(3).otherwise(2)
+    money = pl.col("money")
+    is_too_fine = (
+        pl.when(decimals == 0)
+        .then(money.round(0) != money)
+        .when(decimals == 2)
+        .then(money.round(2) != money)
+        .otherwise(pl.lit(value=False))
+    )
+    fault = (
+        pl.when(is_other).then(pl.lit(OTHER)).when(is_too_fine & code.is_not_null()).then(pl.lit(DECIMALS))
+    )
+    return rows.select(fault).to_series()

@@ -1,0 +1,236 @@
+"""The identifiers that the APIs accept: how each is cleaned, and what can be wrong with it.
+
+Everything works on whole columns. A *fault* is the code of the first rule that a value breaks, or
+null where it breaks none; the sentences that go with the codes belong to the validate stage.
+
+Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT registry), ISO 9362
+(BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
+"""
+
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from string import ascii_uppercase
+
+import polars as pl
+
+from pipeline.rules.columnwise import mended
+
+SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
+"""What a spreadsheet makes of a long number: the digits are gone for good."""
+
+MASKED_FROM_CHARS = 8
+"""A shorter account is masked whole: its end would be most of it."""
+BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
+_HYPHENS = r"\x{2010}\x{2011}-"
+_IBAN_LABEL = rf"^(?i:IBAN)[:./{_HYPHENS}]*([A-Za-z]{{2}}[0-9])"
+_IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{_HYPHENS}]"
+_KOSOVO = "XK"
+"""In use for a country that ISO 3166 has no code for."""
+_WITHIN = {
+    "FI": ["AX"],
+    "FR": ["BL", "GF", "GP", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"],
+    "GB": ["GG", "IM", "JE"],
+}
+"""Countries whose IBANs are also those of territories with BICs of their own (SWIFT IBAN registry)."""
+_NEVER_ISSUED = ["00", "01", "99"]
+"""Check digits come out as 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
+_LETTERS = list(ascii_uppercase)
+_LETTER_VALUES = [str(10 + position) for position in range(26)]
+_HALF_DIGITS = 36  # the largest half for which remainder * 10**half still fits 128 bits
+
+
+def compact(codes: pl.Series) -> pl.Series:
+    """Codes as machines write them: no white space, upper case.
+
+    Only plain letters are raised: Unicode would turn a dotless i into the I of another account.
+    """
+    return mended(codes, where=codes.str.contains("[^A-Z0-9]"), by=_compact)
+
+
+def _compact(codes: pl.Series) -> pl.Series:
+    bare = codes.str.replace_all(r"\s", "")
+    is_plain = bare.str.contains(r"^[\x21-\x7e]+$")
+    return bare.str.to_uppercase().zip_with(is_plain, bare)
+
+
+def compact_ibans(ibans: pl.Series) -> pl.Series:
+    """IBANs as `compact`, without the label and the punctuation that people write.
+
+    Dots are dropped behind a letter only: what a spreadsheet made of a number must stay to be told.
+    """
+    return mended(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
+
+
+def compact_leis(leis: pl.Series) -> pl.Series:
+    """LEIs as `compact`, without the hyphens that people write."""
+    return compact(mended(leis, where=leis.str.contains(f"[{_HYPHENS}]"), by=_without_hyphens))
+
+
+def _without_hyphens(codes: pl.Series) -> pl.Series:
+    return codes.str.replace_all(f"[{_HYPHENS}]", "")
+
+
+def _compact_ibans(ibans: pl.Series) -> pl.Series:
+    bare = ibans.str.replace_all(r"\s", "").str.replace(_IBAN_LABEL, "$1")
+    plain = mended(
+        bare,
+        where=bare.str.contains(_IBAN_PUNCTUATED),
+        by=lambda some: some.str.replace_all(f"[./{_HYPHENS}]", ""),
+    )
+    return _compact(plain)
+
+
+def bic11(bics: pl.Series) -> pl.Series:
+    """BICs of eleven characters; the head office's branch code XXX completes one of eight."""
+    return mended(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
+
+
+@cache
+def countries() -> frozenset[str]:
+    """The countries that a BIC can be of, by their two letters."""
+    import pycountry
+
+    return frozenset(country.alpha_2 for country in pycountry.countries) | {_KOSOVO}
+
+
+def bic_faults(bics: pl.Series) -> pl.Series:
+    """The fault of every compact BIC: `bic_fault`, which is FORMAT, COUNTRY or null."""
+    return _faults(bics, _bic_faults).alias("bic_fault")
+
+
+def _bic_faults(bics: pl.Series) -> pl.Series:
+    is_of_country = bics.str.slice(4, 2).is_in(sorted(countries()))
+    fault = (
+        pl.when(~bics.str.contains(BIC)).then(pl.lit("FORMAT")).when(~is_of_country).then(pl.lit("COUNTRY"))
+    )
+    return pl.select(fault).to_series()
+
+
+def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
+    """Whether a BIC is of another country than the IBAN beside it; false where either is missing."""
+    if not bics.count():
+        return pl.repeat(False, bics.len(), dtype=pl.Boolean, eager=True)
+    ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
+    differs = (ours != theirs).fill_null(value=False)
+    for country, territories in _WITHIN.items():
+        differs &= ~((ours == country) & theirs.is_in(territories)).fill_null(value=False)
+    return differs
+
+
+def remainder_97(texts: pl.Series) -> pl.Series:
+    """The remainder modulo 97 of codes of digits and capital letters, A being 10 and Z 35.
+
+    At most 36 characters are 72 digits, which are read in two halves that fit an integer.
+    """
+    # A column of its own: polars would make the digits anew wherever an expression names them.
+    digits = texts.str.replace_many(_LETTERS, _LETTER_VALUES)
+    halves = pl.DataFrame({"high": digits.str.head(-_HALF_DIGITS), "low": digits.str.tail(_HALF_DIGITS)})
+    high = pl.col("high").replace("", "0").cast(pl.Int128, strict=False)
+    low = pl.col("low").cast(pl.Int128, strict=False)
+    return halves.select((high % 97 * pl.lit(10**_HALF_DIGITS, dtype=pl.Int128) + low) % 97).to_series()
+
+
+def iban_faults(ibans: pl.Series) -> pl.Series:
+    """The fault of every IBAN.
+
+    Args:
+        ibans: compact IBANs; a null has no fault.
+
+    Returns:
+        `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.
+    """
+    return _faults(ibans, _iban_faults).alias("iban_fault")
+
+
+def _iban_faults(ibans: pl.Series) -> pl.Series:
+    # The structure of a country says length and characters as well: they are asked about only where it is
+    # another one.
+    structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
+    is_structured = ibans.str.contains(f"^(?:{structure})$")
+    is_checked = _check_digits_fit(ibans.str.slice(4) + ibans.str.slice(0, 4), ibans.str.slice(2, 2))
+    faults = _where(~is_checked, "CHECKSUM")
+    return mended(faults, where=~is_structured, by=lambda _: _structure_faults(ibans.filter(~is_structured)))
+
+
+def _structure_faults(ibans: pl.Series) -> pl.Series:
+    """What is wrong with IBANs that no country's structure fits."""
+    iban = pl.col("iban")
+    lengths = {country: length for country, (length, _) in iban_structures().items()}
+    length = iban.str.slice(0, 2).replace_strict(lengths, default=None, return_dtype=pl.UInt32)
+    fault = (
+        pl.when(iban.str.contains(SCIENTIFIC))
+        .then(pl.lit("SCIENTIFIC"))
+        .when(~iban.str.contains(r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{1,30}$"))
+        .then(pl.lit("FORMAT"))
+        .when(length.is_null())
+        .then(pl.lit("COUNTRY"))
+        .when(iban.str.len_chars() != length)
+        .then(pl.lit("LENGTH"))
+        .otherwise(pl.lit("STRUCTURE"))
+    )
+    return ibans.alias("iban").to_frame().select(fault).to_series()
+
+
+def lei_faults(leis: pl.Series) -> pl.Series:
+    """The fault of every compact LEI: `lei_fault`, which is FORMAT, CHECKSUM or null."""
+    return _faults(leis, _lei_faults).alias("lei_fault")
+
+
+def _lei_faults(leis: pl.Series) -> pl.Series:
+    is_formed = leis.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$")
+    faults = _where(~_check_digits_fit(leis, leis.str.slice(18)), "CHECKSUM")
+    return pl.select(pl.when(~is_formed).then(pl.lit("FORMAT")).otherwise(faults)).to_series()
+
+
+def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """The faults of the codes that are there; most columns of most files are empty."""
+    return mended(codes, where=codes.is_not_null(), by=faults_of)
+
+
+def _where(is_broken: pl.Series, fault: str) -> pl.Series:
+    return pl.select(pl.when(is_broken).then(pl.lit(fault))).to_series()
+
+
+def _check_digits_fit(texts: pl.Series, check_digits: pl.Series) -> pl.Series:
+    return ((remainder_97(texts) == 1) & ~check_digits.is_in(_NEVER_ISSUED)).fill_null(value=False)
+
+
+@cache
+def iban_structures() -> dict[str, tuple[int, str]]:
+    """Per country: the length of its IBANs and the pattern of what follows the check digits."""
+    from schwifty import registry
+    from schwifty.exceptions import SchwiftyException
+
+    structures = {}
+    for letters in product(ascii_uppercase, repeat=2):
+        country = "".join(letters)
+        try:
+            spec = registry.get_iban_spec(country)
+        except (KeyError, SchwiftyException):
+            continue
+        # Compact codes are in capitals.
+        body = spec.regex.pattern.strip("^$").replace(r"\d", "[0-9]").replace("[A-Za-z0-9]", "[A-Z0-9]")
+        structures[country] = (spec.iban_length, body)
+    return structures
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isascii() and letter.isalnum()
+
+
+def masked(account: str | None) -> str:
+    """An account by its end, and an IBAN by its country as well; a short one by its length alone.
+
+    >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
+    ('**5678', 'DE**0077', '** (7 characters)', '')
+    """
+    if not account:
+        return ""
+    is_plain = account.isascii() and account.isalnum()
+    letters = account if is_plain else "".join(filter(_is_plain, account))
+    if len(letters) < MASKED_FROM_CHARS:
+        char_count = len("".join(account.split()))
+        return f"** ({char_count:,} character{'' if char_count == 1 else 's'})"
+    country = letters[:2].upper() if letters[:2].isalpha() else ""
+    return f"{country}**{letters[-4:].upper()}"

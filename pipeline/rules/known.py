@@ -1,0 +1,124 @@
+"""Which payments of a run make their payee's account known to the next one: those that were good to go.
+
+A payment was good to go where the last `precheck split` released it or, without one, where a bank answered
+with a match; another account than before only where a person released it. What was known stays known.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.frames import KEPT_PAYEES, PAYEE_KEYS
+from pipeline.rules.payees import KEYED
+from schemas.outcomes import Outcome, WarningCode
+
+
+class Standing(StrEnum):
+    """What a run knew of a payee and its account when it ended, so that what came later can be added."""
+
+    BEFORE = "before"  # nothing had changed
+    MATCH = "match"  # new, and a bank said that it matches
+    UNMATCHED = "unmatched"  # new, and no bank said so
+    CHANGED = "changed"  # another account than before
+    CARRIED = "carried"  # what an earlier run knew, and this payment contradicts
+    CARRIED_UNSURE = "carried unsure"  # the same of what that run was unsure of
+
+
+CARRIED = (Standing.CARRIED, Standing.CARRIED_UNSURE)
+
+
+class Decided(NamedTuple):
+    """What was decided about the payments of a run after it had ended, by their rows."""
+
+    released: Collection[int] = ()
+    """By a person."""
+    held: Collection[int] | None = None
+    """By the last `precheck split`; None where there was none."""
+
+
+def standings(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
+    """The `Standing` of payments, as `known`.
+
+    Args:
+        rows: of the payments.
+        outcomes: with `row` and `check_outcome` of `Outcomes`.
+        changes: `Changes`; None where there was nothing to compare with.
+    """
+    matches = outcomes.filter(check_outcome=Outcome.MATCH)["row"]
+    by_answer = pl.when(_is_in(matches)).then(_said(Standing.MATCH)).otherwise(_said(Standing.UNMATCHED))
+    payments = pl.DataFrame({"row": rows})
+    if changes is None:
+        return payments.select(known=by_answer).to_series()
+    changed = changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"]
+    known = (
+        pl.when(_is_in(changed))
+        .then(_said(Standing.CHANGED))
+        .when(_is_in(changes["row"]))
+        .then(by_answer)
+        .otherwise(_said(Standing.BEFORE))
+    )
+    return payments.select(known=known).to_series()
+
+
+class Knowledge(NamedTuple):
+    """What a run has kept, now that all is decided."""
+
+    known: pl.DataFrame
+    """`PayeeKeys`."""
+    unsure: pl.DataFrame
+    """`PayeeKeys`, of payments that contradict nothing."""
+    carried: pl.DataFrame
+    """`KeptPayees` of earlier runs."""
+
+
+def knowledge(kept: pl.DataFrame, decided: Decided) -> Knowledge:
+    """What a run knows, what it is unsure of, and what counts of other runs.
+
+    What is carried counts until the payment that contradicts it is known itself.
+
+    Args:
+        kept: `KeptPayees`.
+        decided: what was decided about its payments.
+    """
+    assert kept.schema == KEPT_PAYEES
+    known, is_carried = pl.col("known"), pl.col("known").is_in(list(CARRIED))
+    if decided.held is None:
+        is_good_to_go = known == Standing.MATCH
+    else:
+        is_new = known.is_in([Standing.MATCH, Standing.UNMATCHED])
+        is_good_to_go = is_new & ~_is_in(_rows(decided.held))
+    is_released = _is_in(_rows(decided.released))
+    own, carried = kept.filter(~is_carried), kept.filter(is_carried)
+    is_known = (known == Standing.BEFORE) | is_good_to_go | is_released
+    sure = own.filter(is_known)
+    carried = carried.join(sure, on="row", how="anti")
+    # What is carried says more than the payment that contradicts it.
+    unsure = own.filter(~is_known).join(carried, on="row", how="anti")
+    return Knowledge(keys_once(sure), keys_once(unsure), carried)
+
+
+def keys_once(kept: pl.DataFrame) -> pl.DataFrame:
+    """`PayeeKeys` of `KeptPayees`, without those that say the same as a later one."""
+    return kept.select(list(PAYEE_KEYS)).unique(KEYED, keep="last", maintain_order=True)
+
+
+def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
+    """`KeptPayees` without those that say the same as a later one, whatever is decided about them."""
+    assert kept.schema == KEPT_PAYEES
+    is_settled = pl.col("known") == Standing.BEFORE
+    settled = kept.filter(is_settled).unique(KEYED, keep="last", maintain_order=True)
+    return pl.concat([settled, kept.filter(~is_settled)])
+
+
+def _said(standing: Standing) -> pl.Expr:
+    return pl.lit(standing.value)
+
+
+def _rows(rows: Collection[int]) -> pl.Series:
+    return pl.Series(list(rows), dtype=pl.UInt32)
+
+
+def _is_in(rows: pl.Series) -> pl.Expr:
+    return pl.col("row").is_in(rows.implode())

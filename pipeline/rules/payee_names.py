@@ -1,0 +1,107 @@
+"""Names of payees: asked about as they were entered, without what carries nothing, and never a lost value.
+
+A bank compares what it is sent with what it has, so nothing that spells a name is changed. What a spreadsheet
+may run is no matter of the question: the files that people open make it harmless (formats/spreadsheet.py).
+Source: API reference, "NameVerificationRequest": the name as entered by the payment initiator. Where a joiner
+spells and where it only hides: after RFC 5892, appendix A.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.rules.columnwise import mended
+
+UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
+"""What was done to a name before it is asked about; to one name both can be."""
+
+_DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
+_HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
+"""A soft hyphen and a byte order mark, which carry nothing wherever they stand."""
+_AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
+_MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
+_WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
+
+_JOINER = r"[\x{200C}\x{200D}]"
+_SELECTORS = r"\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}\x{180B}-\x{180D}\x{180F}"
+_NOT_ALONE = r"[^\p{Latin}\p{Greek}\p{Cyrillic}]"
+"""Letters of these scripts neither join nor vary: beside one, what does either is only hidden."""
+_JOINS = rf"[[\p{{L}}\p{{M}}\p{{So}}\p{{Sk}}]&&{_NOT_ALONE}]"
+_ENDS_JOINED = rf"[\p{{M}}&&{_NOT_ALONE}&&[^\p{{Inherited}}]]"
+"""The sign that takes a consonant's vowel away: in Indic scripts a word may end with it and a joiner."""
+_VARIES = rf"[[\p{{L}}\p{{M}}\p{{S}}\p{{Nd}}#*]&&{_NOT_ALONE}]"
+
+ANY_INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
+"""What is drawn as nothing, turns the direction of reading, or breaks a line in some programs only."""
+INVISIBLE = "|".join(
+    (
+        rf"[{ANY_INVISIBLE}--[\x{{200C}}\x{{200D}}{_SELECTORS}]]",
+        rf"(?:^|[^{_JOINS}]){_JOINER}",
+        rf"[{_JOINS}--{_ENDS_JOINED}]{_JOINER}(?:[^{_JOINS}]|$)",
+        rf"(?:^|[^{_VARIES}])[{_SELECTORS}]",
+    )
+)
+"""The same, but for what spells a name where it stands."""
+NOT_LATIN = r"[\p{L}&&[^\p{Latin}\p{Common}]]"
+"""A letter that VoP need not carry between banks: its messages have the Latin set (EPC, FAQ on VoP)."""
+
+# A function, a cell, a range, a sheet or a table, texts that are put together, or another program.
+_REFERENCE = r"\$?[A-Z]{1,3}\$?[0-9]{1,7}"
+LOST_FORMULA = (
+    r"^[=\x{FF1D}][\s(+\-@]*(?i:"
+    rf"[\p{{L}}_][\p{{L}}0-9._]*\(|{_REFERENCE}\s*(?:$|[&+*/^=<>,;:!%-])|"
+    rf"(?:'[^']*'|[\p{{L}}0-9._]+)!(?:{_REFERENCE}|#)|[\p{{L}}0-9_]*\[|R[0-9]*C[0-9]*$|#|\")"
+    r"|^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}].*\|.*!"
+)
+"""A formula that a program wrote instead of its value: who was meant is not in the file."""
+NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
+"""A sign without any letter, or the digits of a telephone or an account number."""
+
+
+class Names(NamedTuple):
+    """A column of names, cleaned."""
+
+    text: pl.Series
+    """As they are asked about; null where blank."""
+    done: pl.Series
+    """What was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null."""
+
+
+def clean_names(written: pl.Series) -> Names:
+    """Names in one Unicode form (NFC), without blanks at the ends, and without what carries nothing."""
+    nothing_done = written.clear(written.len())
+    if not written.count():
+        return Names(written, nothing_done)
+    # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
+    is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
+    is_odd = ~is_tidy | written.str.starts_with("=")
+    done = mended(nothing_done, where=is_odd, by=lambda _: _done(written.filter(is_odd)))
+    return Names(mended(written, where=is_odd, by=_cleaned), done)
+
+
+def _cleaned(names: pl.Series) -> pl.Series:
+    bare = _without_marks(_unwrapped(_without_marks(names)))
+    return bare.str.normalize("NFC").replace("", None)
+
+
+def _without_marks(names: pl.Series) -> pl.Series:
+    return names.str.replace_all(_HYPHEN_OR_ORDER, "").str.replace_all(_AT_ENDS, "").str.strip_chars()
+
+
+def _unwrapped(names: pl.Series) -> pl.Series:
+    return mended(
+        names,
+        where=names.str.contains(_WRAPPED),
+        by=lambda some: some.str.replace(_WRAPPED, "$1").str.replace_all('""', '"', literal=True),
+    )
+
+
+def _done(names: pl.Series) -> pl.Series:
+    bare = _without_marks(names)
+    is_marked = names.str.contains(_MARKED) | _unwrapped(bare).str.contains(_MARKED)
+    said = [
+        pl.when(bare.str.contains(_WRAPPED)).then(pl.lit(UNWRAPPED)),
+        pl.when(is_marked).then(pl.lit(UNMARKED)),
+    ]
+    told = pl.select(pl.concat_str(said, separator=" ", ignore_nulls=True)).to_series()
+    return told.replace("", None)

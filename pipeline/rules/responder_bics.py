@@ -1,0 +1,77 @@
+"""Which bank answers for an IBAN: needed by VoP Standard, where the requester names the responder.
+
+Source of the built-in directory: schwifty's registry of bank codes. It is public, incomplete and
+older than the scheme's own directory, so a BIC from the file or from the user's table goes first.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+import polars as pl
+
+from pipeline.rules.identifiers import iban_structures
+
+
+def registry_bics(ibans: pl.Series) -> pl.Series:
+    """The BIC11 that the registry has for every IBAN.
+
+    Args:
+        ibans: valid compact IBANs, or nulls.
+
+    Returns:
+        Null where there is no IBAN, or the registry knows none.
+    """
+    from schwifty import IBAN
+
+    banks = _banks(ibans)
+    # A file has far fewer banks than accounts.
+    examples = pl.DataFrame({"bank": banks, "iban": ibans}).drop_nulls().unique("bank")
+    known = {}
+    for bank, iban in examples.iter_rows():
+        bic = IBAN(iban, allow_invalid=True).bic
+        known[bank] = None if bic is None else str(bic).ljust(11, "X")
+    return banks.replace_strict(known, default=None, return_dtype=pl.String)
+
+
+def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
+    """The BIC11 that the user's own table has for every IBAN.
+
+    Args:
+        ibans: valid compact IBANs, or nulls.
+        directory: the start of an IBAN without its check digits, such as `DE10010010` -> BIC11; the longest
+            start wins.
+
+    Returns:
+        Null where there is no IBAN, or the table has none.
+    """
+    account = ibans.str.head(2) + ibans.str.slice(4)
+    found = ibans.clear(ibans.len())
+    by_length: dict[int, dict[str, str]] = {}
+    for start, bic in directory.items():
+        by_length.setdefault(len(start), {})[start] = bic
+    for length in sorted(by_length):
+        bics = account.str.head(length).replace_strict(
+            by_length[length], default=None, return_dtype=pl.String
+        )
+        found = bics.zip_with(bics.is_not_null(), found)
+    return found
+
+
+def _banks(ibans: pl.Series) -> pl.Series:
+    """As much of every IBAN, without its check digits, as names its bank and branch."""
+    country = ibans.str.head(2)
+    char_counts = country.replace_strict(_bank_char_counts(), return_dtype=pl.UInt32)
+    return pl.select(country + pl.lit(ibans).str.slice(4, pl.lit(char_counts))).to_series()
+
+
+@cache
+def _bank_char_counts() -> dict[str, int]:
+    """Per country: how many characters after the check digits name the bank and the branch."""
+    from schwifty import registry
+    from schwifty.domain import Component
+
+    ends = {}
+    for country in iban_structures():
+        positions = registry.get_iban_spec(country).positions
+        ends[country] = max(positions[Component.BANK_CODE].end, positions[Component.BRANCH_CODE].end)
+    return ends

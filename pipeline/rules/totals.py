@@ -1,0 +1,104 @@
+"""Control totals: how many payments, and how much money in each currency, by outcome and in all."""
+
+from decimal import Decimal
+
+import polars as pl
+
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.currencies import OTHER, amount_faults, completed, of_uk_accounts, read_currencies
+from schemas.outcomes import Outcome
+from schemas.summary import Money, OutcomeTotal
+
+MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
+"""Of `Payments`, what `money_of` reads."""
+
+
+def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """`amount` as `frames.MONEY` and `currency` as a code, null where the file does not say one.
+
+    Args:
+        payments: with `MONEY_FIELDS`.
+    """
+    amounts = read_amounts(payments["amount"])
+    written, given = payments["currency"], read_currencies(payments["currency"])
+    currency = completed(given, amounts.mark, of_uk_accounts(payments))
+    is_unreadable = given.is_null() & written.is_not_null()
+    contradicts = amount_faults(amounts.money, amounts.mark, given, currency) == OTHER
+    return amounts.money, currency.set(is_unreadable | contradicts.fill_null(value=False), None)
+
+
+def currency_shown(payments: pl.DataFrame) -> pl.Series:
+    """The currency of each payment for people: as it is known, else what the file says.
+
+    Args:
+        payments: with `MONEY_FIELDS`.
+    """
+    _, currency = money_of(payments)
+    return currency.zip_with(currency.is_not_null(), payments["currency"])
+
+
+def with_money(payments: pl.DataFrame) -> pl.DataFrame:
+    """Payments with `amount` and `currency` as `money_of`."""
+    return payments.with_columns(money_of(payments))
+
+
+def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """The outcomes with what they are about: `payment_id`, and `amount` and `currency` as `money_of`."""
+    assert payments["row"].equals(outcomes["row"])
+    return outcomes.hstack([payments["payment_id"], *money_of(payments)])
+
+
+def totals(rows: pl.DataFrame) -> list[Money]:
+    """Sum money by currency; rows without a readable amount are in no total.
+
+    Args:
+        rows: with `amount` as `frames.MONEY` and `currency`, as `with_money` gives them.
+    """
+    sums = (
+        rows.filter(pl.col("amount") >= 0)
+        .group_by("currency")
+        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
+        .sort("currency", nulls_last=True)
+    )
+    return [
+        Money(currency=currency, row_count=row_count, amount=plain(amount))
+        for currency, row_count, amount in sums.iter_rows()
+    ]
+
+
+def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
+    """Rows and money of every outcome, in the order of the documentation; those without rows too.
+
+    Args:
+        rows: as `outcomes_with_money` gives them.
+    """
+    money = rows.select("check_outcome", "amount", "currency")
+    by_outcome = ((outcome, money.filter(pl.col("check_outcome") == outcome)) for outcome in Outcome)
+    return [
+        OutcomeTotal(outcome=outcome, row_count=mine.height, totals=totals(mine))
+        for outcome, mine in by_outcome
+    ]
+
+
+def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:
+    """The totals over all outcomes, by currency; those without a currency come last."""
+    return added([total.totals for total in outcomes])
+
+
+def added(parts: list[list[Money]]) -> list[Money]:
+    """The totals of several sets of payments together."""
+    counts: dict[str | None, int] = {}
+    amounts: dict[str | None, Decimal] = {}
+    for total in (total for part in parts for total in part):
+        counts[total.currency] = counts.get(total.currency, 0) + total.row_count
+        amounts[total.currency] = amounts.get(total.currency, Decimal(0)) + total.amount
+    return [
+        Money(currency=currency, row_count=counts[currency], amount=plain(amounts[currency]))
+        for currency in sorted(counts, key=lambda currency: (currency is None, currency or ""))
+    ]
+
+
+def plain(amount: Decimal) -> Decimal:
+    """The amount with two decimals, or the third where it is not zero."""
+    cents = amount.quantize(Decimal("0.01"))
+    return cents if cents == amount else amount

@@ -1,0 +1,67 @@
+"""Who decided what about a run, when and why: `approvals.json`, a list that only grows."""
+
+import getpass
+import os
+from pathlib import Path
+
+from pipeline.errors import InputError, UsageError
+from pipeline.files.atomic import write_whole
+from schemas.approvals import Approval, Approvals
+from schemas.strict import parse
+
+NAME = "approvals.json"
+
+
+def record_approval(folder: Path, *approvals: Approval) -> None:
+    """Add decisions to those on record. The folder must be locked by the caller.
+
+    Args:
+        folder: of the run.
+        approvals: none of them changes anything.
+
+    Raises:
+        InputError: what is on record cannot be read; nothing is added to it.
+        OutputError, DiskError: as `write_whole`.
+    """
+    if not approvals:
+        return
+    on_record = [*approvals_of(folder), *approvals]
+    with write_whole(folder / NAME) as file:
+        file.write(Approvals(on_record).model_dump_json(indent=2).encode() + b"\n")
+
+
+def approvals_of(folder: Path) -> list[Approval]:
+    """The decisions on record, oldest first.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    path = folder / NAME
+    try:
+        if not path.is_file() and os.path.lexists(path):  # to read a pipe would never end
+            raise InputError(f"{path}: something that is not a file has this name; remove it")
+        return parse(Approvals, path.read_bytes()).root
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a list of decisions any more; bring it back from a copy") from error
+
+
+def decider(said: str | None) -> str:
+    """The name to put on record: what was said, or the login name.
+
+    Raises:
+        UsageError: nothing was said, and this user has no name; or it has characters that nobody sees, by
+            which it could look like another one, or steer a terminal.
+    """
+    if said is not None and said.strip():
+        name = said.strip()
+    else:
+        try:
+            # Before Python 3.13 it raises what the missing part of the system raises.
+            name = getpass.getuser()
+        except (OSError, KeyError, ImportError):
+            raise UsageError("this user has no login name; name who decides with --by NAME") from None
+    if not name.isprintable():
+        raise UsageError(f"--by {name!a}: control or invisible characters in the name; leave them out")
+    return name

@@ -1,0 +1,315 @@
+"""verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis import Api, basis_of, cop, vop
+from pipeline.apis.own_codes import meaning_of
+from pipeline.errors import InputError
+from pipeline.formats.csv import as_text
+from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
+from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
+from pipeline.rules.unasked import UNASKED
+from pipeline.stores.sqlite.ledger import Counts, FinalAnswer, Finish, RunIdentity
+from schemas.folder import RUN_AGAIN
+from schemas.manifest import Manifest
+from schemas.outcomes import ApiName, Outcome
+from schemas.places import Places, in_brackets
+from schemas.summary import Summary
+
+DIFFERS = InputError.exit_code
+ROWS_NAMED_MAX = 5
+_ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+_CODES_OF: Mapping[ApiName, Api] = {
+    ApiName.COP: cop.API,
+    ApiName.VOP_GATEWAY: vop.GATEWAY,
+    ApiName.VOP_STANDARD: vop.GATEWAY,  # one table of codes for both
+}
+_SAID = (
+    *("check_outcome", "check_code", "check_action", "check_matched_name"),
+    *("check_api", "check_id", "check_time"),
+)
+"""What a row says of the answer to its question, and the ledger too."""
+_ON_RECORD = "_on_record"
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    said: str
+    """What was found, or what differs and what to do."""
+    exit_code: int = 0
+    """0 where it is as it should be."""
+
+
+class Kept(NamedTuple):
+    """What the ledger of the run holds."""
+
+    run: RunIdentity
+    counts: Counts
+    finish: Finish | None
+    answers: Iterable[FinalAnswer]
+
+
+class Answered(NamedTuple):
+    """What the ledger of the run knows of its questions."""
+
+    key_of: Callable[[Check], bytes]
+    """What it knows a question by."""
+    answers: Iterable[FinalAnswer]
+    """All of them, with their matched names."""
+    has_names: bool
+    """False where they are encrypted, and nobody gave their key."""
+    purged_before: str
+    """Those of answers before this time may be purged; empty where none is."""
+
+
+def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places: Places | None) -> Finding:
+    """Compare every cell of the payment file with the one in the outcome file.
+
+    Args:
+        name: of the payment file.
+        original: its columns.
+        written: the columns of the outcome file that are not ours.
+        places: of its rows.
+    """
+    if (original.columns, original.height) != (written.columns, written.height):
+        return _finding(
+            "cells",
+            well=False,
+            said="",
+            differs=f"the outcome file has {written.height:,} rows of {written.width:,} columns, {name} has "
+            f"{original.height:,} of {original.width:,}, or their headers differ; "
+            f"the outcome file: {RUN_AGAIN}",
+        )
+    other = pl.Series(range(0), dtype=pl.UInt32)
+    columns = []
+    for column in original.columns:
+        theirs, ours = (
+            as_text(table.select(column)).to_series().fill_null("") for table in (original, written)
+        )
+        if not theirs.equals(ours):
+            columns.append(column)
+            other = other.append(1 + (theirs != ours).arg_true())
+    rows = other.unique().sort().to_list()
+    return _finding(
+        "cells",
+        well=not rows,
+        said=f"every cell of {name} stands in the outcome file as it was",
+        differs=f"the outcome file has other cells than {name}, in {', '.join(columns)}: "
+        f"{_named(rows, places)}; the outcome file: {RUN_AGAIN}",
+    )
+
+
+def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFrame) -> list[Finding]:
+    """Count the outcome file again.
+
+    Args:
+        manifest: what it says there is.
+        payments: `Payments`, read from the outcome file.
+        outcomes: `Outcomes`, read from it too.
+    """
+    assert payments.schema == PAYMENTS
+    assert outcomes.schema == OUTCOMES
+    totals = outcome_totals(outcomes_with_money(payments, outcomes))
+    counts = {total.outcome: total.row_count for total in totals}
+    said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
+    decided = ", ".join(
+        f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count
+    )
+    amounts = ", ".join(f"{money.amount:,} {money.currency or '(no currency)'}" for money in manifest.totals)
+    return [
+        _finding(
+            "rows",
+            payments.height == manifest.input.row_count and counts == said_counts,
+            f"{payments.height:,}: {decided}",
+            f"{payments.height:,} rows ({decided}), and the manifest says {manifest.input.row_count:,}; "
+            f"the outcome file: {RUN_AGAIN}",
+        ),
+        _finding(
+            "totals",
+            totals == manifest.outcomes and control_totals(totals) == manifest.totals,
+            amounts or "no amounts",
+            "the amounts in the outcome file add up to something else than the manifest says; "
+            f"the outcome file: {RUN_AGAIN}",
+        ),
+    ]
+
+
+def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
+    """Compare the summary with the manifest."""
+    pairs = {
+        "input": (summary.input, manifest.input),
+        "outcomes": (summary.outcomes, manifest.outcomes),
+        "environment": (summary.environment, manifest.environment),
+        "profile": (summary.profile, manifest.profile.name),
+        "tool version": (summary.tool_version, manifest.tool_version),
+        "times": ((summary.started, summary.finished), (manifest.started, manifest.finished)),
+        "questions": (
+            sum(call.question_count for call in summary.calls),
+            manifest.ledger.question_count,
+        ),
+    }
+    differs = [what for what, (theirs, ours) in pairs.items() if theirs != ours]
+    return _finding(
+        "summary",
+        not differs,
+        "says the same as the manifest",
+        f"differs from the manifest in: {', '.join(differs)}; summary.json: {RUN_AGAIN}",
+    )
+
+
+def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None) -> list[Finding]:
+    """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome file.
+
+    Args:
+        manifest: of the run.
+        kept: what the ledger holds.
+        outcomes: `Outcomes`, read from the outcome file; None where that was purged.
+    """
+    run, counts, finish, answers = kept
+    is_same_run = (run.input_sha256, run.profile_sha256, run.environment) == (
+        manifest.input.sha256,
+        manifest.profile.sha256,
+        manifest.environment.value,
+    )
+    said = Counts(manifest.ledger.attempt_count, manifest.ledger.answer_count, manifest.ledger.reused_count)
+    is_same_file = finish is not None and finish.outcome_sha256 == manifest.outcome_file.sha256
+    return [
+        _finding(
+            "run",
+            is_same_run,
+            f"of the same input, profile and environment ({run.environment})",
+            "the ledger is of another input, profile or environment than the manifest; "
+            "bring ledger.db back from a copy",
+        ),
+        _finding(
+            "ledger",
+            counts == said and is_same_file,
+            f"seals whole; {counts.attempt_count:,} requests, {counts.answer_count:,} answers, "
+            f"{counts.reused_count:,} of earlier runs",
+            f"{counts.attempt_count:,} requests and {counts.answer_count:,} answers, and the manifest says "
+            f"{said.attempt_count:,} and {said.answer_count:,}, or it is about another outcome file: a later "
+            "run did not end; run its command again",
+        ),
+        *([] if outcomes is None else [_answers_are_on_record(answers, outcomes, manifest.input.places)]),
+    ]
+
+
+def _answers_are_on_record(
+    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, places: Places | None
+) -> Finding:
+    """Whether every answer in the outcome file is one that the ledger has, word for word."""
+    key = ("check_id", "check_code", "check_time")
+    on_record = pl.DataFrame(
+        [(final.request_id, final.code, final.time) for final in answers],
+        schema=dict.fromkeys(key, pl.String),
+        orient="row",
+    ).unique()
+    answered = _answered(outcomes)
+    strange = answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
+    return _finding(
+        "answers",
+        not strange,
+        f"{answered.height:,} answered rows, each with an answer on record",
+        f"an answer that is not on record stands in {_named(strange, places)}; the outcome file: {RUN_AGAIN}",
+    )
+
+
+def answers_agree(
+    manifest: Manifest,
+    planned: tuple[pl.DataFrame, pl.DataFrame],
+    outcomes: pl.DataFrame,
+    known: Answered,
+) -> list[Finding]:
+    """Ask the ledger about the very question of each answered row, and compare what the row says of it.
+
+    Args:
+        manifest: of the run.
+        planned: `Checks` and `Assignments`, made anew from the payments.
+        outcomes: `Outcomes`, read from the outcome file.
+        known: what the ledger holds.
+    """
+    checks, assignments = planned
+    assert checks.schema == CHECKS
+    assert assignments.schema == ASSIGNMENTS
+    places = manifest.input.places
+    said = _answered(outcomes).select("row", pl.col(_SAID).cast(pl.String).fill_null(""))
+    asked = assignments.join(said, on="row", how="semi")
+    on_record = _on_record(checks.join(asked, on="check", how="semi"), known)
+    both = said.join(asked, on="row").join(on_record, on="check", suffix=_ON_RECORD).sort("row")
+    name, name_on_record = pl.col("check_matched_name"), pl.col(f"check_matched_name{_ON_RECORD}")
+    is_forgotten = (name_on_record == "") & (pl.col("check_time") < known.purged_before)
+    both = both.with_columns(is_known=(name == "") | (is_forgotten | (not known.has_names)).not_())
+    both = both.with_columns(
+        pl.when("is_known").then(name_on_record).otherwise(name).alias(f"check_matched_name{_ON_RECORD}")
+    )
+    differs = {column: both.filter(pl.col(column) != pl.col(column + _ON_RECORD))["row"] for column in _SAID}
+    strange = said.join(both, on="row", how="anti").sort("row")["row"].to_list()
+    wrong = pl.concat(differs.values()).unique().sort().to_list()
+    return [
+        _finding(
+            "questions",
+            not strange,
+            f"{said.height:,} answered rows, each with the payee and account that was asked about",
+            "another payee or account than was asked about, or an answer that is not on record, stands in "
+            f"{_named(strange, places)}; the outcome file: {RUN_AGAIN}",
+        ),
+        _finding(
+            "answers",
+            not wrong,
+            f"{both.height:,} answered rows, each as the answer on record{_not_compared(both, known)}",
+            f"another {', '.join(column for column, rows in differs.items() if rows.len())} than on record "
+            f"stands in {_named(wrong, places)}; the outcome file: {RUN_AGAIN}",
+        ),
+    ]
+
+
+def _not_compared(both: pl.DataFrame, known: Answered) -> str:
+    count = both["is_known"].not_().sum()
+    why = "purged from the ledger" if known.has_names else "encrypted, --config says where their key is"
+    return f"; matched names that are {why}, and not compared: {count:,}" if count else ""
+
+
+def _on_record(checks: pl.DataFrame, known: Answered) -> pl.DataFrame:
+    """What rows must say whose questions are these, as far as they have an answer; empty text for nothing."""
+    final = {answer.question: answer for answer in known.answers}
+    rows = []
+    for number, api, *rest in checks.iter_rows():
+        check = Check(number, ApiName(api), *rest)
+        if (answer := final.get(known.key_of(check))) is not None:
+            outcome, action = _told_by(check, answer)
+            name, asked = answer.matched_name, (check.api, answer.request_id, answer.time)
+            rows.append((number, outcome, answer.code, action, name, *asked))
+    schema = {"check": pl.UInt32(), **dict.fromkeys(_SAID, pl.String())}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(_SAID).fill_null(""))
+
+
+def _told_by(check: Check, answer: FinalAnswer) -> tuple[str, str]:
+    """The outcome and the action that follow from an answer; none from a code that does not exist."""
+    api, basis = _CODES_OF[check.api], basis_of(check)
+    if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in api.meanings:
+        return "", ""
+    meaning = meaning_of(api, basis, answer.state, answer.code)
+    return meaning.outcome, meaning.action
+
+
+def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """The rows that say that somebody answered."""
+    was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
+    is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
+    return outcomes.filter(is_answered | pl.col("check_id").is_not_null())
+
+
+def _named(rows: list[int], places: Places | None) -> str:
+    """The first of some rows, with their places, as the end of a sentence."""
+    first, more = rows[:ROWS_NAMED_MAX], len(rows) - ROWS_NAMED_MAX
+    which = f"row{'' if len(rows) == 1 else 's'} {', '.join(map(str, first))}{in_brackets(first, places)}"
+    return f"{which} and {more:,} more" if more > 0 else which
+
+
+def _finding(what: str, well: bool, said: str, differs: str) -> Finding:
+    return Finding(what, said) if well else Finding(what, differs, DIFFERS)

@@ -1,0 +1,111 @@
+"""The folder of a run, taken up again: nothing in it is used that is not as the run wrote it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import NAMES, format_named
+from pipeline.frames import OUTCOMES
+from pipeline.stages.read import Source, read
+from pipeline.stores.sqlite.reader import recorded
+from schemas.folder import NOT_ENDED, RUN_AGAIN
+from schemas.outcomes import COLUMNS
+from schemas.strict import parse
+from schemas.summary import Summary
+
+
+class FinishedRun(NamedTuple):
+    """What a run left behind, read again."""
+
+    folder: Path
+    summary: Summary
+    source: Source
+    """The outcome file as a payment file: its own columns, and the payments in them."""
+    outcomes: pl.DataFrame
+    """`frames.OUTCOMES`."""
+
+    @property
+    def headers(self) -> dict[str, Sequence[str]]:
+        """Field -> the headers that it is read from, in file order."""
+        headers: dict[str, list[str]] = {}
+        for reading in self.source.columns:
+            if reading.field is not None:
+                headers.setdefault(reading.field, []).append(reading.header)
+        return dict(headers)
+
+
+@contextmanager
+def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
+    """Take up a folder, for this process alone until the block ends.
+
+    Args:
+        folder: of a run.
+        now: UTC, ISO 8601 with Z.
+
+    Raises:
+        UsageError: the folder holds no run, or one that has written no outcome file yet.
+        InputError: a file in it is missing, or was changed since the run wrote it.
+        LockedError: a run works in the folder, or another command that reads or writes its files.
+        OutputError, DiskError: as `ledger.reading.recorded`.
+    """
+    with recorded(folder / "ledger.db", now=now, alone=True) as record:
+        identity, finish = record.run, record.last_finish
+        if finish is None:
+            raise UsageError(f"{folder}: {NOT_ENDED}")
+        summary = _summary(folder)
+        path = _outcome_file(folder)
+        source = read(path, mapping=summary.input.mapping, decided=summary.input.decision)
+        _require_unchanged(path, source.sha256, finish.outcome_sha256)
+        outcomes = _outcomes(source)
+        told = (summary.input.sha256, summary.environment, summary.input.row_count, _counts(summary))
+        if told != (identity.input_sha256, identity.environment, outcomes.height, _counted(outcomes)):
+            raise _changed(folder / "summary.json")
+        yield FinishedRun(folder, summary, source, outcomes)
+
+
+def _summary(folder: Path) -> Summary:
+    path = folder / "summary.json"
+    try:
+        return parse(Summary, path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {RUN_AGAIN}") from error
+    except ValueError as error:
+        raise _changed(path) from error
+
+
+def _outcome_file(folder: Path) -> Path:
+    paths = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
+    there = [path for path in paths if path.exists()]
+    if len(there) != 1:
+        raise InputError(
+            f"{folder}: {len(there)} outcome files where one should be; run the same command again, "
+            "which asks nothing twice"
+        )
+    return there[0]
+
+
+def _outcomes(source: Source) -> pl.DataFrame:
+    numbered = source.payments.select("row").hstack(source.earlier.get_columns())
+    assert tuple(source.earlier.columns) == COLUMNS
+    return numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items())
+
+
+def _counts(summary: Summary) -> dict[str, int]:
+    return {total.outcome.value: total.row_count for total in summary.outcomes if total.row_count}
+
+
+def _counted(outcomes: pl.DataFrame) -> dict[str, int]:
+    return dict(outcomes.group_by("check_outcome").len().iter_rows())
+
+
+def _require_unchanged(path: Path, found: str, recorded: str) -> None:
+    if found != recorded:
+        raise _changed(path)
+
+
+def _changed(path: Path) -> InputError:
+    return InputError(f"{path}: not as the run wrote it; {RUN_AGAIN}")

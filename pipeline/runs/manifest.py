@@ -1,0 +1,316 @@
+"""The manifest of a run folder: made when a run ends, and renewed when a file is added to its folder."""
+
+import hashlib
+import platform
+import sqlite3
+import ssl
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from pipeline.config import Profile, Server, VopStandard
+from pipeline.errors import DiskError, InputError, UsageError
+from pipeline.files.atomic import write_whole
+from pipeline.files.signatures import remove_signature
+from pipeline.rules.totals import control_totals
+from pipeline.runs.approvals import NAME as APPROVALS_NAME
+from pipeline.runs.approvals import approvals_of
+from pipeline.stores.sqlite.ledger import Counts, Finish
+from schemas.folder import NOT_ENDED, REPORT_XLSX, kept_workbook
+from schemas.manifest import (
+    NAME,
+    SIGNATURE,
+    FileEvidence,
+    LedgerEvidence,
+    Manifest,
+    ProfileUsed,
+    Purge,
+    ServerUsed,
+    SplitMade,
+)
+from schemas.strict import parse
+from schemas.summary import Summary
+from schemas.wire import timestamp
+
+LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
+"""Those on which the reading of a file, a request or an answer depends."""
+_CLIENT_SHOWN_LENGTH = 4
+
+
+class Settings(NamedTuple):
+    """With which settings a run was made."""
+
+    profile_name: str
+    profile: Profile
+    fingerprint: str
+    mapping: Mapping[str, str]
+    """Canonical field -> header, as --map said."""
+
+
+class Recorded(NamedTuple):
+    """What the ledger of a run holds when its files are written."""
+
+    finish: Finish
+    counts: Counts
+    created_at: str
+
+
+def write_manifest(
+    folder: Path, summary: Summary, settings: Settings, recorded: Recorded, files: Iterable[Path]
+) -> None:
+    """Write the manifest of a run that has just ended; the last of its files.
+
+    Args:
+        folder: of the run.
+        summary: of the run.
+        settings: of the run; credentials are left out.
+        recorded: what the ledger holds.
+        files: the outcome file first, then every other file that the run wrote.
+
+    Raises:
+        OutputError: it cannot be created.
+        DiskError: the disk is full or failed.
+        InputError: the approvals that lie in the folder cannot be read.
+    """
+    outcome_file, *others = [evidence(path) for path in files]
+    assert outcome_file.sha256 == recorded.finish.outcome_sha256, f"{folder}: not the outcome file on record"
+    manifest = Manifest(
+        tool_version=summary.tool_version,
+        versions=_versions(),
+        profile=_profile_used(settings),
+        environment=summary.environment,
+        simulated=summary.simulated,
+        many_names_reason=summary.many_names_reason,
+        started=summary.started,
+        finished=summary.finished,
+        written=recorded.finish.time,
+        input=summary.input,
+        mapping=dict(settings.mapping),
+        outcome_file=outcome_file,
+        files=others,
+        outcomes=summary.outcomes,
+        totals=control_totals(summary.outcomes),
+        ledger=LedgerEvidence(
+            question_count=recorded.finish.question_count,
+            unanswered_count=recorded.finish.unanswered_count,
+            answer_count=recorded.counts.answer_count,
+            reused_count=recorded.counts.reused_count,
+            attempt_count=recorded.counts.attempt_count,
+            created_at=recorded.created_at,
+        ),
+        approvals=approvals_of(folder),
+    )
+    _write(folder, manifest)
+
+
+def refresh_manifest(
+    folder: Path,
+    *,
+    now: datetime,
+    written: Collection[str] | None = None,
+    removed: Collection[str] = (),
+    split: SplitMade | None = None,
+) -> Manifest:
+    """Take files that were added to a run folder, and the approvals there, into its manifest.
+
+    What the run itself recorded stays as it was recorded, so that a later change of it shows.
+
+    Args:
+        folder: of a run that wrote its manifest.
+        now: the time.
+        written: names of the files that were just written, which are hashed anew; None means all that
+            the manifest does not have yet.
+        removed: names of files that are no longer there, and need not be.
+        split: that the payments were split just now.
+
+    Raises:
+        UsageError: there is no manifest.
+        InputError: the manifest or the approvals cannot be read, or an approval has gone.
+        OutputError, DiskError: the manifest cannot be written.
+    """
+    manifest = read_manifest(folder)
+    approvals = approvals_of(folder)
+    if approvals[: len(manifest.approvals)] != manifest.approvals:
+        raise InputError(
+            f"{folder / APPROVALS_NAME}: an approval that was recorded has gone or was changed; "
+            "bring the file back from a copy"
+        )
+    known = {file.name: file for file in manifest.files if file.name not in removed}
+    added = (unrecorded(folder, manifest) if written is None else set(written)) - {
+        NAME,
+        SIGNATURE,
+        APPROVALS_NAME,
+    }
+    assert manifest.outcome_file.name not in added, f"{folder}: only a run writes its outcome file"
+    known |= {name: evidence(folder / name) for name in sorted(added)}
+    renewed = manifest.model_copy(
+        update={
+            "files": list(known.values()),
+            "approvals": approvals,
+            "splits": manifest.splits if split is None else [*manifest.splits, split],
+            "written": timestamp(now),
+        }
+    )
+    _write(folder, renewed)
+    return renewed
+
+
+def keep_changed_workbook(folder: Path) -> str | None:
+    """Give the workbook another name where it is not as it was written: somebody's decisions may be in it.
+
+    Returns:
+        The new name; None where there is nothing to keep, or no manifest to tell it by.
+
+    Raises:
+        DiskError: it cannot be read or renamed.
+    """
+    path = folder / REPORT_XLSX
+    try:
+        written = [file for file in read_manifest(folder).files if file.name == REPORT_XLSX]
+    except (UsageError, InputError):
+        return None
+    if not written or not path.exists() or evidence(path) == written[0]:
+        return None
+    free = next(name for name in map(kept_workbook, count(1)) if not (folder / name).exists())
+    try:
+        path.rename(folder / free)
+    except OSError as error:
+        raise DiskError(f"{path}: cannot be renamed ({error.strerror}); copy it elsewhere") from error
+    return free
+
+
+def record_purge(folder: Path, purge: Purge) -> bool:
+    """Take into the manifest that names are deleted; before they are, so that no missing file looks lost.
+
+    Names go also where there is no manifest, or none that can be read: then there is nothing to keep true.
+
+    Returns:
+        Whether there is.
+
+    Raises:
+        OutputError, DiskError: the manifest cannot be written.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except (UsageError, InputError):
+        return False
+    _write(folder, manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time}))
+    return True
+
+
+def purged(manifest: Manifest, name: str) -> str | None:
+    """When a file was deleted by a purge; None where it should be there."""
+    return next((purge.time for purge in reversed(manifest.purges) if name in purge.files), None)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run folder.
+
+    Raises:
+        UsageError: there is none, as no run was here, or one that has not ended.
+        InputError: it cannot be read.
+    """
+    path = folder / NAME
+    try:
+        return parse(Manifest, path.read_bytes())
+    except FileNotFoundError:
+        if (folder / "ledger.db").exists():
+            raise UsageError(f"{folder}: {NOT_ENDED}") from None
+        raise UsageError(
+            f"{folder}: no {NAME} in this folder; give the folder of a run that has ended"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {_fault(error)}; bring it back from a copy") from error
+
+
+def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
+    """The names of files in a run folder that its manifest does not have.
+
+    The ledger has seals of its own and is no file to hash: it changes when names are purged from it.
+    """
+    ours = {
+        NAME,
+        SIGNATURE,
+        APPROVALS_NAME,
+        manifest.outcome_file.name,
+        *(file.name for file in manifest.files),
+    }
+    present = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()}
+    return {name for name in present - ours if not name.startswith((".", "ledger.db"))}
+
+
+def evidence(path: Path) -> FileEvidence:
+    """A file by its bytes.
+
+    Raises:
+        DiskError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            return FileEvidence(name=path.name, sha256=sha256, byte_count=file.tell())
+    except OSError as error:
+        raise DiskError(f"{path}: cannot be read ({error.strerror}); run the same command again") from error
+
+
+def _write(folder: Path, manifest: Manifest) -> None:
+    """Write it without a signature: whoever has the key signs it next, by `signing.sign`."""
+    remove_signature(folder)
+    with write_whole(folder / NAME) as file:
+        file.write(manifest.model_dump_json(indent=2).encode() + b"\n")
+
+
+def _fault(error: OSError | ValueError) -> str:
+    if isinstance(error, ValidationError):
+        where = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
+        return f"does not fit its schema{f' at {where}' if where else ''}"
+    return "cannot be read" if isinstance(error, OSError) else "is not a JSON document"
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "openssl": ssl.OPENSSL_VERSION,
+        "sqlite": sqlite3.sqlite_version,
+        **{library: version(library) for library in LIBRARIES},
+    }
+
+
+def _profile_used(settings: Settings) -> ProfileUsed:
+    profile = settings.profile
+    return ProfileUsed(
+        name=settings.profile_name,
+        sha256=settings.fingerprint,
+        default_account_type=profile.default_account_type,
+        gb_iban_to=profile.gb_iban_to,
+        ask_by=profile.ask_by,
+        vop_countries=None if profile.vop_countries == "any" else profile.vop_countries,
+        vop_names=profile.vop_names,
+        servers=[
+            ServerUsed(
+                api=server.name,
+                client=masked_client(server.client),
+                daily_cap=server.cap,
+                **server.model_dump(include=_LIMITS),
+                **(_directory(server) if isinstance(server, VopStandard) else {}),
+            )
+            for server in profile.servers
+        ],
+    )
+
+
+_LIMITS = (set(Server.model_fields) & set(ServerUsed.model_fields)) - {"daily_cap"}
+
+
+def _directory(server: VopStandard) -> dict[str, object]:
+    return {"send_remittance": server.send_remittance, "bic_table": server.bic_table}
+
+
+def masked_client(client: str) -> str:
+    """Enough of a client's id to tell two apart, and no more."""
+    return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")

@@ -1,0 +1,189 @@
+"""The folder of a run, when a run begins and when it ends: what is there already, and what must go."""
+
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError, OutputError, UsageError
+from pipeline.files.atomic import unfinished
+from pipeline.files.disk_errors import refuse_what_is_no_file
+from pipeline.files.folder_lock import require_ours
+from pipeline.formats import NAMES, format_named
+from pipeline.reports.documents import REPORT_NAMES
+from pipeline.rules.modulus import Modulus, same_tables
+from pipeline.runs.approvals import NAME as APPROVALS
+from pipeline.runs.approvals import approvals_of
+from pipeline.runs.manifest import read_manifest
+from pipeline.runs.request import Job
+from pipeline.stages.read import Source
+from pipeline.stores.sqlite.ledger import Ledger
+from pipeline.stores.sqlite.ledger_file import names_of
+from schemas.folder import ATTENTION, CHANGES, PAYEES, REPORT_HTML, files_of_review
+from schemas.manifest import NAME as MANIFEST_NAME
+from schemas.manifest import SIGNATURE
+from schemas.strict import parse
+from schemas.summary import Summary
+
+
+def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
+    """Where the results of each file go: of one, where `out` says; of several, to a folder each.
+
+    Files of one name in different folders are told apart by the name of their folder: `jan-pay`, `feb-pay`.
+
+    Raises:
+        UsageError: two files would share a folder, also where capital letters make no difference.
+    """
+    if len(files) == 1:
+        return {files[0]: out or Path(f"{files[0].stem}.precheck")}
+    paths = [_absolute(file) for file in files]
+    for file, path in zip(files, paths, strict=True):
+        if paths.count(path) > 1:
+            raise UsageError(f"{file}: named twice; name each file once")
+    shared = _repeated([path.stem for path in paths])
+    apart = [
+        f"{path.parent.name}-{path.stem}".removeprefix("-") if path.stem.casefold() in shared else path.stem
+        for path in paths
+    ]
+    if still := _repeated(apart):
+        alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
+        raise UsageError(
+            f"{', '.join(alike)}: their results would go to one folder; check them one at a time, each with "
+            "an --out of its own"
+        )
+    places = [out / name if out else Path(f"{name}.precheck") for name in apart]
+    return dict(zip(files, places, strict=True))
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    """Those that stand there twice, in small letters: not every disk tells capital letters apart."""
+    folded = [name.casefold() for name in names]
+    return {name for name in folded if folded.count(name) > 1}
+
+
+def _absolute(file: Path) -> Path:
+    """The path from the root, by its words alone: a link keeps its own name."""
+    return Path(os.path.normpath(file.absolute()))
+
+
+def told_apart(places: Mapping[Path, Path]) -> str:
+    """Which files got a folder of another name than theirs, as a sentence; empty where none did."""
+    renamed = [f"{file} to {folder}" for file, folder in places.items() if not _has_name_of(folder, file)]
+    if len(places) == 1 or not renamed:
+        return ""
+    return f"files of one name, whose results go to folders of their own: {', '.join(renamed)}"
+
+
+def _has_name_of(folder: Path, file: Path) -> bool:
+    stem = _absolute(file).stem
+    return folder.name in (stem, f"{stem}.precheck")
+
+
+class Judged(NamedTuple):
+    """By what else than its questions a file is judged."""
+
+    compared_with: str | None
+    """What it is compared with, in words."""
+    modulus: Modulus | None
+    """The tables of the UK modulus check."""
+
+
+def finished_before(job: Job, source: Source, ledger: Ledger, judged: Judged) -> Summary | None:
+    """The summary of an earlier run that left nothing to do, if its files are still there.
+
+    Args:
+        job: what is to be done.
+        source: the payment file.
+        ledger: of the folder.
+        judged: by what the file is judged now.
+    """
+    outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
+    finish = ledger.last_finish
+    if finish is None or ledger.finished_at is None:
+        return None
+    try:
+        summary = parse(Summary, (job.out / "summary.json").read_bytes())
+        manifest = read_manifest(job.out)
+        hashes = {file.name: file.sha256 for file in manifest.files}
+        unchanged = [name for name in ("summary.json", PAYEES, CHANGES) if name in hashes]
+        if any(hashes[name] != _sha256(job.out / name) for name in unchanged):
+            return None
+        if {_sha256(outcome_file), manifest.outcome_file.sha256} != {finish.outcome_sha256}:
+            return None
+    except (OSError, ValueError, UsageError, InputError):
+        return None
+    file = summary.input
+    said_before = None if summary.compared is None else summary.compared.said
+    before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet, said_before)
+    now = (
+        source.read_as,
+        source.decision,
+        source.encoding,
+        source.delimiter,
+        job.sheet,
+        judged.compared_with,
+    )
+    if before != now or not same_tables(summary.modulus, judged.modulus):
+        return None  # --map or the like was another one, and so were the questions, or what is compared
+    nothing = {"request_count": 0, "repeat_count": 0}
+    calls = [
+        call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})
+        for call in summary.calls
+    ]
+    return summary.model_copy(update={"calls": calls})
+
+
+def _sha256(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _outcome_files(folder: Path) -> dict[str, Path]:
+    return {name: folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES}
+
+
+def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
+    """Before anything is sent, see to it that what will be written replaces nobody else's file.
+
+    Raises:
+        OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger; or the
+            decisions on record cannot be read, which the manifest will hold.
+    """
+    fixed = ("summary.json", MANIFEST_NAME, SIGNATURE, PAYEES, CHANGES, *REPORT_NAMES)
+    others = (folder / name for name in fixed)
+    written = (*_outcome_files(folder).values(), *others)
+    ledger = names_of(folder / "ledger.db")
+    for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):
+        refuse_what_is_no_file(path)
+        refuse_what_is_no_file(unfinished(path))
+    for path in written:
+        if path.exists() and not fresh and not (folder / "ledger.db").exists():
+            raise OutputError(
+                f"{path}: exists, and there is no run of this tool in its folder; choose another --out, "
+                "or replace it with --fresh"
+            )
+    require_ours(folder)
+    try:
+        approvals_of(folder)
+    except InputError as error:
+        raise OutputError(f"{error}, or choose another --out") from error
+
+
+def remove_untrue(folder: Path) -> None:
+    """Remove what was written about answers that a new ledger does not know."""
+    names = ("summary.json", REPORT_HTML, ATTENTION)  # decisions of people may be in the workbook
+    for path in (*_outcome_files(folder).values(), *(folder / name for name in names)):
+        path.unlink(missing_ok=True)
+
+
+def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:
+    """An outcome file of an earlier run in the other format would tell an older story."""
+    for name, path in _outcome_files(folder).items():
+        if name != format_name:
+            path.unlink(missing_ok=True)
+    if not compared:
+        for name in (PAYEES, CHANGES):
+            (folder / name).unlink(missing_ok=True)
+    # So would what `precheck fix` and `precheck split` made of earlier answers.
+    for path in files_of_review(folder):
+        path.unlink(missing_ok=True)

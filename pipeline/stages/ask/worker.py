@@ -1,0 +1,319 @@
+"""The asking of one API: workers that take questions and bring answers."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import anyio.to_thread
+import httpx
+
+from pipeline.apis import basis_of
+from pipeline.apis.own_codes import meaning_of
+from pipeline.errors import CredentialsError, PrecheckError
+from pipeline.frames import Answer, AnswerState, Check, OwnCode
+from pipeline.stages.ask.clock_skew import Clocks, server_time, wrong_day
+from pipeline.stages.ask.gate import Entry, Gate, Reply
+from pipeline.stages.ask.judge import Final, Judge, Stop, Useless
+from pipeline.stages.ask.standing import Standing
+from pipeline.stages.ask.values import Answers, Channel, World
+from pipeline.stores.sqlite.ledger import Ledger
+from pipeline.stores.sqlite.quota import Quota
+from pipeline.transport import retry
+from pipeline.transport.tokens import Token
+from schemas.wire import timestamp
+
+DOUBT_INTERVAL_S = 0.1
+"""How often it is looked whether trouble has turned out to be an outage."""
+RUNS_MAX = 3
+"""Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What all the workers of a run share."""
+
+    ledger: Ledger
+    world: World
+    attempts: Mapping[bytes, int]
+    """Requests of earlier runs for questions that have no final answer yet."""
+    suspects: Collection[bytes] = ()
+    """Questions that in an earlier run ended by a reply about themselves."""
+    answers: Answers = field(default_factory=Answers)
+    clocks: Clocks = field(default_factory=Clocks)
+    ended_by: PrecheckError | None = None
+
+
+@dataclass(slots=True)
+class Task:
+    """A question that has been taken up, and how far it has come."""
+
+    check: Check
+    question: bytes
+    sent_count: int
+    """Requests for it, those of earlier runs included."""
+    tries: int = 0
+    """Requests for it in this run that count as its attempts."""
+    streak: int | None = None
+    """The server's run of failures that its latest reply belongs to; None where it was none."""
+    in_doubt: bool = False
+    """Its attempts are used up, and the server may have been in an outage all the time."""
+    token_renewed: bool = False
+    useless: Useless | None = None
+    """What its latest request brought."""
+
+    def answer(self, state: AnswerState, code: str) -> Answer:
+        """The end of a question that no server answered."""
+        return Answer(self.check.check, state, code, None, None, None, self.sent_count)
+
+
+class Asking:
+    """The asking of one API."""
+
+    def __init__(self, run: Run, channel: Channel, *, asked_count: int, has_answered: bool) -> None:
+        """Begin to ask.
+
+        Args:
+            run: what is shared with the other APIs.
+            channel: the way to this one.
+            asked_count: how many questions there are for it.
+            has_answered: whether it answered another one of this file in an earlier run.
+        """
+        self._run = run
+        self._world = run.world
+        self._channel = channel
+        self._asked_count = asked_count
+        self._standing = Standing(has_answered=has_answered)
+        self._gate = Gate(channel, run.world)
+        self._judge = Judge(channel, run.world, self._standing)
+        self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
+        self._exchanging_count = 0
+
+    async def work(self, todo: Iterator[Check]) -> None:
+        """Take questions, one after the other, until there are none or the run is to stop."""
+        try:
+            for check in todo:
+                if self._world.stop.is_set():
+                    return
+                self._keep(check, await self._take_up(check))
+            while self._postponed and not self._world.stop.is_set():
+                task = self._postponed.pop(0)
+                self._keep(task.check, await self._take_up_again(task))
+        except PrecheckError as error:
+            # Every row would meet the same end; what is in flight elsewhere may still land.
+            self._run.ended_by = self._run.ended_by or error
+            self._world.stop.set()
+        if (turned_away := self._standing.all_turned_away(self._asked_count)) is not None:
+            self._run.ended_by = self._run.ended_by or turned_away
+
+    def _keep(self, check: Check, answer: Answer | None) -> None:
+        if answer is not None:
+            self._run.answers.add(answer)
+            meaning = meaning_of(self._channel.api, basis_of(check), answer.state, answer.code)
+            self._world.tally.outcomes[meaning.outcome] += 1
+            self._world.tally.done_count += 1
+
+    async def _take_up(self, check: Check) -> Answer | None:
+        """Bring the answer to a question; None where it was postponed, or the run stopped before."""
+        question = self._run.ledger.question_key(check)
+        self._gate.budget.earn()
+        return await self._exchange(Task(check, question, self._run.attempts.get(question, 0)))
+
+    async def _take_up_again(self, task: Task) -> Answer | None:
+        """Go on with a postponed question, once its bank may be tried again or is given up."""
+        if task.in_doubt:
+            return await self._decide(task)
+        match self._gate.later(task.check):
+            case str(code):
+                return task.answer(AnswerState.UNANSWERED, code)
+            case wait_s if wait_s > 0 and self._gate.closed is None:
+                self._postponed.append(task)
+                await self._gate.sleep(min(wait_s, 0.1 + wait_s / len(self._postponed)))
+                return None
+            case _:
+                return await self._exchange(task)
+
+    async def _decide(self, task: Task) -> Answer | None:
+        """End a question whose attempts are used up, unless it was an outage that used them up."""
+        assert task.useless is not None
+        match self._gate.was_outage(task.streak):
+            case True:
+                task.in_doubt, task.tries = False, 0
+                return await self._exchange(task)
+            case None if self._exchanging_count:  # their replies will tell
+                self._postponed.append(task)
+                await self._gate.sleep(DOUBT_INTERVAL_S)
+                return None
+            case _:
+                return task.answer(AnswerState.UNANSWERED, task.useless.code)
+
+    async def _exchange(self, task: Task) -> Answer | None:
+        """Send a question, and again where that may help, until there is an answer or will be none."""
+        self._exchanging_count += 1
+        try:
+            return await self._send_until_answered(task)
+        finally:
+            self._exchanging_count -= 1
+
+    async def _send_until_answered(self, task: Task) -> Answer | None:
+        """As `_exchange`; a question that nobody could have answered yet is kept in doubt."""
+        while task.tries < self._channel.attempts_max:
+            await self._channel.sender.token()  # waits for the identity provider here, not in a slot
+            match await self._gate.enter(task.check):
+                case Entry.LATER:
+                    self._postponed.append(task)
+                    return None
+                case Entry.NEVER:
+                    return self._left(task)
+                case Entry.GO:
+                    pass
+            answer = await self._try(task)
+            if answer is not None:
+                return answer
+            if not await self._again(task):
+                break
+        assert task.useless is not None
+        if self._gate.was_outage(task.streak) is None:
+            task.in_doubt = True
+            self._postponed.append(task)
+            return None
+        return task.answer(AnswerState.UNANSWERED, task.useless.code)
+
+    def _left(self, task: Task) -> Answer | None:
+        """What becomes of a question that may not be sent in this run."""
+        if self._gate.closed is None:
+            return None
+        return task.answer(*self._gate.closed)
+
+    async def _try(self, task: Task) -> Answer | None:
+        """Send a question once; None where the reply was of no use."""
+        ledger, check = self._run.ledger, task.check
+        task.tries += 1
+        task.sent_count += 1
+        self._world.tally.repeats[self._channel.api.name] += task.sent_count > 1
+        request_id = self._world.new_id()
+        answer = None
+        with self._in_flight():
+            await ledger.intend(
+                task.question, attempt=task.sent_count, request_id=request_id, time=self._time()
+            )
+            token = await self._channel.sender.token()
+            renewable = token is not None and not task.token_renewed
+            attempt = retry.Attempt(task.tries, renewable, self._channel.attempts_max)
+            reply = await self._send(check, request_id, token)
+            verdict = self._judge.judge(check, reply, request_id, attempt)
+            if isinstance(verdict, Final):
+                answer = Answer(check.check, *verdict, request_id, self._time(), task.sent_count)
+                await ledger.settle(task.question, answer)
+            else:
+                await ledger.fail(
+                    task.question, attempt=task.sent_count, code=verdict.code, time=self._time()
+                )
+        task.streak, ticket = await self._gate.note(check, reply)
+        if isinstance(verdict, Final):
+            self._let_in(verdict)
+            return answer
+        if verdict.misdirected:
+            await self._channel.sender.drop_connections()
+        if isinstance(verdict.decision, retry.RenewToken):
+            assert token is not None
+            verdict = await self._renew(task, token) or verdict
+        if isinstance(verdict.decision, retry.TurnAway):
+            self._turned_away(task, verdict, verdict.decision.error, alone=ticket.alone)
+        task.useless = verdict
+        return None
+
+    async def _renew(self, task: Task, token: Token) -> Useless | None:
+        """Get another token after a 401; what the 401 is worth where there is none that is newer."""
+        try:
+            await self._channel.sender.renew(token)
+        except CredentialsError as error:
+            return self._judge.not_renewed(error)
+        task.token_renewed = True
+        task.tries -= 1  # it was the token that was refused, not the question
+        return None
+
+    def _let_in(self, final: Final) -> None:
+        """The server looked at a question."""
+        if final.state is AnswerState.ANSWERED:
+            self._standing.answered()
+            self._gate.answered()
+        else:
+            self._standing.let_in()
+
+    def _turned_away(self, task: Task, verdict: Useless, error: PrecheckError, *, alone: bool) -> None:
+        """The server did not look at a question; it may be so with all of them."""
+        again = task.question in self._run.suspects
+        if self._standing.turned_away(verdict.code, error, alone=alone, again=again):
+            self._gate.ask_alone()
+        if (reason := self._standing.is_over) is None:
+            return
+        self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
+        self._world.tally.closed[self._channel.api.name] = str(reason)
+        if not self._standing.has_answered:
+            self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
+
+    async def _again(self, task: Task) -> bool:
+        """Whether a question is to be sent again, after the wait that its last reply asks for."""
+        assert task.useless is not None
+        match task.useless.decision:
+            case Stop(error):
+                raise error
+            case retry.RenewToken():
+                return True
+            case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
+                # The gate sits out the pause; the server has not looked at the question.
+                task.tries -= 1
+                return self._gate.budget.spend()
+            case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
+                # The gate waits for the server; an outage is charged to no question.
+                task.tries = 0
+                return True
+            case retry.Retry(wait_s):
+                # A silent bank makes the caller wait for seconds each time: its retries cost double.
+                if not self._gate.budget.spend(2 if task.useless.code == "TIMEOUT_ERROR" else 1):
+                    return False
+                if self._gate.closed is None:
+                    await self._gate.sleep(wait_s)
+                return True
+            case retry.GiveUp() | retry.TurnAway():
+                return False
+
+    @contextmanager
+    def _in_flight(self) -> Iterator[None]:
+        tally = self._world.tally
+        tally.requests[self._channel.api.name] += 1
+        tally.in_flight_count += 1
+        try:
+            yield
+        finally:
+            tally.in_flight_count -= 1
+            if tally.in_flight_count == 0 and self._world.stop.is_set():
+                tally.landed.set()
+
+    async def _send(self, check: Check, request_id: str, token: Token | None) -> Reply:
+        channel, sent = self._channel, self._world.now()
+        request = channel.api.request(check, request_id, timestamp(sent))
+        try:
+            response = await channel.sender.send(request, deadline_s=channel.deadline_s, token=token)
+        except retry.NetworkFailure as failure:
+            return failure
+        received = self._world.now()
+        self._run.clocks.compare(channel.api.name, response, sent=sent, received=received)
+        if channel.quota is not None:
+            await self._require_its_day(channel.quota, response, sent=sent, received=received)
+        return response
+
+    async def _require_its_day(
+        self, quota: Quota, response: httpx.Response, *, sent: datetime, received: datetime
+    ) -> None:
+        """Stop where the cap is counted by a day that is not the server's; what was answered is kept."""
+        error = wrong_day(self._channel.api.name, response, sent=sent, received=received)
+        theirs = server_time(response)
+        if error is not None and theirs is not None:
+            self._run.ended_by = self._run.ended_by or error
+            self._world.stop.set()
+            await anyio.to_thread.run_sync(quota.go_by, theirs)
+
+    def _time(self) -> str:
+        return timestamp(self._world.now())

@@ -1,0 +1,117 @@
+"""The names that banks returned, as they lie in the ledger: in clear, or encrypted under a key of the user's.
+
+A matched name is the only personal data in a ledger. With a key it is encrypted by AES-256-GCM, each
+under a nonce of its own and bound to its line, so that a name which was moved to another line is refused.
+The key is derived from a secret that is not in the folder, by scrypt: a secret that a person made up
+costs whoever guesses it. The run's own key is the salt, so that one secret gives each run another key.
+
+A ledger is encrypted from its first line or not at all: its `name_proof` says which.
+"""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from pydantic import SecretStr
+
+from pipeline.errors import ConfigurationError
+from pipeline.stores.sqlite.seals import damaged
+
+_NONCE_BYTE_COUNT = 12
+_PROOF = b"the key of this ledger"
+_SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once a run
+
+
+class Names:
+    """How one ledger writes and reads its matched names. Made by `under`."""
+
+    def __init__(self, path: Path, cipher: AESGCM | None) -> None:
+        self._path = path
+        self._cipher = cipher
+
+    @classmethod
+    def under(cls, secret: SecretStr | None, run_key: bytes, path: Path) -> Self:
+        """In clear without a secret, encrypted with one.
+
+        Args:
+            secret: what the key is derived from.
+            run_key: of the ledger, 32 bytes.
+            path: of the ledger, for messages.
+        """
+        if secret is None:
+            return cls(path, None)
+        derivation = Scrypt(salt=run_key, length=32, n=_SCRYPT_COST, r=8, p=1)
+        return cls(path, AESGCM(derivation.derive(secret.get_secret_value().encode())))
+
+    @property
+    def proof(self) -> bytes | None:
+        """What a ledger keeps to know its key again; None where its names are in clear."""
+        return None if self._cipher is None else _encrypted(self._cipher, b"", _PROOF)
+
+    def require(self, proof: bytes | None) -> None:
+        """See that this is how the ledger was begun.
+
+        Raises:
+            ConfigurationError: it was begun with another key, without one, or with one that is not given.
+        """
+        if (mismatch := self._mismatch(proof)) is not None:
+            raise ConfigurationError(f"{self._path}: {mismatch}, or start over with --fresh")
+
+    def proves(self, proof: bytes | None) -> bool:
+        """Whether this is how the ledger was begun."""
+        return self._mismatch(proof) is None
+
+    def _mismatch(self, proof: bytes | None) -> str | None:
+        if proof is None:
+            begun_in_clear = "this run was begun without a ledger key; finish it without one"
+            return None if self._cipher is None else begun_in_clear
+        if self._cipher is None:
+            return (
+                "the names in this ledger are encrypted; name their key in the profile"
+                " with ledger_key_env or ledger_key_file"
+            )
+        try:
+            _decrypted(self._cipher, proof, _PROOF)
+        except InvalidTag:
+            return "this ledger was encrypted with another key; name that one in the profile"
+        return None
+
+    def write(self, name: str | None, intent: int) -> str | bytes | None:
+        """A name as it goes into the line of an intent's answer."""
+        if name is None or self._cipher is None:
+            return name
+        return _encrypted(self._cipher, name.encode(), _line(intent))
+
+    def read(self, written: str | bytes | None, intent: int) -> str | None:
+        """The name that `write` was given.
+
+        Raises:
+            DiskError: it is not what was written to this line.
+        """
+        if written is None or (self._cipher is None and isinstance(written, str)):
+            return written
+        if self._cipher is None or isinstance(written, str):
+            raise damaged(self._path, "a name is not encrypted as the others are")
+        try:
+            return _decrypted(self._cipher, written, _line(intent)).decode()
+        except InvalidTag as error:
+            raise damaged(self._path, "a name cannot be decrypted") from error
+
+
+def _encrypted(cipher: AESGCM, content: bytes, bound_to: bytes) -> bytes:
+    nonce = os.urandom(_NONCE_BYTE_COUNT)
+    return nonce + cipher.encrypt(nonce, content, bound_to)
+
+
+def _decrypted(cipher: AESGCM, written: bytes, bound_to: bytes) -> bytes:
+    nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]
+    if len(nonce) < _NONCE_BYTE_COUNT:
+        raise InvalidTag  # as what is cut later raises by itself
+    return cipher.decrypt(nonce, hidden, bound_to)
+
+
+def _line(intent: int) -> bytes:
+    return f"answer {intent}".encode()

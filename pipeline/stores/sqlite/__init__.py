@@ -1,0 +1,1 @@
+"""The stores in SQLite files: the ledger of a run, the daily caps, the lease of a server."""

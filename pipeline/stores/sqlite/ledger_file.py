@@ -1,0 +1,287 @@
+"""The ledger's file: created whole, opened only if it is sound and ours."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import SecretStr
+
+from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
+from pipeline.files.disk_errors import is_full_or_failed, refuse_what_is_no_file, refused, unwritten
+from pipeline.files.folder_lock import locked, require_folder, shared
+from pipeline.stores.encryption import Names
+from pipeline.stores.sqlite import seals
+from pipeline.stores.sqlite.seals import damaged
+
+_APPLICATION_ID = int.from_bytes(b"PCL1")
+_SCHEMA_VERSION = 4
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_SCHEMA_VERSION};
+CREATE TABLE run(
+    one INTEGER PRIMARY KEY CHECK(one = 1),
+    input_sha256 TEXT NOT NULL, profile_sha256 TEXT NOT NULL, environment TEXT NOT NULL,
+    tool_version TEXT NOT NULL, created_at TEXT NOT NULL,
+    run_key BLOB NOT NULL CHECK(length(run_key) = 32), name_proof BLOB, seal BLOB NOT NULL) STRICT;
+CREATE TABLE intent(
+    id INTEGER PRIMARY KEY, question BLOB NOT NULL, attempt INTEGER NOT NULL CHECK(attempt > 0),
+    request_id TEXT NOT NULL, time TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
+CREATE TABLE failure(
+    intent INTEGER PRIMARY KEY REFERENCES intent, code TEXT NOT NULL, time TEXT NOT NULL,
+    seal BLOB NOT NULL) STRICT;
+CREATE TABLE answer(
+    intent INTEGER PRIMARY KEY REFERENCES intent,
+    state TEXT NOT NULL CHECK(state IN ('answered', 'refused')), code TEXT NOT NULL,
+    matched_name ANY, request_id TEXT, time TEXT, seal BLOB NOT NULL) STRICT;
+CREATE TABLE reuse(
+    question BLOB PRIMARY KEY, code TEXT NOT NULL, request_id TEXT NOT NULL, time TEXT NOT NULL,
+    source_sha256 TEXT NOT NULL, reused_at TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
+CREATE TABLE finish(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, question_count INTEGER NOT NULL,
+    unanswered_count INTEGER NOT NULL CHECK(unanswered_count BETWEEN 0 AND question_count),
+    outcome_sha256 TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
+CREATE TABLE purge(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, answers_before TEXT NOT NULL,
+    name_count INTEGER NOT NULL, seal BLOB NOT NULL) STRICT;
+CREATE TABLE allowance(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, reason TEXT NOT NULL CHECK(reason <> ''),
+    seal BLOB NOT NULL) STRICT;
+CREATE TRIGGER answer_never_changes BEFORE UPDATE ON answer
+    WHEN NEW.matched_name IS NOT NULL OR OLD.matched_name IS NULL
+    OR (NEW.intent, NEW.state, NEW.code) <> (OLD.intent, OLD.state, OLD.code)
+    OR NEW.request_id IS NOT OLD.request_id OR NEW.time IS NOT OLD.time
+    BEGIN SELECT RAISE(ABORT, 'an answer never changes'); END;
+CREATE TRIGGER answer_never_leaves BEFORE DELETE ON answer
+    BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
+CREATE TRIGGER reuse_never_changes BEFORE UPDATE ON reuse
+    BEGIN SELECT RAISE(ABORT, 'an answer never changes'); END;
+CREATE TRIGGER reuse_never_leaves BEFORE DELETE ON reuse
+    BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
+"""
+_COLUMNS = """
+SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+WHERE tables.type = 'table' ORDER BY tables.name, columns.cid
+"""
+# FULL, not NORMAL: with NORMAL a power loss takes acknowledged answers with it.
+# EXCLUSIVE comes first: the log then needs no shared memory, and another program is kept out.
+_PRAGMAS = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA temp_store = MEMORY;
+"""
+
+
+class RunIdentity(NamedTuple):
+    """What a run is the run of. A folder holds one run; only `tool_version` may change within it.
+
+    Until there is an answer there is nothing to lose, and the folder takes any other run.
+    """
+
+    input_sha256: str
+    profile_sha256: str
+    environment: str
+    tool_version: str
+
+
+@contextmanager
+def opened(
+    path: Path, identity: RunIdentity | None, *, now: str, fresh: bool, secret: SecretStr | None = None
+) -> Iterator[sqlite3.Connection]:
+    """The folder's ledger, new or taken up again, for this process alone until the block ends.
+
+    Without an identity it is the ledger that is there, of whichever run. A new one has its names
+    encrypted where there is a secret; whether one that is there has is for `Names.require` to see.
+    One that holds no answer becomes the ledger of the run that opens it.
+
+    Raises:
+        LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
+    """
+    with ExitStack() as stack:
+        with explained(path):
+            otherwise = ", or choose another --out" if identity is not None else ""
+            stack.enter_context(locked(path.parent, now, otherwise=otherwise))
+            for ours in names_of(path):
+                refuse_what_is_no_file(ours)
+            if fresh:
+                path.unlink(missing_ok=True)
+            if identity is not None and not os.path.lexists(path):
+                _create(path, identity, now, secret)
+            _require_ours(path)
+            # Used by the event loop's thread and by the worker thread of a commit, never at once.
+            db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
+            stack.enter_context(closing(db))
+            db.executescript(_PRAGMAS)
+            _require_sound(path, db)
+            if identity is not None and _binds(db):
+                _require_same_run(path, db, identity)
+            elif identity is not None:
+                _make_its_own(path, db, identity, now, secret)
+        yield db
+
+
+@contextmanager
+def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sqlite3.Connection]:
+    """The ledger that is in a folder, for reading only; others may read it at the same time, or not.
+
+    Nothing is written, so it may lie on a read-only disk; unless a killed run left a log that is
+    not yet in the ledger: that one is played into it first, as the next run would do.
+
+    Args:
+        path: the ledger's file.
+        now: UTC, ISO 8601 with Z.
+        alone: for who writes other files of the folder: then nobody else works there, as in a run.
+
+    Raises:
+        UsageError: there is no ledger.
+        LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
+        OutputError, DiskError: as `Ledger.open` tells.
+    """
+    require_ledger(path)
+    with ExitStack() as stack:
+        with explained(path):
+            log = path.with_name(path.name + "-wal")
+            if log.exists() and log.stat().st_size:
+                with opened(path, None, now=now, fresh=False):
+                    pass  # to close it folds the log
+            stack.enter_context(locked(path.parent, now) if alone else shared(path.parent))
+            _require_ours(path)
+            # Nobody writes while the lock is held, and SQLite need not make files of its own beside it.
+            address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+            db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
+            db.execute("PRAGMA trusted_schema = OFF")
+            _require_sound(path, db)
+        yield db
+
+
+def names_of(path: Path) -> tuple[Path, ...]:
+    """A ledger's file, what it is called until it is whole, and what SQLite writes beside it."""
+    return (path, *(path.with_name(path.name + suffix) for suffix in (".new", "-wal", "-shm")))
+
+
+def require_ledger(path: Path) -> None:
+    """Refuse a folder in which no run was.
+
+    Raises:
+        UsageError: there is no ledger, or no folder.
+        InputError: the folder cannot be read.
+    """
+    require_folder(path.parent)
+    if not os.path.lexists(path):
+        raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the system and SQLite say of a ledger into our errors."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error, otherwise="choose another --out") from error
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise LockedError(
+                f"{path}: another program has the ledger open; close it, then run again"
+            ) from error
+        if is_full_or_failed(error):
+            raise unwritten(path, error) from error
+        raise damaged(path, str(error)) from error
+    except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
+        raise damaged(path, "text that is not UTF-8") from error
+
+
+def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | None) -> None:
+    """Build the ledger under another name and move it into place: it is there whole, or not at all."""
+    _, growing, *logs = names_of(path)
+    for stale in (growing, *logs):
+        stale.unlink(missing_ok=True)  # a log without its ledger would be played into the new one
+    os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    with closing(sqlite3.connect(growing, isolation_level=None)) as db:
+        db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
+        run_key = os.urandom(32)
+        proof = Names.under(secret, run_key, path).proof
+        seals.teach(db, run_key)
+        db.execute(seals.insertion("run"), (*identity, now, run_key, proof))
+    growing.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _require_ours(path: Path) -> None:
+    """Look at the file's header before SQLite touches it: a stranger's file is left as it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        header = os.pread(descriptor, 100, 0)
+    finally:
+        os.close(descriptor)
+    if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
+        raise OutputError(
+            f"{path}: not a ledger of this tool, or cut short; choose another --out, or start over with "
+            "--fresh"
+        )
+    if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
+        raise OutputError(
+            f"{path}: a ledger of another version of this tool; use that version, or start over with --fresh"
+        )
+
+
+def _require_sound(path: Path, db: sqlite3.Connection) -> None:
+    [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
+    if finding != "ok":
+        raise damaged(path, finding)
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_SCHEMA)
+        if db.execute(_COLUMNS).fetchall() != model.execute(_COLUMNS).fetchall():
+            raise damaged(path, "its tables are not as this tool makes them")
+    runs = db.execute("SELECT run_key FROM run").fetchall()
+    if len(runs) != 1:
+        raise damaged(path, "it names no run")
+    [[run_key]] = runs
+    seals.teach(db, run_key)
+    if (changed := seals.finding(db)) is not None:
+        raise damaged(path, changed)
+
+
+def _binds(db: sqlite3.Connection) -> bool:
+    """Whether there is something to lose: an answer, or a request that may have been answered."""
+    [has_any] = db.execute(
+        "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
+        " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
+    ).fetchone()
+    return bool(has_any)
+
+
+def _make_its_own(
+    path: Path, db: sqlite3.Connection, identity: RunIdentity, now: str, secret: SecretStr | None
+) -> None:
+    """Turn the ledger of a run that got no answer into that of another one, as if it were new."""
+    *recorded, run_key, proof = db.execute(
+        "SELECT input_sha256, profile_sha256, environment, run_key, name_proof FROM run"
+    ).fetchone()
+    names = Names.under(secret, run_key, path)
+    if recorded == [*identity[:3]] and names.proves(proof):
+        return
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        for table in ("failure", "intent", "finish", "purge", "allowance", "run"):
+            db.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
+        db.execute(seals.insertion("run"), (*identity, now, run_key, names.proof))
+
+
+def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity) -> None:
+    recorded = db.execute("SELECT input_sha256, profile_sha256, environment FROM run").fetchone()
+    for what, ours, theirs in zip(("input file", "profile", "environment"), identity, recorded, strict=False):
+        if ours != theirs:
+            raise OtherRunError(
+                f"{path.parent}: this folder holds the run of another {what};"
+                " choose another --out, or start over with --fresh"
+            )

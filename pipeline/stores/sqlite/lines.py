@@ -1,0 +1,185 @@
+"""What the lines of a ledger say, for whoever has it open: to write to it, or only to read."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pipeline.frames import TURNED_AWAY_CODES, AnswerState, Check, OwnCode
+from pipeline.stores.keyed_hash import KeyedHash
+from pipeline.stores.sqlite.ledger_file import RunIdentity
+
+_ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
+"""Codes that do not speak of a server or a network in trouble, and so may come back for ever."""
+
+
+class FinalAnswer(NamedTuple):
+    """An `Answer`, with its question's key in the place of a check number."""
+
+    question: bytes
+    state: AnswerState
+    code: str
+    matched_name: str | None
+    request_id: str | None
+    time: str | None
+    attempts: int
+
+
+class Reuse(NamedTuple):
+    """That a question was not asked, because an earlier run had the answer."""
+
+    question: bytes
+    """Its key in this ledger."""
+    code: str
+    request_id: str
+    """Of the request that was answered."""
+    time: str
+    """When the answer came, in whichever run; never when it was used again."""
+    source_sha256: str
+    """Of the input of the earlier run."""
+    reused_at: str
+
+
+class Finish(NamedTuple):
+    """That an outcome file was written, and how much of it was decided then."""
+
+    time: str
+    question_count: int
+    unanswered_count: int
+    outcome_sha256: str
+
+
+class Attempt(NamedTuple):
+    """One request for a question, and how it ended."""
+
+    number: int
+    request_id: str
+    sent_at: str
+    ended: str
+    """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
+    code: str | None
+    ended_at: str | None
+
+
+class Fruitless(NamedTuple):
+    """That every run so far got nowhere with a question, by a reply that is about the question."""
+
+    run_count: int
+    """Runs that did."""
+    code: str
+    """Of the latest such reply."""
+    attempts: int
+    """Requests for it, in all runs."""
+
+
+class Counts(NamedTuple):
+    """How much a ledger holds."""
+
+    attempt_count: int
+    """Requests that were sent, or were about to be."""
+    answer_count: int
+    """Questions with a final answer from a server."""
+    reused_count: int
+    """Questions answered by an earlier run."""
+
+
+def identity(db: sqlite3.Connection) -> RunIdentity:
+    """What the ledger is the record of."""
+    row = db.execute("SELECT input_sha256, profile_sha256, environment, tool_version FROM run").fetchone()
+    return RunIdentity(*row)
+
+
+def question_key(hashed: KeyedHash, check: Check) -> bytes:
+    """What a ledger with this hash knows a question by: 32 bytes.
+
+    Made of every field but the check's number, so that a file that is planned anew, in another
+    order or by a newer version, never takes another question's answer for its own.
+    """
+    return hashed(json.dumps(check[1:]).encode())
+
+
+def final_answers(
+    db: sqlite3.Connection, name_of: Callable[[str | bytes | None, int], str | None]
+) -> Iterator[FinalAnswer]:
+    """Every final answer, in the order in which their requests left; then those of earlier runs.
+
+    Args:
+        db: the ledger.
+        name_of: gives the matched name behind what is written in the line of an intent's answer.
+    """
+    for intent, question, state, code, name, *rest in db.execute(
+        "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
+        " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"
+    ):
+        yield FinalAnswer(question, AnswerState(state), code, name_of(name, intent), *rest)
+    for question, code, request_id, time, attempts in db.execute(
+        "SELECT question, code, request_id, time,"
+        " (SELECT count(*) FROM intent WHERE intent.question = reuse.question) FROM reuse ORDER BY rowid"
+    ):
+        yield FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
+
+
+def last_finish(db: sqlite3.Connection) -> Finish | None:
+    """The latest outcome file on record, or None."""
+    row = db.execute(
+        "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish ORDER BY id DESC LIMIT 1"
+    ).fetchone()
+    return Finish(*row) if row else None
+
+
+def counts(db: sqlite3.Connection) -> Counts:
+    """How much the ledger holds."""
+    row = db.execute(
+        "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer), (SELECT count(*) FROM reuse)"
+    ).fetchone()
+    return Counts(*row)
+
+
+def created_at(db: sqlite3.Connection) -> str:
+    """When the first run in the folder began."""
+    [time] = db.execute("SELECT created_at FROM run").fetchone()
+    return str(time)
+
+
+def fruitless(db: sqlite3.Connection) -> dict[bytes, Fruitless]:
+    """The questions without an answer that a run left after a reply which is about the question.
+
+    A run ends with its outcome file; one that was killed counts as one with the next.
+    """
+    found: dict[bytes, Fruitless] = {}
+    for question, code, attempt, _ in db.execute(
+        "WITH ended AS (SELECT intent.id, question, code, attempt,"
+        " (SELECT count(*) FROM finish WHERE finish.time < failure.time) AS run"
+        " FROM failure JOIN intent ON intent.id = failure.intent"
+        " WHERE question NOT IN (SELECT question FROM answer JOIN intent ON intent.id = answer.intent))"
+        " SELECT question, code, attempt, max(id) FROM ended GROUP BY question, run ORDER BY max(id)"
+    ):
+        if code in _ABOUT_THE_QUESTION:
+            before = found.get(question)
+            found[question] = Fruitless(1 if before is None else before.run_count + 1, code, attempt)
+    return found
+
+
+def last_failures(db: sqlite3.Connection) -> dict[bytes, str]:
+    """The code of every question whose latest request gave nothing usable."""
+    return dict(
+        db.execute(
+            "SELECT question, code FROM failure JOIN intent ON intent.id = failure.intent"
+            " WHERE intent.id IN (SELECT max(id) FROM intent GROUP BY question)"
+        )
+    )
+
+
+def attempts(db: sqlite3.Connection, question: bytes) -> Iterator[Attempt]:
+    """Every request for a question, first to last."""
+    yield from (
+        Attempt(*row)
+        for row in db.execute(
+            "SELECT attempt, intent.request_id, intent.time,"
+            " coalesce(state, iif(failure.intent IS NULL, 'in doubt', 'failed')),"
+            " coalesce(answer.code, failure.code), coalesce(answer.time, failure.time)"
+            " FROM intent LEFT JOIN answer ON answer.intent = intent.id"
+            " LEFT JOIN failure ON failure.intent = intent.id WHERE question = ? ORDER BY intent.id",
+            (question,),
+        )
+    )

@@ -1,0 +1,70 @@
+"""Forgetting the names that banks returned, with nothing left of them in the ledger's bytes.
+
+A matched name is personal data of somebody else's customer, and is needed until the payment is
+corrected. Its answer is needed as long as the run: purged, it stays final and is never asked again.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.files.disk_errors import unwritten
+from pipeline.stores.sqlite.ledger_file import opened, require_ledger
+from pipeline.stores.sqlite.seals import insertion, sealed_anew
+
+_DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
+_WITHOUT_NAME = sealed_anew("answer", matched_name="NULL")
+
+
+def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], object] = lambda: None) -> int:
+    """Delete the matched names of answers that came before a time.
+
+    Args:
+        path: the ledger's file.
+        answers_before: UTC, ISO 8601 with Z; a name of an answer from then on is kept.
+        now: UTC, ISO 8601 with Z.
+        first: deletes what else holds the names. It is called before they go, so that a purge that was
+            interrupted is made good by the next one; but not where all names are to be kept that the
+            ledger ever held, unless its last outcome file is older. The folder is locked meanwhile.
+
+    Returns:
+        How many names were deleted.
+
+    Raises:
+        UsageError: there is no ledger.
+        LockedError: a run is working in the folder.
+        OutputError: the file is not a ledger.
+        DiskError: the ledger is damaged or cannot be written to.
+    """
+    require_ledger(path)
+    with opened(path, None, now=now, fresh=False) as db:
+        [due_count] = db.execute(
+            f"SELECT count(*) FROM answer WHERE {_DUE}",  # noqa: S608 (a constant)
+            (answers_before,),
+        ).fetchone()
+        [was_purged] = db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
+        [has_ended_before] = db.execute(
+            "SELECT ifnull(max(time), ?1) < ?1 FROM finish", (answers_before,)
+        ).fetchone()
+        if due_count or was_purged or has_ended_before or answers_before >= now:
+            first()
+        try:
+            _erase(db, answers_before, now)
+        except sqlite3.OperationalError as error:
+            raise unwritten(path, error) from error
+    return int(due_count)
+
+
+def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
+    """Delete the names, then every copy of them: in the log, and in what the file has left unused."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        erased = db.execute(
+            f"UPDATE answer SET matched_name = NULL, seal = {_WITHOUT_NAME} WHERE {_DUE}",  # noqa: S608 (constants)
+            (answers_before,),
+        )
+        db.execute(insertion("purge"), (now, answers_before, erased.rowcount))
+    # Also where no name was due: the purge before this one may have been interrupted here.
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,0 +1,391 @@
+"""The daily cap of a server, counted together by every process of this user.
+
+A unit is one request, repeats included. It is taken before the request leaves and never given back:
+a crash can waste a unit, never spend one twice. The count survives kills and power loss, and no
+number of processes takes more than the cap.
+
+The server's day is not known exactly: its clock differs from ours, and a request that is reserved
+just before midnight may be counted just after. What was taken in the last `EDGE_S` seconds before a
+window opens therefore counts in that window too.
+
+Time never goes back here. Each scope keeps the latest time it has seen and counts by that, so that a
+clock which is set back opens no new day. A clock that ran ahead keeps a scope waiting for its time
+to come, unless the server tells the time: the day that is counted is the server's.
+
+The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
+corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
+machines with one client need a cap of half each.
+
+A scope lies in the file as the configuration spells it, and is counted together with all its other
+spellings (`scopes.canonical`). So what earlier versions took, which counted each spelling by itself,
+counts from the first moment, nothing is moved, and a process of such a version that still runs under
+the same configuration sees what is taken here.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NamedTuple, Self, assert_never
+
+from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
+from pipeline.files.disk_errors import is_full_or_failed, refused, unwritten
+from pipeline.stores.scopes import canonical
+
+Window = Literal["utc_day", "rolling_24h"]
+
+EDGE_S = 30
+"""How long before a window opens a reserved request may still be on its way."""
+BUSY_MAX_S = 30
+"""How long to wait for other processes, each of which holds the file for some milliseconds."""
+
+_DAY_MS = 86_400_000
+_EDGE_MS = EDGE_S * 1000
+_KEPT_MS = 8 * _DAY_MS  # a week to look back on; counting needs two days
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+
+_APPLICATION_ID = int.from_bytes(b"PCQ1")
+_PRAGMAS = (
+    "PRAGMA journal_mode = DELETE",
+    # EXTRA is FULL with the end of the journal on disk too. With FULL alone a power loss may undo the
+    # last reservation although its request has left.
+    "PRAGMA synchronous = EXTRA",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA trusted_schema = OFF",
+)
+_SCHEMA = (
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    """CREATE TABLE scope(
+        scope TEXT PRIMARY KEY, cap INTEGER NOT NULL,
+        kind TEXT NOT NULL CHECK(kind IN ('utc_day', 'rolling_24h')),
+        latest_ms INTEGER NOT NULL, closed_until_ms INTEGER NOT NULL DEFAULT 0) STRICT""",
+    # seat: how many the window holds with this one. The CHECK is the last guard: not even a mistake
+    # in the counting can write a seat beyond the cap.
+    """CREATE TABLE reservation(
+        id INTEGER PRIMARY KEY, scope TEXT NOT NULL REFERENCES scope, time_ms INTEGER NOT NULL,
+        cap INTEGER NOT NULL, seat INTEGER NOT NULL CHECK(seat BETWEEN 1 AND cap)) STRICT""",
+    "CREATE INDEX reservation_by_time ON reservation(scope, time_ms)",
+)
+
+
+class QuotaUse(NamedTuple):
+    """What one client has used of one server's cap, as last configured."""
+
+    scope: str
+    """In its one spelling."""
+    window: Window
+    window_start: datetime
+    used_count: int
+    cap: int
+    closed: bool
+    """Whether the server itself said that there is no more."""
+    resets_at: datetime
+
+
+class Quota:
+    """The cap of one server for one client. May be used from any thread.
+
+    The cap that this process was given holds at once, and what was taken under another one counts.
+    """
+
+    def __init__(
+        self, path: Path, *, scope: str, cap: int, window: Window, clock: Callable[[], datetime]
+    ) -> None:
+        """Open the shared count, creating its folder (0700) and file (0600) where they are missing.
+
+        Args:
+            path: the count's file: one for all processes and all scopes of a user.
+            scope: as `scopes.scope_of` gives it, in any spelling.
+            cap: requests in one window.
+            window: a UTC day, or any 24 hours, which is safe whatever day the server counts by.
+            clock: the time, aware.
+
+        Raises:
+            OutputError: the file cannot be created, or the file there is not one of ours.
+            DiskError: the file is damaged, or cannot be read or written, or the disk is full.
+            IncompleteError: other processes held the file all the time.
+        """
+        self._path = path
+        self._scope = scope
+        self._cap = cap
+        self._window: Window = window
+        self._clock = clock
+        self._first_taken: int | None = None
+        self._one_at_a_time = threading.Lock()  # a connection has one transaction
+        _create(path)
+        self._db = _connected(path)
+        try:
+            with self._transaction() as db:
+                db.execute(
+                    "INSERT INTO scope(scope, cap, kind, latest_ms) VALUES(?, ?, ?, ?)"
+                    " ON CONFLICT(scope) DO NOTHING",
+                    (scope, cap, window, _ms(clock())),
+                )
+                db.execute(
+                    "UPDATE scope SET cap = ?, kind = ? WHERE canonical(scope) = canonical(?)",
+                    (cap, window, scope),
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go. Safe to call twice."""
+        self._db.close()
+
+    def reserve(self, spare_count: int = 0) -> bool:
+        """Take one unit, durably, for one request about to be sent; False where there is none.
+
+        Args:
+            spare_count: units that must be left afterwards; a request of less worth leaves some to others.
+
+        Raises:
+            DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
+        """
+        with self._transaction() as db:
+            count = self._count(db)
+            if count.closed or len(count.times_ms) + spare_count >= self._cap:
+                return False
+            db.execute("UPDATE scope SET latest_ms = ? WHERE scope = ?", (count.now_ms, self._scope))
+            db.execute(
+                "DELETE FROM reservation WHERE time_ms < ? AND scope IN"
+                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?))",
+                (count.now_ms - _KEPT_MS, self._scope),
+            )
+            taken = db.execute(
+                "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, ?, ?, ?)",
+                (self._scope, count.now_ms, self._cap, len(count.times_ms) + 1),
+            )
+            self._first_taken = self._first_taken or taken.lastrowid
+        return True
+
+    def used(self) -> int:
+        """Units taken in the current window, by every process."""
+        with self._transaction() as db:
+            return len(self._count(db).times_ms)
+
+    def resets_at(self) -> datetime:
+        """When there is more to take: UTC midnight, or in a rolling window the next unit's return.
+
+        In a rolling window that is not full, that is now.
+        """
+        with self._transaction() as db:
+            return self._count(db).resets_at(self._cap)
+
+    def close_for_today(self) -> None:
+        """Believe the server that nothing is left: no more in this UTC day, or for 24 hours."""
+        with self._transaction() as db:
+            count = self._count(db)
+            db.execute(
+                "UPDATE scope SET latest_ms = ?, closed_until_ms = max(closed_until_ms, ?) WHERE scope = ?",
+                (count.now_ms, count.next_window_ms, self._scope),
+            )
+
+    def go_by(self, server_now: datetime) -> None:
+        """Count by the server's clock from now on, where ours is wrong: the cap is one of the server's day.
+
+        What this process has taken by the wrong clock, and what anybody took in a time that is still to
+        come, was taken in the server's day of now, at the latest.
+        """
+        with self._transaction() as db:
+            ours = self._clock
+            ahead = server_now - ours()
+            self._clock = lambda: ours() + ahead
+            now_ms = _ms(server_now)
+            db.execute(
+                "UPDATE reservation SET time_ms = ?1 WHERE (id >= ?3 OR time_ms > ?1) AND scope IN"
+                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?2))",
+                (now_ms, self._scope, self._first_taken),
+            )
+            db.execute(
+                "UPDATE scope SET latest_ms = ?1, closed_until_ms = min(closed_until_ms, ?1 + ?3)"
+                " WHERE canonical(scope) = canonical(?2)",
+                (now_ms, self._scope, _DAY_MS),
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._one_at_a_time, _told(self._path), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+
+    def _count(self, db: sqlite3.Connection) -> "_Count":
+        return _counted(db, self._scope, self._window, self._clock())
+
+
+def usage(path: Path, now: datetime) -> list[QuotaUse]:
+    """What every scope of the file has used, in the order of their names; [] where there is no file.
+
+    All spellings of a scope are one, told by the cap and the window of the one that was used last.
+
+    Raises:
+        OutputError, DiskError, IncompleteError: as `Quota`.
+    """
+    if not path.exists():
+        return []
+    with _told(path), closing(_connected(path)) as db:
+        # SQLite takes kind and cap from the row that has the maximum.
+        scopes = db.execute(
+            "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
+        ).fetchall()
+        counts = [_counted(db, scope, window, now) for scope, window, *_ in scopes]
+    return [
+        QuotaUse(
+            scope,
+            window,
+            _time(count.start_ms),
+            len(count.times_ms),
+            cap,
+            count.closed,
+            count.resets_at(cap),
+        )
+        for (scope, window, cap, _), count in zip(scopes, counts, strict=True)
+    ]
+
+
+class _Count(NamedTuple):
+    """A scope at one moment."""
+
+    window: Window
+    now_ms: int
+    closed_until_ms: int
+    times_ms: list[int]
+    """The reservations that count, oldest first."""
+
+    @property
+    def closed(self) -> bool:
+        return self.now_ms < self.closed_until_ms
+
+    @property
+    def start_ms(self) -> int:
+        return _window_start_ms(self.window, self.now_ms)
+
+    @property
+    def next_window_ms(self) -> int:
+        """When the earliest window opens that has no moment in common with this one."""
+        return self.start_ms + _DAY_MS if self.window == "utc_day" else self.now_ms + _DAY_MS
+
+    def resets_at(self, cap: int) -> datetime:
+        excess_count = len(self.times_ms) - cap
+        if self.window == "utc_day" or cap == 0:
+            free_ms = self.next_window_ms
+        elif excess_count >= 0:
+            free_ms = self.times_ms[excess_count] + _DAY_MS + _EDGE_MS
+        else:
+            free_ms = self.now_ms
+        return _time(max(free_ms, self.closed_until_ms))
+
+
+def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) -> _Count:
+    latest_ms, closed_until_ms = db.execute(
+        "SELECT max(latest_ms), max(closed_until_ms) FROM scope WHERE canonical(scope) = canonical(?)",
+        (scope,),
+    ).fetchone()
+    now_ms = max(_ms(now), latest_ms)
+    taken = db.execute(
+        "SELECT time_ms FROM reservation WHERE time_ms > ? AND scope IN"
+        " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?)) ORDER BY time_ms",
+        (_window_start_ms(window, now_ms) - _EDGE_MS, scope),
+    )
+    return _Count(window, now_ms, closed_until_ms, [time_ms for [time_ms] in taken])
+
+
+def _window_start_ms(window: Window, now_ms: int) -> int:
+    match window:
+        case "utc_day":
+            return now_ms - now_ms % _DAY_MS
+        case "rolling_24h":
+            return now_ms - _DAY_MS
+        case _:
+            assert_never(window)
+
+
+def _create(path: Path) -> None:
+    """Make the folder and an empty file, private to this user, unless they are there.
+
+    A file that is there is not opened here, not even to look: to close it again would release the
+    locks that SQLite holds on it elsewhere in this process.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise refused(
+            path, error, otherwise="the daily cap needs a file that it can write to: set XDG_STATE_HOME"
+        ) from error
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    if path.is_symlink() or not path.is_file():
+        raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
+    with _told(path):
+        db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
+        db.create_function("canonical", 1, canonical)
+        try:
+            _prepare(path, db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def _prepare(path: Path, db: sqlite3.Connection) -> None:
+    """See that the file is ours and sound, or empty; in an empty one, make the tables."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        [application_id] = db.execute("PRAGMA application_id").fetchone()
+        [table_count] = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if table_count and application_id != _APPLICATION_ID:
+            raise OutputError(f"{path}: not a count of this tool; move it away")
+        if not table_count:
+            for statement in _SCHEMA:
+                db.execute(statement)
+    for pragma in _PRAGMAS:
+        db.execute(pragma)
+    [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
+    if finding != "ok":
+        raise sqlite3.DatabaseError(finding)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what an error of SQLite means for the count, and what to do."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise  # a mistake of ours, not the disk's
+    except sqlite3.Error as error:
+        raise _failure(path, error) from error
+
+
+def _failure(path: Path, error: sqlite3.Error) -> PrecheckError:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+        return IncompleteError(f"{path}: other processes kept the count busy for {BUSY_MAX_S} s; run again")
+    if is_full_or_failed(error):
+        return unwritten(path, error)
+    return DiskError(
+        f"{path}: damaged ({error}); move it away once the server's day is over, to count from nothing"
+    )
+
+
+def _ms(time: datetime) -> int:
+    return (time - _EPOCH) // _MS
+
+
+def _time(ms: int) -> datetime:
+    return _EPOCH + ms * _MS
