@@ -25,8 +25,8 @@ from pipeline.files.unfolding import (
     refuse_long_row,
     table_bytes_max,
 )
-from pipeline.formats.csv.dialect import COLUMNS_MAX
 from pipeline.formats.table import Table, no_defects
+from pipeline.headers.heading import COLUMNS_MAX
 from schemas.outcomes import COLUMNS
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 import hashlib
 import platform
-import sqlite3
 import ssl
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -20,6 +19,7 @@ from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import NAME as APPROVALS_NAME
 from pipeline.runs.approvals import approvals_of
+from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger import Counts, Finish
 from schemas.folder import NOT_ENDED, REPORT_XLSX, kept_workbook
 from schemas.manifest import (
@@ -276,7 +276,7 @@ def _versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "openssl": ssl.OPENSSL_VERSION,
-        "sqlite": sqlite3.sqlite_version,
+        "sqlite": SQLITE_VERSION,
         **{library: version(library) for library in LIBRARIES},
     }
 

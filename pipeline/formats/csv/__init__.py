@@ -18,9 +18,10 @@ from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv.dialect import BYTE_ORDER_MARKS, COLUMNS_MAX, Layout, find_layout, to_utf_8
+from pipeline.formats.csv.dialect import BYTE_ORDER_MARKS, Layout, find_layout, to_utf_8
 from pipeline.formats.csv.tally import Body, Tally, long_row, refuse_long_lines, tally
 from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
+from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.places import lines_of
 from schemas.places import Places
 

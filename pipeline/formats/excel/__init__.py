@@ -15,12 +15,11 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
-from pipeline.formats.csv.dialect import header_line
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import DEFECT, SHEET_ROW
-from pipeline.formats.preamble import LINES_LOOKED_AT, heading_of, refuse_accounts_above
 from pipeline.formats.table import Table
 from pipeline.headers.columns import is_sufficient, recognised
+from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, refuse_accounts_above
 from schemas.places import Places
 
 NAME = "excel"

@@ -15,11 +15,11 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import refuse_long_row
-from pipeline.formats.csv.dialect import COLUMNS_MAX
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
 from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.table import ROW_MERGED, no_defects
+from pipeline.headers.heading import COLUMNS_MAX
 
 DEFECT, SHEET_ROW = "defect", "sheet_row"
 """The columns with the defects of whole rows and with their numbers in the sheet; the others are named by

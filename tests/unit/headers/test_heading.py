@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.formats import csv as delimited
-from pipeline.formats.preamble import LINES_BEFORE_HEADER_MAX, heading_of
+from pipeline.headers.heading import LINES_BEFORE_HEADER_MAX, heading_of
 
 HEADERS = "Name,Sort code,Account number,Amount"
 PAYMENT = "Ada Quillon,12-34-56,12345678,10.00"

@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.headers.account_looks import holds_account
-from pipeline.headers.columns import by_position, is_sufficient, recognised
+from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
+from pipeline.headers.looks import by_place, looks_of, maps_of
+from pipeline.headers.readings import readings_by_look
 
+COLUMNS_MAX = 1_000
 LINES_BEFORE_HEADER_MAX = 20
 HEADER_LINES_MAX = 3
 """The header line, and how many more of headers may stand below it."""
@@ -75,6 +78,48 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     if _say_more_together(lines[at], below, mapping):
         return _joined(lines, at, mapping)
     return _heading(lines, at, mapping)
+
+
+def header_line(
+    cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, at: str
+) -> tuple[str, ...]:
+    """The headers, a blank one named by its position.
+
+    Args:
+        cells: Of the line that should be the header line.
+        lines: The cells of this line and of some below it, which show what it is where it is a payment.
+        sufficient: Whether an account and a payee are known among them.
+        where: The file, for messages.
+        at: The line, for messages.
+
+    Raises:
+        InputError: there are none or too many, or one stands twice.
+        ColumnsError: they look like a payment.
+    """
+    if len(cells) > COLUMNS_MAX:
+        raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
+    if not sufficient and looks_like_payment(cells):
+        raise _without_headers(lines, at)
+    if not cells:
+        raise InputError(f"{where}: no header line found; add a first line that names the columns")
+    headers = tuple(
+        header if header.strip() else f"column_{position}" for position, header in enumerate(cells, start=1)
+    )
+    refuse_repeats(headers, where=where)
+    return headers
+
+
+def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
+    """The refusal of a file that starts with a payment, and what to say instead, by the look of its cells."""
+    cells = by_place(lines)
+    looks = looks_of(cells)
+    maps = maps_of(looks, cells.headers) or "--map name=#1 --map iban=#2"
+    return ColumnsError(
+        f"{at}: this looks like a payment, not like headers; "
+        "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
+        f"which columns are which by their places: {maps}",
+        readings_by_look(looks, cells),
+    )
 
 
 def looks_like_payment(cells: Sequence[str]) -> bool:
