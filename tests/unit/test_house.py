@@ -1,4 +1,4 @@
-"""The rules of the house. `make imports` sees that they are kept; here each is broken, and must be seen to be."""
+"""The rules of the house: `make imports` sees that they are kept; here each is broken, and must be seen to be."""
 
 import re
 import shutil
