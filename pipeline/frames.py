@@ -10,7 +10,7 @@ type: nothing else can be in it, and it takes a byte a row.
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 import polars as pl
 
@@ -219,6 +219,46 @@ PLACEMENTS: Schema = {
 }
 
 
+# Each frame has a type of its own, so that two that are swapped do not pass the type checker. To take
+# rows out of one, or to change its columns, gives a plain frame; who calls it one has checked its schema.
+
+Payments = NewType("Payments", pl.DataFrame)
+Original = NewType("Original", pl.DataFrame)
+"""The columns of the file, untouched; a row for each of `Payments`."""
+Accepted = NewType("Accepted", pl.DataFrame)
+Rejects = NewType("Rejects", pl.DataFrame)
+Warnings = NewType("Warnings", pl.DataFrame)
+Checks = NewType("Checks", pl.DataFrame)
+Bases = NewType("Bases", pl.DataFrame)
+Assignments = NewType("Assignments", pl.DataFrame)
+Answers = NewType("Answers", pl.DataFrame)
+Outcomes = NewType("Outcomes", pl.DataFrame)
+Payees = NewType("Payees", pl.DataFrame)
+Changes = NewType("Changes", pl.DataFrame)
+Corrections = NewType("Corrections", pl.DataFrame)
+Decisions = NewType("Decisions", pl.DataFrame)
+Warned = NewType("Warned", pl.DataFrame)
+Placements = NewType("Placements", pl.DataFrame)
+
+
+class Findings(NamedTuple):
+    """What was found about payments without asking anyone."""
+
+    rejects: Rejects
+    warnings: Warnings
+
+    def and_warnings(self, more: Warnings) -> "Findings":
+        """The same, with warnings that came later."""
+        return Findings(self.rejects, Warnings(pl.concat([self.warnings, more])))
+
+
+class Questions(NamedTuple):
+    """What was asked, and for which payments."""
+
+    bases: Bases
+    assignments: Assignments
+
+
 class Check(NamedTuple):
     """One question, as a row of `Checks`, for the one hop that is truly one at a time."""
 
@@ -278,9 +318,3 @@ def slim(*frames: pl.DataFrame) -> pl.DataFrame:
             absent.append(pl.lit(None, kind).alias(name))
     joined = pl.DataFrame(present) if present else pl.DataFrame(height=height)
     return joined.with_columns(absent).select(list(schema))
-
-
-def empty(frame: pl.DataFrame) -> None:
-    """Give back the memory of a frame that nobody reads again, whoever still holds it."""
-    for column in frame.columns:
-        frame.drop_in_place(column)

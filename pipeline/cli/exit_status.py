@@ -3,17 +3,34 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from pipeline.cli.crashes import is_mistake, written_down
-from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, stopped_by
+from pipeline.errors import (
+    CONCERN_ONE_FILE,
+    DiskError,
+    IncompleteError,
+    PrecheckError,
+    ProtocolError,
+    stopped_by,
+)
 from pipeline.files.core_dumps import forbid_core_dumps
+
+if TYPE_CHECKING:
+    from schemas.summary import Summary
+
+FAILED_ON = 1
+"""The exit status where a row has an outcome or a warning that the caller wanted to hear of."""
+ANY_WARNING = "warning"
+"""Stands in `--fail-on` for every code of a warning."""
+TOTALS_DIFFER = "TOTALS_DIFFER"
+"""What `--fail-on` calls a total or a count in the file that is not that of its payments."""
 
 
 class Group(click.Group):
@@ -162,3 +179,27 @@ def _leave(number: int, _frame: object) -> NoReturn:
 def _interrupt(number: int, _frame: object) -> NoReturn:
     """End a command that has things to close, wherever it is; while questions are asked, `run` listens."""
     raise KeyboardInterrupt(number)
+
+
+def status_of_summary(summary: "Summary", fail_on: Collection[str]) -> int:
+    """The exit status that a summary stands for.
+
+    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says
+    so first; unless it was asked to fail on just that.
+
+    Args:
+        summary: of the run.
+        fail_on: outcomes, codes of warnings, or `ANY_WARNING`.
+    """
+    from schemas.outcomes import Outcome
+
+    there = {total.outcome.value for total in summary.outcomes if total.row_count}
+    there |= {count.code.value for count in summary.warning_codes}
+    there |= {TOTALS_DIFFER} if summary.input.differences else set()
+    there |= {ANY_WARNING} if summary.warning_codes or summary.input.differences else set()
+    found = there.intersection(fail_on)
+    if found & {Outcome.DEFERRED, Outcome.UNANSWERED}:
+        return FAILED_ON
+    if not summary.complete:
+        return ProtocolError.exit_code if summary.given_up else IncompleteError.exit_code
+    return FAILED_ON if found else 0

@@ -20,7 +20,7 @@ import structlog
 from pipeline.cli.logs import METRICS_FAILED, PING_FAILED
 from pipeline.errors import DiskError, MistakeError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_of_an_output
-from pipeline.jobs.check import quota_usage
+from pipeline.jobs.quota import quota_usage
 from pipeline.reports.metrics import QuotaFigures, RunFigures, write_metrics
 from pipeline.transport.tls import client_context
 from schemas.summary import Summary
@@ -81,7 +81,7 @@ def status_of(end: BaseException) -> int:
 
 def _quotas() -> list[QuotaFigures]:
     try:
-        return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage()]
+        return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(datetime.now(UTC))]
     except PrecheckError:
         return []  # the command itself has said so, or had no cap to count
 

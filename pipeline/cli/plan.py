@@ -1,6 +1,6 @@
 """`precheck plan`: what a run would take."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -50,7 +50,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
 
     What the run in DIR has been answered already, and what --reuse-from answers, is not counted as a call.
     """
-    from pipeline.jobs.check import forecast_file
+    from pipeline.jobs.forecast import forecast_file
     from pipeline.reports.listings import print_forecast
     from pipeline.reports.terminal import console
     from pipeline.runs.request import Job, Permitted
@@ -70,7 +70,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         reusable=Permitted(reuse_from, reuse_max_age),
         compare_with=compare_with,
     )
-    forecast = forecast_file(job)
+    forecast = forecast_file(job, lambda: datetime.now(UTC))
     if as_json:
         click.echo(forecast.model_dump_json())
     print_forecast(forecast, console())

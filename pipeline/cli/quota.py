@@ -1,5 +1,7 @@
 """`precheck quota`: the daily caps."""
 
+from datetime import UTC, datetime
+
 import click
 
 
@@ -10,4 +12,4 @@ def quota() -> None:
     from pipeline.reports.listings import print_quota
     from pipeline.reports.terminal import console
 
-    print_quota(cap_uses(), console())
+    print_quota(cap_uses(datetime.now(UTC)), console())

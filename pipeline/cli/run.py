@@ -2,14 +2,20 @@
 
 import sys
 from contextlib import nullcontext
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from pipeline.cli.exit_status import about_one_file, interruptible, say, telling_what_lost_its_signature
+from pipeline.cli.exit_status import (
+    about_one_file,
+    interruptible,
+    say,
+    status_of_summary,
+    telling_what_lost_its_signature,
+)
 from pipeline.cli.options import (
     PATH,
     Duration,
@@ -179,8 +185,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     """
     from pipeline.cli.logs import ProgressEvents, log_file, log_to_stderr
     from pipeline.cli.monitoring import Watchers, watched
-    from pipeline.jobs.check import exit_code
-    from pipeline.jobs.check import run as run_job
+    from pipeline.jobs.check import check
     from pipeline.reports.files import FileEnd, print_files
     from pipeline.reports.progress import progress
     from pipeline.reports.terminal import console
@@ -227,8 +232,8 @@ def run(  # noqa: PLR0913 (one argument per option)
             seen = progress(terminal, names[file], quiet=quiet) if log_form == "text" else events
             try:
                 with telling_what_lost_its_signature(folder), seen as watch:
-                    result = run_job(job, watch)
-                status = exit_code(result.summary, fail_on)
+                    result = check(job, watch, lambda: datetime.now(UTC))
+                status = status_of_summary(result.summary, fail_on)
                 if result.ended_by is not None:
                     status = result.ended_by.exit_code
                 ends[file] = FileEnd(names[file], status, result.summary)

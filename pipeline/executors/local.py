@@ -1,7 +1,9 @@
 """The asking of a run, from its first question to its last: signals are heard, and somebody may watch."""
 
 import gc
+import random
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from math import ceil
 from typing import NamedTuple
+from uuid import uuid4
 
 import anyio
 import polars as pl
@@ -16,8 +19,8 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.connections import Waiting, open_channels
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of, stopped_by
-from pipeline.frames import AnswerState, OwnCode
-from pipeline.runs.request import Job, Watch
+from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
+from pipeline.runs.request import Clock, Job, Watch
 from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, so_far
 from pipeline.stores.sqlite.ledger import Ledger
 from schemas.outcomes import ApiName, Environment
@@ -32,8 +35,7 @@ _HAS_UVLOOP = find_spec("uvloop") is not None
 class Asking(NamedTuple):
     """What is to be asked, and of whom."""
 
-    checks: pl.DataFrame
-    """`Checks`."""
+    checks: Checks
     profile: Profile
     is_ours: bool
     """Whether the server is the embedded sandbox, which no other run asks."""
@@ -43,10 +45,11 @@ class Asking(NamedTuple):
 class Asked:
     """The answers, and what kept others from coming."""
 
-    answers: pl.DataFrame
+    answers: Answers
     caps: Caps
     closed: Mapping[ApiName, str]
     """API -> why nothing more was sent to its server, which turned everything away."""
+    tally: Tally
     given_up_count: int
     """Questions that no later run asks, unless somebody wants it."""
     ended_by: PrecheckError | None = None
@@ -57,7 +60,24 @@ class Asked:
         """The answers of questions that a later run may ask."""
         return self.answers.filter(pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED]))
 
-    def next_step(self, bases: pl.DataFrame) -> str:
+    def calls(self, bases: Bases) -> list[ApiCalls]:
+        """How many questions each API had, and what became of them."""
+        counts = bases.group_by("api", maintain_order=True).len()
+        return [
+            ApiCalls(
+                api=ApiName(api),
+                question_count=question_count,
+                answered_before_count=self.tally.answered_before[ApiName(api)],
+                reused_count=self.tally.reused[ApiName(api)],
+                request_count=self.tally.requests[ApiName(api)],
+                repeat_count=self.tally.repeats[ApiName(api)],
+                pause_count=self.tally.pauses[ApiName(api)],
+                in_flight_least=self.tally.slowest.get(ApiName(api)),
+            )
+            for api, question_count in counts.iter_rows()
+        ]
+
+    def next_step(self, bases: Bases) -> str:
         """How to go on with the questions that are left, and when."""
         left_count = self.undecided.height - self.given_up_count
         given_up = (
@@ -69,7 +89,7 @@ class Asked:
         said = f"Questions left: {left_count:,}{self._why_left(bases)}"
         return f"{said} {given_up}" if self.given_up_count else said
 
-    def _why_left(self, bases: pl.DataFrame) -> str:
+    def _why_left(self, bases: Bases) -> str:
         if self.ended_by is not None:
             return f", as the run ended early. {self.ended_by}"
         if self.closed:
@@ -88,7 +108,7 @@ class Asked:
         )
 
 
-def ask_all(job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch) -> Asked:
+def ask_all(job: Job, asking: Asking, ledger: Ledger, watch: Watch, clock: Clock) -> Asked:
     """Ask what is left to ask, while signals are heard and the progress is shown.
 
     Returns:
@@ -98,26 +118,9 @@ def ask_all(job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch
         DiskError: the ledger cannot be written.
         StoppedError: a second signal wants the end at once; what was answered is in the ledger.
     """
+    world = World(clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
     with _garbage_rarely_collected():
         return anyio.run(_ask, job, asking, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP})
-
-
-def calls(bases: pl.DataFrame, tally: Tally) -> list[ApiCalls]:
-    """How many questions each API had, and what became of them."""
-    counts = bases.group_by("api", maintain_order=True).len()
-    return [
-        ApiCalls(
-            api=ApiName(api),
-            question_count=question_count,
-            answered_before_count=tally.answered_before[ApiName(api)],
-            reused_count=tally.reused[ApiName(api)],
-            request_count=tally.requests[ApiName(api)],
-            repeat_count=tally.repeats[ApiName(api)],
-            pause_count=tally.pauses[ApiName(api)],
-            in_flight_least=tally.slowest.get(ApiName(api)),
-        )
-        for api, question_count in counts.iter_rows()
-    ]
 
 
 @contextmanager
@@ -154,7 +157,7 @@ async def _ask(job: Job, asking: Asking, ledger: Ledger, world: World, watch: Wa
             raise ended_by
     if answers is None or ended_by is not None:
         answers = so_far(checks, ledger)
-    return Asked(answers, caps, world.tally.closed, given_up(checks, ledger), ended_by)
+    return Asked(Answers(answers), caps, world.tally.closed, world.tally, given_up(checks, ledger), ended_by)
 
 
 async def _answers(

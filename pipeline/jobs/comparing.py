@@ -13,6 +13,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.files.atomic import write_whole
+from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
 from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
 from pipeline.jobs.kept_payees import keep as keep_payees
 from pipeline.rules.known import standings
@@ -56,9 +57,9 @@ class Compared(NamedTuple):
     """What comparing came to."""
 
     comparison: Comparison
-    payees: pl.DataFrame
+    payees: Payees
     """`Payees`, of which the run keeps keys for the next."""
-    changes: pl.DataFrame
+    changes: Changes
     """`Changes`."""
     carried: pl.DataFrame
     """`KeptPayees`: what earlier runs knew, and payments contradict."""
@@ -67,8 +68,8 @@ class Compared(NamedTuple):
 def compared(
     wanted: Wanted,
     subject: Subject,
-    accepted: pl.DataFrame,
-    rows: tuple[pl.DataFrame, pl.DataFrame],
+    accepted: Accepted,
+    rows: tuple[Payments, Original],
     *,
     now: str,
 ) -> Compared | None:
@@ -163,7 +164,7 @@ def fitting(pattern: str) -> list[Path]:
 # What a run leaves behind.
 
 
-def keep(compared: Compared, outcomes: pl.DataFrame, payee_key: bytes, folder: Path) -> list[Path]:
+def keep(compared: Compared, outcomes: Outcomes, payee_key: bytes, folder: Path) -> list[Path]:
     """Write what changed, and what the next run needs to compare with this one.
 
     Args:

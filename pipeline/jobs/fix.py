@@ -12,6 +12,7 @@ import polars as pl
 from pipeline.config import BUILT_IN
 from pipeline.config.profiles import signer_again
 from pipeline.files.signatures import sign
+from pipeline.frames import Corrections
 from pipeline.review.corrections import accepted, correct, correctable, fix, nothing_known
 from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
@@ -51,7 +52,7 @@ def fix_folder(job: FixJob) -> Fix:
         corrections = fix(run.source.payments, run.outcomes, run.headers)
         possible = correctable(corrections)
         wanted = _wanted(job, run, corrections)
-        chosen = possible.join(wanted, on="row", how="semi", maintain_order="left")
+        chosen = Corrections(possible.join(wanted, on="row", how="semi", maintain_order="left"))
         rows = chosen["row"].unique().sort()
         corrected = None
         if not chosen.is_empty():
@@ -81,7 +82,7 @@ def fix_folder(job: FixJob) -> Fix:
     )
 
 
-def _wanted(job: FixJob, run: FinishedRun, corrections: pl.DataFrame) -> pl.DataFrame:
+def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections) -> pl.DataFrame:
     """The rows that somebody wants corrected, as `Decisions`, each with the reason given."""
     if job.decisions is not None:
         return decisions_of(job.decisions, run).filter(decision=Decision.FIX)

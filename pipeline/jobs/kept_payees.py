@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_whole
-from pipeline.frames import KEPT_PAYEES
+from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.jobs.report import routes_of, rows_of
 from pipeline.jobs.verify import VerifyJob, verify
@@ -125,7 +125,7 @@ def _of_outcomes(folder: Path, manifest: Manifest, payee_key: bytes) -> pl.DataF
     accepted = validate(rows.payments, routes_of(manifest.profile)).accepted
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
-    payees = payees_of(asked_about, ids_of(rows.original))
+    payees = payees_of(Accepted(asked_about), ids_of(rows.original))
     return own(payees, standings(payees["row"], rows.outcomes, None), payee_key)
 
 

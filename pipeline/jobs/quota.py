@@ -1,14 +1,14 @@
 """What `precheck quota` tells: how much of each daily cap of this user is used, and by which client."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from pipeline.config import Profile, read, usual
 from pipeline.connections import quota_path, scope_for
 from pipeline.errors import ConfigurationError
 from pipeline.runs.manifest import masked_client
-from pipeline.stores.sqlite.quota import usage
+from pipeline.stores.sqlite.quota import QuotaUse, usage
 
 
 class CapUse(NamedTuple):
@@ -21,7 +21,7 @@ class CapUse(NamedTuple):
     resets_at: datetime
 
 
-def cap_uses() -> list[CapUse]:
+def cap_uses(now: datetime) -> list[CapUse]:
     """How much of each daily cap of this user is used.
 
     Raises:
@@ -30,7 +30,7 @@ def cap_uses() -> list[CapUse]:
     clients = dict(_clients(_profiles()))
     return [
         CapUse(_whose(use.scope, clients.get(use.scope)), use.used_count, use.cap, use.resets_at)
-        for use in usage(quota_path(), datetime.now(UTC))
+        for use in quota_usage(now)
     ]
 
 
@@ -55,3 +55,8 @@ def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
         mine = [(name, server) for name, server in servers if scope_for(server) == scope]
         said = ", ".join(f"{name} {server.name}" for name, server in mine)
         yield scope, f"{said}; client {masked_client(mine[0][1].client)}"
+
+
+def quota_usage(now: datetime) -> list[QuotaUse]:
+    """How much of each daily cap of this user is used, by the scope of its server."""
+    return usage(quota_path(), now)

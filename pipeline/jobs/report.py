@@ -15,7 +15,7 @@ import polars as pl
 from pipeline.config.profiles import choose, signer_again
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.signatures import sign
-from pipeline.frames import CHANGES, OUTCOMES, REJECTS
+from pipeline.frames import CHANGES, OUTCOMES, REJECTS, Accepted, Changes, Outcomes
 from pipeline.jobs.show import Told, tell
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.rules import MODULUS_RULES
@@ -101,7 +101,7 @@ def story(folder: Path, row: int) -> Story:
             rows.payments,
             findings,
             accepted,
-            plan(accepted),
+            plan(Accepted(accepted)),
             rows.outcomes,
             places,
         )
@@ -157,10 +157,10 @@ def rows_of(folder: Path, manifest: Manifest, *, changed: bool = False) -> Rows:
         )
     except pl.exceptions.PolarsError:
         raise InputError(f"{path}: the columns of an outcome file are not in it; {made_anew(path)}") from None
-    return Rows(source.payments, outcomes, source.original, kept_changes(folder))
+    return Rows(source.payments, Outcomes(outcomes), source.original, kept_changes(folder))
 
 
-def kept_changes(folder: Path) -> pl.DataFrame | None:
+def kept_changes(folder: Path) -> Changes | None:
     """`Changes` of a run; None where it compared nothing, or where they are purged.
 
     Raises:
@@ -168,7 +168,7 @@ def kept_changes(folder: Path) -> pl.DataFrame | None:
     """
     path = folder / CHANGES_NAME
     try:
-        return pl.read_ndjson(path.read_bytes(), schema=CHANGES)
+        return Changes(pl.read_ndjson(path.read_bytes(), schema=CHANGES))
     except FileNotFoundError:
         return None
     except (OSError, pl.exceptions.PolarsError):

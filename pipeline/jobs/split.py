@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.config.profiles import choose, signer_again
 from pipeline.errors import IncompleteError, InputError
 from pipeline.files.signatures import sign
-from pipeline.frames import WARNED
+from pipeline.frames import WARNED, Warned
 from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import (
@@ -113,7 +113,7 @@ def split_folder(job: SplitJob) -> Split:
     )
 
 
-def _warned(run: FinishedRun) -> pl.DataFrame:
+def _warned(run: FinishedRun) -> Warned:
     """`Warned`, as the run counted them.
 
     Raises:
@@ -126,7 +126,7 @@ def _warned(run: FinishedRun) -> pl.DataFrame:
             f"warning; {made_anew(run.folder / 'summary.json')}"
         )
     rows = [(row, count.code.value) for count in counts for row in count.every_row]
-    return pl.DataFrame(rows, schema=WARNED, orient="row")
+    return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
 
 
 def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[WarningCount]:

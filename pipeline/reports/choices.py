@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import WARNED
+from pipeline.frames import WARNED, Outcomes, Warned
 from pipeline.rules.policy import ANSWERED, verdicts
 from schemas.outcomes import Action, Outcome
 from schemas.review import Decision, Verdict
@@ -46,7 +46,7 @@ class Policy(NamedTuple):
 
     verdicts: Mapping[str, Verdict] | None
     """By outcome, code or warning; None where it is not known, so that it may be any."""
-    warned: pl.DataFrame
+    warned: Warned
     """`Warned`."""
     profile: str
 
@@ -63,7 +63,7 @@ class Run(NamedTuple):
 def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
     """The policy as the profile says it, over the warnings of a run."""
     rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
-    return Policy(said, pl.DataFrame(rows, schema=WARNED, orient="row"), summary.profile)
+    return Policy(said, Warned(pl.DataFrame(rows, schema=WARNED, orient="row")), summary.profile)
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
@@ -74,7 +74,7 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
         policy: that decides over them.
     """
     said = policy.verdicts
-    judged = verdicts(rows, policy.warned, said or {})
+    judged = verdicts(Outcomes(rows), policy.warned, said or {})
     holding = [
         pl.when(pl.col(by) == Verdict.HOLD).then(key)
         for by, key in (("by_answer", "answer_key"), ("by_warning", "warnings"))
@@ -119,12 +119,22 @@ def told(summary: Summary, policy: Policy) -> list[Said]:
     if policy.verdicts is None:
         return []
     judged = verdicts(
-        pl.DataFrame(
-            [(at, code.outcome.value, code.code, code.row_count) for at, code in enumerate(summary.codes)],
-            schema={"row": pl.UInt32, "check_outcome": pl.String, "check_code": pl.String, "count": pl.Int64},
-            orient="row",
+        Outcomes(
+            pl.DataFrame(
+                [
+                    (at, code.outcome.value, code.code, code.row_count)
+                    for at, code in enumerate(summary.codes)
+                ],
+                schema={
+                    "row": pl.UInt32,
+                    "check_outcome": pl.String,
+                    "check_code": pl.String,
+                    "count": pl.Int64,
+                },
+                orient="row",
+            )
         ),
-        policy.warned.clear(),
+        Warned(policy.warned.clear()),
         policy.verdicts,
     )
     counts = judged.group_by("check_outcome", "answer_key", "verdict", maintain_order=True).agg("count")

@@ -9,6 +9,7 @@ import polars as pl
 from pipeline.files.atomic import write_whole
 from pipeline.formats import NAMES, format_named
 from pipeline.formats.csv import DELIMITER
+from pipeline.frames import Changes, Original, Outcomes, Payments
 from pipeline.reports import PAGE_NAME
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
@@ -27,13 +28,13 @@ _NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 class Rows(NamedTuple):
     """Every payment of a file, in order; three frames of the same height."""
 
-    payments: pl.DataFrame
+    payments: Payments
     """`frames.PAYMENTS`: the fields, as they were read."""
-    outcomes: pl.DataFrame
+    outcomes: Outcomes
     """`frames.OUTCOMES`: what became of each."""
-    original: pl.DataFrame
+    original: Original
     """The columns of the file, untouched."""
-    changes: pl.DataFrame | None = None
+    changes: Changes | None = None
     """`frames.CHANGES`; None where there are none, or none any more."""
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS
+from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS, Corrections, Original, Outcomes, Payments
 from pipeline.rules.account_types import WORDS
 from pipeline.rules.rules import NAME_RULES
 from schemas.cop import AccountType
@@ -32,7 +32,7 @@ _NOTHING_KNOWN = "The answer says of nothing in the row what is right, so there 
 _NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask the payee."
 
 
-def fix(payments: pl.DataFrame, outcomes: pl.DataFrame, headers: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[str]]) -> Corrections:
     """List what must be corrected before the payments are right.
 
     Args:
@@ -54,28 +54,28 @@ def fix(payments: pl.DataFrame, outcomes: pl.DataFrame, headers: Mapping[str, Se
         _unknown(rows, Action.GET_NEW_ACCOUNT_DETAILS, field="account_number"),
         _rejected(rows),
     ]
-    return pl.concat(corrections).sort("row", maintain_order=True)
+    return Corrections(pl.concat(corrections).sort("row", maintain_order=True))
 
 
-def correctable(corrections: pl.DataFrame) -> pl.DataFrame:
+def correctable(corrections: Corrections) -> Corrections:
     """The corrections of rows in which each correction can be written: a row is right whole or not at all."""
     stuck = corrections.filter(pl.col("obstacle").is_not_null())
-    return corrections.join(stuck, on="row", how="anti", maintain_order="left")
+    return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
 
-def accepted(corrections: pl.DataFrame, kinds: Sequence[Acceptance]) -> pl.DataFrame:
+def accepted(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
     """The corrections of rows in which each correction is of an accepted kind."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 
 
-def nothing_known(outcomes: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+def nothing_known(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
     """`Corrections` that cannot be made, of rows that a person wants corrected and that have none."""
     due = outcomes.filter(pl.col("row").is_in(rows.implode()))
     return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)
 
 
-def correct(original: pl.DataFrame, corrections: pl.DataFrame) -> pl.DataFrame:
+def correct(original: Original, corrections: Corrections) -> pl.DataFrame:
     """Write corrections into the columns of the file; every other cell stays as it is.
 
     Args:

@@ -6,6 +6,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.formats.excel import decisions as workbook
+from pipeline.frames import Decisions
 from pipeline.runs.finished import FinishedRun
 from schemas.approvals import Approval
 from schemas.review import Decision
@@ -24,20 +25,21 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
         )
 
 
-def decisions_of(path: Path | None, run: FinishedRun) -> pl.DataFrame:
+def decisions_of(path: Path | None, run: FinishedRun) -> Decisions:
     """`Decisions` of a workbook about this run; of nobody without one.
 
     Raises:
         InputError, UsageError: as `formats.decisions.read`.
     """
     if path is None:
-        return workbook.no_decisions()
-    return workbook.read(
+        return Decisions(workbook.no_decisions())
+    decided = workbook.read(
         path,
         run_id=run.summary.run_id,
         row_count=run.outcomes.height,
         places=run.summary.input.places,
     )
+    return Decisions(decided)
 
 
 def approvals_for(

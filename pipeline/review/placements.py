@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.frames import DECISIONS, OUTCOMES, PLACEMENTS, WARNED
+from pipeline.frames import DECISIONS, OUTCOMES, PLACEMENTS, WARNED, Decisions, Outcomes, Placements, Warned
 from pipeline.rules.policy import ANSWERED, verdicts
 from schemas.outcomes import Outcome
 from schemas.review import Decision, Verdict
@@ -13,8 +13,8 @@ UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 
 
 def split(
-    outcomes: pl.DataFrame, warned: pl.DataFrame, policy: Mapping[str, Verdict], decisions: pl.DataFrame
-) -> pl.DataFrame:
+    outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict], decisions: Decisions
+) -> Placements:
     """Say of every payment whether it may be paid.
 
     Of what the policy says of the answer and of the warnings, the strictest counts. A decision to hold or
@@ -46,7 +46,7 @@ def split(
     ).select(pl.col(column).cast(kind) for column, kind in PLACEMENTS.items())
     assert placements["row"].equals(outcomes["row"])
     assert (placements["why"].is_null() == (placements["place"] == Verdict.RELEASE)).all()
-    return placements
+    return Placements(placements)
 
 
 def _why() -> pl.Expr:

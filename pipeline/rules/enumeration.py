@@ -6,7 +6,19 @@ one exists. Neither looks like a payment file. The figures are judgements: nobod
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, CHECKS, WARNINGS, AnswerState
+from pipeline.frames import (
+    ACCEPTED,
+    ANSWERS,
+    ASSIGNMENTS,
+    CHECKS,
+    WARNINGS,
+    Accepted,
+    Answers,
+    AnswerState,
+    Assignments,
+    Checks,
+    Warnings,
+)
 from schemas.cop import ReasonCode
 from schemas.outcomes import ApiName, WarningCode
 from schemas.places import Places, in_brackets
@@ -53,7 +65,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 
 
 def why_refused(
-    accepted: pl.DataFrame, warnings: pl.DataFrame, *, where: str, places: Places | None = None
+    accepted: Accepted, warnings: Warnings, *, where: str, places: Places | None = None
 ) -> str | None:
     """What is said of a file that tries names on accounts, or None for any other.
 
@@ -77,9 +89,7 @@ def why_refused(
     )
 
 
-def unknown_in_sequence(
-    checks: pl.DataFrame, assignments: pl.DataFrame, answers: pl.DataFrame
-) -> pl.DataFrame:
+def unknown_in_sequence(checks: Checks, assignments: Assignments, answers: Answers) -> Warnings:
     """Warn of payments to unknown UK accounts whose numbers follow one another.
 
     Args:
@@ -103,9 +113,9 @@ def unknown_in_sequence(
         in_sequence.height < UNKNOWN_MIN
         or in_sequence.height < UNKNOWN_SHARE_MAX * asked["account"].n_unique()
     ):
-        return pl.DataFrame(schema=WARNINGS)
+        return Warnings(pl.DataFrame(schema=WARNINGS))
     suspects = unknown.join(in_sequence, on="account", how="semi")
-    return (
+    return Warnings(
         assignments.join(suspects, on="check", how="semi")
         .sort("row")
         .select(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, PAYEE_KEYS, PAYEES
+from pipeline.frames import ACCEPTED, PAYEE_KEYS, PAYEES, Accepted, Payees
 from pipeline.rules.enumeration import PAYEES_MAX, same_name
 
 KEYED = ("payee_id", "name", "account")
@@ -19,7 +19,7 @@ _WORD_SHOWN_FROM_CHARS = 4
 """In shorter words a first and a last character would be most of it."""
 
 
-def payees_of(accepted: pl.DataFrame, ids: pl.Series | None) -> pl.DataFrame:
+def payees_of(accepted: Accepted, ids: pl.Series | None) -> Payees:
     """Make `Payees` of the payments that can be asked about.
 
     Names are one where they differ in case or white space only, and a GB IBAN is one with the sort code and
@@ -50,7 +50,7 @@ def payees_of(accepted: pl.DataFrame, ids: pl.Series | None) -> pl.DataFrame:
         payee_id=pl.coalesce(pl.when(is_somebodys).then("payee_id"), "identification")
     ).drop("identification")
     assert payees.schema == PAYEES
-    return payees
+    return Payees(payees)
 
 
 def _folded(ids: pl.Series) -> pl.Series:

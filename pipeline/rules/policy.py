@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from pipeline.frames import Outcomes, Warned
 from schemas.outcomes import Outcome, WarningCode
 from schemas.review import Verdict
 
@@ -18,7 +19,7 @@ _AND = " and "
 _BY_STRICTNESS = (Verdict.RELEASE, Verdict.REVIEW, Verdict.HOLD)
 
 
-def verdicts(outcomes: pl.DataFrame, warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:
+def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) -> pl.DataFrame:
     """Say what the policy says of each payment: of the answer and of the warnings, the strictest counts.
 
     Args:

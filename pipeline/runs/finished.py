@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import NAMES, format_named
-from pipeline.frames import OUTCOMES
+from pipeline.frames import OUTCOMES, Outcomes
 from pipeline.stages.read import Source, read
 from pipeline.stores.sqlite.reader import recorded
 from schemas.folder import NOT_ENDED, RUN_AGAIN
@@ -25,8 +25,7 @@ class FinishedRun(NamedTuple):
     summary: Summary
     source: Source
     """The outcome file as a payment file: its own columns, and the payments in them."""
-    outcomes: pl.DataFrame
-    """`frames.OUTCOMES`."""
+    outcomes: Outcomes
 
     @property
     def headers(self) -> dict[str, Sequence[str]]:
@@ -64,7 +63,7 @@ def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         told = (summary.input.sha256, summary.environment, summary.input.row_count, _counts(summary))
         if told != (identity.input_sha256, identity.environment, outcomes.height, _counted(outcomes)):
             raise _changed(folder / "summary.json")
-        yield FinishedRun(folder, summary, source, outcomes)
+        yield FinishedRun(folder, summary, source, Outcomes(outcomes))
 
 
 def _summary(folder: Path) -> Summary:

@@ -1,14 +1,17 @@
 """What is to be done, and who looks on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from pipeline.stores.sqlite.server_lease import Holder
 from schemas.outcomes import ApiName, Outcome
+
+Clock = Callable[[], datetime]
+"""The time, UTC, whenever it is asked for."""
 
 
 class Permitted(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS
+from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS, Changes, Payees, Warnings
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from schemas.outcomes import WarningCode
 
@@ -42,13 +42,13 @@ class Contradicted(NamedTuple):
 class Differences(NamedTuple):
     """What is not as it was."""
 
-    changes: pl.DataFrame
+    changes: Changes
     """`Changes`, by row and code."""
     contradicted: list[Contradicted]
     """Of each earlier run."""
 
 
-def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) -> Differences:
+def compare(payees: Payees, names: pl.Series, earlier: Sequence[Earlier]) -> Differences:
     """Find what is not as it was.
 
     A payee is the same by its id where both files have one, else by its name. Its account has changed where
@@ -63,7 +63,7 @@ def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) 
     """
     assert payees.schema == PAYEES
     if not earlier:
-        return Differences(pl.DataFrame(schema=CHANGES), [])
+        return Differences(Changes(pl.DataFrame(schema=CHANGES)), [])
     everybody = _Left(payees["row"], payees["row"])
     known, left = _told(payees, names, [(run, run.known) for run in earlier], everybody)
     unsure, _ = _told(payees, names, [(run, run.unsure) for run in earlier], left)
@@ -74,7 +74,7 @@ def compare(payees: pl.DataFrame, names: pl.Series, earlier: Sequence[Earlier]) 
         Contradicted(of_known.contradicted, of_unsure.contradicted)
         for of_known, of_unsure in zip(known, unsure, strict=True)
     ]
-    return Differences(pl.concat([changes, told_new]).sort("row", "code"), contradicted)
+    return Differences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
 
 
 class _Left(NamedTuple):
@@ -242,7 +242,7 @@ def _has_one_of(keys: pl.Series) -> pl.Expr:
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 
-def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFrame:
+def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
     """`Warnings` of `Changes`, in their order.
 
     Args:
@@ -275,4 +275,4 @@ def warnings_of(changes: pl.DataFrame, *, with_names: bool = False) -> pl.DataFr
         field=pl.when(is_account).then(pl.lit("account_number")).otherwise(pl.lit("name")),
         message=pl.when(is_account).then(account).when(is_name).then(name).otherwise(new),
     )
-    return warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items())
+    return Warnings(warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items()))

@@ -4,17 +4,27 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, QUESTION, recurring
+from pipeline.frames import (
+    ACCEPTED,
+    ASSIGNMENTS,
+    CHECKS,
+    QUESTION,
+    Accepted,
+    Assignments,
+    Bases,
+    Checks,
+    recurring,
+)
 
 
 class Plan(NamedTuple):
     """What is to be asked, in the order in which it is to be asked."""
 
-    checks: pl.DataFrame
-    assignments: pl.DataFrame
+    checks: Checks
+    assignments: Assignments
 
 
-def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> Plan:
+def plan(accepted: Accepted, order: Literal["file", "amount"] = "file") -> Plan:
     """Find the distinct questions.
 
     Args:
@@ -43,13 +53,13 @@ def plan(accepted: pl.DataFrame, order: Literal["file", "amount"] = "file") -> P
     assert assignments.schema == ASSIGNMENTS
     assert assignments["check"].null_count() == 0
     assert assignments["check"].n_unique() == checks.height
-    return Plan(checks, assignments)
+    return Plan(Checks(checks), Assignments(assignments))
 
 
-def bases(checks: pl.DataFrame) -> pl.DataFrame:
+def bases(checks: Checks) -> Bases:
     """`Bases` of some `Checks`: a tenth of their size."""
     assert checks.schema == CHECKS
-    return checks.select("check", "api", by_name=pl.col("name").is_not_null())
+    return Bases(checks.select("check", "api", by_name=pl.col("name").is_not_null()))
 
 
 def _first_alike(questions: pl.DataFrame) -> pl.Series:

@@ -17,7 +17,7 @@ from pipeline.formats import Format, excel, format_named, format_of, outcome_for
 from pipeline.formats import csv as delimited
 from pipeline.formats.csv.lines import read_lines
 from pipeline.formats.table import ROW_BLANK, Table
-from pipeline.frames import PAYMENTS, slim
+from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_looks import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count
@@ -56,9 +56,9 @@ class Said(NamedTuple):
 class Source(NamedTuple):
     """A payment file, read."""
 
-    payments: pl.DataFrame
+    payments: Payments
     """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
-    original: pl.DataFrame
+    original: Original
     """The columns of the file, untouched and in order, without the outcome columns of an earlier
     run; the same height."""
     columns: tuple[ColumnReading, ...]
@@ -160,8 +160,8 @@ def _source(table: Table, identity: "_Identity", file_format: Format, where: str
         payments, cells = payments.head(ended.payment_count), cells.head(ended.payment_count)
         original = _without_empty_extras(original.head(ended.payment_count), len(own))
     return Source(
-        payments=payments,
-        original=original,
+        payments=Payments(payments),
+        original=Original(original),
         columns=columns.readings,
         decision=columns.decision,
         notes=columns.notes,

@@ -19,7 +19,11 @@ from pipeline.frames import (
     OUTCOMES,
     REJECTS,
     WARNINGS,
+    Answers,
     AnswerState,
+    Findings,
+    Outcomes,
+    Questions,
 )
 from pipeline.rules.unasked import UNASKED
 from schemas.outcomes import Action, Environment, Outcome
@@ -29,18 +33,18 @@ _KIND = ("api", "by_name", "state", "code", "day")
 
 
 def resolve(
-    findings: tuple[pl.DataFrame, pl.DataFrame],
-    asked: tuple[pl.DataFrame, pl.DataFrame],
-    answers: pl.DataFrame,
+    findings: Findings,
+    asked: Questions,
+    answers: Answers,
     apis: Iterable[Api],
     environment: Environment,
-) -> pl.DataFrame:
+) -> Outcomes:
     """Decide every payment.
 
     Args:
-        findings: `Rejects` and `Warnings`.
-        asked: `Bases` and `Assignments`.
-        answers: `Answers`, exactly one per check.
+        findings: of all payments.
+        asked: the questions, and which payments they are for.
+        answers: exactly one per question.
         apis: the APIs that were asked; their tables say what a code means.
         environment: which kind of server answered.
 
@@ -70,12 +74,10 @@ def resolve(
     assert outcomes.schema == OUTCOMES
     assert outcomes["row"].n_unique() == outcomes.height
     assert outcomes["check_outcome"].null_count() == 0
-    return outcomes
+    return Outcomes(outcomes)
 
 
-def _asked(
-    asked: tuple[pl.DataFrame, pl.DataFrame], answers: pl.DataFrame, apis: Iterable[Api]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _asked(asked: Questions, answers: Answers, apis: Iterable[Api]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
     bases, assignments = asked
     places = _places(answers["check"])

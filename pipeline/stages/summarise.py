@@ -1,4 +1,4 @@
-"""report: everything -> Summary, or a plan -> Forecast. The documents that reports are made of."""
+"""summarise: everything -> Summary, or a plan -> Forecast. The documents that reports are made of."""
 
 from collections.abc import Iterable, Mapping
 from math import ceil
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS
+from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.unasked import UNASKED
 from schemas.changes import Comparison
@@ -59,11 +59,11 @@ class Header(NamedTuple):
     """By which tables UK accounts were checked first."""
 
 
-def report(
+def summarise(
     header: Header,
-    payments: pl.DataFrame,
-    outcomes: pl.DataFrame,
-    warnings: pl.DataFrame,
+    payments: Payments,
+    outcomes: Outcomes,
+    warnings: Warnings,
     calls: Iterable[ApiCalls],
 ) -> Summary:
     """Count rows and money.

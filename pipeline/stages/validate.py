@@ -16,8 +16,12 @@ from pipeline.frames import (
     QUESTION,
     REJECTS,
     WARNINGS,
+    Accepted,
     BicSource,
+    Payments,
+    Rejects,
     RouteReason,
+    Warnings,
     slim,
 )
 from pipeline.rules import responder_bics as agents
@@ -78,12 +82,12 @@ class Routes(NamedTuple):
 class Validated(NamedTuple):
     """What became of the payments: every one is accepted or has a reject, never both."""
 
-    accepted: pl.DataFrame
-    rejects: pl.DataFrame
-    warnings: pl.DataFrame
+    accepted: Accepted
+    rejects: Rejects
+    warnings: Warnings
 
 
-def validate(payments: pl.DataFrame, routes: Routes, places: Places | None = None) -> Validated:
+def validate(payments: Payments, routes: Routes, places: Places | None = None) -> Validated:
     """Sort the payments into those fit to be checked and those that are not.
 
     Args:
@@ -100,16 +104,16 @@ def validate(payments: pl.DataFrame, routes: Routes, places: Places | None = Non
     fit, unfit = [pl.DataFrame(schema=ACCEPTED)], [pl.DataFrame(schema=REJECTS)]
     odd = [pl.DataFrame(schema=WARNINGS)]
     for some in payments.iter_slices(_ROWS_AT_ONCE):
-        accepted, rejects, told = _sorted_out(some, routes)
-        fit.append(slim(accepted))
-        unfit.append(rejects)
-        odd.append(told)
-    accepted, rejects = slim(*fit), pl.concat(unfit)
+        judged = _sorted_out(some, routes)
+        fit.append(slim(judged.accepted))
+        unfit.append(judged.rejects)
+        odd.append(judged.warnings)
+    accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
     warnings = [warnings_about(accepted, payments["reference"], places), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
-    return Validated(accepted, rejects, pl.concat(warnings))
+    return Validated(accepted, rejects, Warnings(pl.concat(warnings)))
 
 
 _ROWS_AT_ONCE = 262_144
@@ -122,7 +126,11 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> Validated:
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
     is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
-    return Validated(_accepted(clean.lazy().filter(is_fit), routes), rejects, value_warnings(clean, is_fit))
+    return Validated(
+        Accepted(_accepted(clean.lazy().filter(is_fit), routes)),
+        Rejects(rejects),
+        Warnings(value_warnings(clean, is_fit)),
+    )
 
 
 # Cleaning: what people may write differently and still mean the same.

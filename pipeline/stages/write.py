@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.files.atomic import write_whole
 from pipeline.formats import format_named
 from pipeline.formats.csv import DELIMITER
-from pipeline.frames import OUTCOMES
+from pipeline.frames import OUTCOMES, Original, Outcomes
 from schemas.outcomes import COLUMNS
 
 
@@ -26,7 +26,7 @@ class Written(NamedTuple):
 
 
 def write(
-    original: pl.DataFrame, outcomes: pl.DataFrame, folder: Path, *, format_name: str, delimiter: str | None
+    original: Original, outcomes: Outcomes, folder: Path, *, format_name: str, delimiter: str | None
 ) -> Written:
     """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
 
@@ -54,7 +54,7 @@ def write(
     return Written(path, sha256)
 
 
-def _assert_conserved(original: pl.DataFrame, outcomes: pl.DataFrame) -> None:
+def _assert_conserved(original: Original, outcomes: Outcomes) -> None:
     """One outcome per payment, in the order of the file."""
     row_numbers = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     if not outcomes["row"].equals(row_numbers):

@@ -10,13 +10,13 @@ if hasattr(os, "sched_setaffinity"):  # before polars starts a thread for every 
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.frames import ANSWERS, AnswerState, empty
+from pipeline.frames import ANSWERS, AnswerState
 from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import unknown_in_sequence, why_refused
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import Header, report, route_counts
+from pipeline.stages.summarise import Header, route_counts, summarise
 from pipeline.stages.validate import Routes, validate
 from pipeline.stages.write import write
 from schemas.outcomes import ApiName, Environment
@@ -47,7 +47,7 @@ def main(file, folder):
         routes=routes,
         next_step="",
     )
-    report(header, source.payments, outcomes, warnings, calls)
+    summarise(header, source.payments, outcomes, warnings, calls)
 
 
 def decided(source):
@@ -57,7 +57,7 @@ def decided(source):
     answers = answered(checks)
     warnings = pl.concat([warnings, unknown_in_sequence(checks, assignments, answers)])
     asked = bases(checks)
-    empty(checks)
+    del checks
     outcomes = resolve(
         (rejects, warnings),
         (asked, assignments),

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from pipeline.cli.exit_status import status_of_summary
 from pipeline.cli.main import main
 from pipeline.cli.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
-from pipeline.jobs.check import exit_code
 from pipeline.runs.starting import folders, told_apart
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
@@ -179,7 +179,7 @@ def test_an_empty_name_is_no_folder(call, words):
     ],
 )
 def test_the_status_of_a_summary(summary, outcomes, complete, fail_on, status):
-    assert exit_code(summary(outcomes, complete=complete), fail_on) == status
+    assert status_of_summary(summary(outcomes, complete=complete), fail_on) == status
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rules of the house: `make imports` sees that they are kept; here each is broken, and must be seen to be."""
+"""The rules of the house: `make imports` sees that they are kept; here each is broken, and that is seen."""
 
 import re
 import shutil
@@ -48,3 +48,18 @@ def test_every_contract_is_broken_by_somebody():
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract["id"])
 def test_a_contract_that_is_broken_is_seen_to_be(contract, verdicts):
     assert re.search(rf"{re.escape(contract['name'])} ?BROKEN", verdicts)
+
+
+def test_two_frames_that_are_swapped_do_not_pass_the_type_checker(tmp_path):
+    swapped = tmp_path / "swapped.py"
+    swapped.write_text(
+        "from pipeline.frames import Accepted, Checks\n"
+        "from pipeline.stages.plan import bases, plan\n"
+        "def right(accepted: Accepted) -> object:\n    return bases(plan(accepted).checks)\n"
+        "def wrong(accepted: Accepted, checks: Checks) -> object:\n    return plan(checks), bases(accepted)\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", swapped]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    assert said.count('incompatible type "Checks"; expected "Accepted"') == 1
+    assert said.count('incompatible type "Accepted"; expected "Checks"') == 1
+    assert "swapped.py:4" not in said

@@ -13,8 +13,8 @@ from pipeline.stages.summarise import (
     Spared,
     forecast,
     plain,
-    report,
     route_counts,
+    summarise,
 )
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.places import Places
@@ -51,7 +51,7 @@ def summary_of(payments_of, outcomes_of):
         payments = payments_of(*(payment for payment, _ in rows))
         outcomes = outcomes_of(*(outcome for _, outcome in rows)) if rows else pl.DataFrame(schema=OUTCOMES)
         calls = calls_of(question_count)
-        return report(header_of(environment), payments, outcomes, warnings, calls)
+        return summarise(header_of(environment), payments, outcomes, warnings, calls)
 
     return build
 
@@ -207,7 +207,7 @@ def test_summary_is_the_same_after_writing_and_reading(summary_of):
 @pytest.mark.parametrize("payment_count", [0, 2])
 def test_outcomes_of_another_file_are_a_mistake_of_ours(payments_of, outcomes_of, payment_count):
     with pytest.raises(AssertionError):
-        report(header_of(), payments_of(*[{}] * payment_count), outcomes_of({}), NO_WARNINGS, [])
+        summarise(header_of(), payments_of(*[{}] * payment_count), outcomes_of({}), NO_WARNINGS, [])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,45 @@
+"""What checking a payment file would take: how many questions, to whom, how long. Nothing is sent."""
+
+from pipeline.config.profiles import choose, opened
+from pipeline.connections import api_of, scope_for
+from pipeline.jobs.earlier import spared
+from pipeline.jobs.prepare import Time, identity_of, prepare, read_file
+from pipeline.jobs.quota import quota_usage
+from pipeline.reports.changes import listed
+from pipeline.rules.currencies import currency_sources
+from pipeline.runs.request import Clock, Job
+from pipeline.stages.summarise import Limits, forecast
+from schemas.summary import Forecast
+from schemas.wire import timestamp
+
+
+def forecast_file(job: Job, clock: Clock) -> Forecast:
+    """Read, validate and plan one payment file, and say what checking it would take; send nothing.
+
+    Raises:
+        PrecheckError: the file or the configuration cannot be used; the exit code says why.
+    """
+    now = clock()
+    source = read_file(job)
+    chosen = choose(job.profile, job.config)
+    with opened(chosen) as profile:
+        prepared, checks = prepare(job, source, chosen, profile, Time(now, begun=timestamp(now)))
+    apis = {server.name: api_of(server) for server in profile.servers}
+    unasked = spared(job.reusable, checks, (job.out, identity_of(source, chosen)), apis, now=now)
+    used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
+    limits = {
+        server.name: Limits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
+        for server in profile.servers
+    }
+    questions = (checks, prepared.assignments, unasked)
+    made = forecast(job.file.name, profile.environment, prepared.findings, questions, limits, source.places)
+    update: dict[str, object] = {
+        "refusal": prepared.refusal,
+        "not_payments": source.not_payments,
+        "notes": list(source.notes),
+        "currency_sources": currency_sources(source.payments),
+    }
+    if prepared.compared is not None:
+        comparison, changes = prepared.compared.comparison, prepared.compared.changes
+        update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
+    return made.model_copy(update=update)

@@ -1,0 +1,95 @@
+"""What can be said of a payment file before anyone is asked: read, validate, compare, plan."""
+
+from datetime import datetime
+from importlib.metadata import version
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.config import Profile
+from pipeline.config.profiles import Chosen, modulus_of
+from pipeline.connections import routes
+from pipeline.frames import Assignments, Checks, Findings, Warnings
+from pipeline.jobs.comparing import Compared, Subject, Wanted, compared
+from pipeline.rules.enumeration import why_refused
+from pipeline.rules.modulus import used
+from pipeline.runs.request import Job
+from pipeline.stages.compare import warnings_of
+from pipeline.stages.plan import plan
+from pipeline.stages.read import Source, read
+from pipeline.stages.summarise import route_counts
+from pipeline.stages.validate import validate
+from pipeline.stores.sqlite.ledger import RunIdentity
+from schemas.summary import ModulusUsed, RouteCount
+from schemas.wire import timestamp
+
+VERSION = version("payee-precheck")
+
+
+class Time(NamedTuple):
+    """When a run is, and when the first one in its folder was."""
+
+    now: datetime
+    begun: str
+    """UTC, ISO 8601 with Z."""
+
+
+class Prepared(NamedTuple):
+    """A file, validated and planned. Its questions stand apart, as nobody needs them once they are asked."""
+
+    findings: Findings
+    assignments: Assignments
+    routes: list[RouteCount]
+    refusal: str | None
+    """Why nothing may be asked about this file, unless somebody allows it."""
+    compared: Compared | None
+    """With earlier runs; None where nobody wanted that."""
+    modulus: ModulusUsed | None
+    """By which tables UK accounts were checked."""
+
+
+def read_file(job: Job) -> Source:
+    """The payments of a job, as its options say that they are written."""
+    return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
+
+
+def identity_of(source: Source, chosen: Chosen) -> RunIdentity:
+    """What makes two runs one: the same file, asked about in the same way."""
+    return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
+
+
+def wanted(job: Job, chosen: Chosen) -> Wanted:
+    """With which earlier runs a file is to be compared: those of the job, or else of the profile."""
+    return Wanted(job.compare_with, None if job.compare_with else chosen.newest_of)
+
+
+def prepare(
+    job: Job, source: Source, chosen: Chosen, profile: Profile, time: Time
+) -> tuple[Prepared, Checks]:
+    """Validate the payments, compare them with earlier runs, and find the distinct questions.
+
+    Args:
+        job: what is to be done.
+        source: its payment file.
+        chosen: the profile as it is configured.
+        profile: the same, with its servers there to be asked.
+        time: of this run, and of the first in its folder.
+    """
+    modulus = modulus_of(chosen, today=time.now.date())
+    valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.places)
+    subject = Subject(job.out, source.sha256, chosen.environment, time.begun)
+    rows = (source.payments, source.original)
+    found = compared(wanted(job, chosen), subject, valid.accepted, rows, now=timestamp(time.now))
+    warnings = valid.warnings
+    if found is not None:
+        warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))
+    questions = plan(valid.accepted, job.order)
+    prepared = Prepared(
+        Findings(valid.rejects, warnings),
+        questions.assignments,
+        route_counts(valid.accepted),
+        why_refused(valid.accepted, warnings, where=job.file.name, places=source.places),
+        found,
+        None if modulus is None else used(modulus, valid.accepted),
+    )
+    return prepared, questions.checks

@@ -1,0 +1,145 @@
+"""What a run leaves behind, whether it came to its end or not: its summary, its reports, its evidence."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from pipeline.config import Profile
+from pipeline.config.profiles import Chosen
+from pipeline.executors.local import Asked
+from pipeline.files.atomic import write_whole
+from pipeline.files.signatures import sign
+from pipeline.frames import Bases, Outcomes, Warnings
+from pipeline.jobs.comparing import keep
+from pipeline.jobs.prepare import VERSION, Prepared
+from pipeline.reports.changes import changes_of
+from pipeline.reports.documents import Rows, reports
+from pipeline.rules.currencies import currency_sources
+from pipeline.runs.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
+from pipeline.runs.request import Clock, Job
+from pipeline.runs.starting import remove_stale
+from pipeline.stages.read import Source
+from pipeline.stages.summarise import Header, summarise
+from pipeline.stages.write import Written
+from pipeline.stores.sqlite.ledger import Ledger
+from schemas.changes import Change
+from schemas.summary import InputFile, Summary
+from schemas.wire import timestamp
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+class Run(NamedTuple):
+    """One run, from its beginning to its end: what it was told, what it found, and where it is recorded."""
+
+    job: Job
+    source: Source
+    chosen: Chosen
+    prepared: Prepared
+    profile: Profile
+    """The chosen one, with its servers there to be asked."""
+    ledger: Ledger
+    started: datetime
+
+
+class Decided(NamedTuple):
+    """What became of every payment, and of the asking."""
+
+    outcomes: Outcomes
+    warnings: Warnings
+    bases: Bases
+    asked: Asked
+
+    @property
+    def given_up(self) -> bool:
+        """Whether questions are left, and no later run would ask any of them."""
+        return 0 < self.asked.undecided.height == self.asked.given_up_count
+
+
+def leave(run: Run, decided: Decided, written: Written, clock: Clock) -> tuple[Summary, list[Change]]:
+    """Write all that a run leaves behind beside its outcome file; the manifest comes last.
+
+    Returns:
+        The summary, and what is not as it was in an earlier run, as far as a person looks at it.
+
+    Raises:
+        OutputError: a file cannot be created.
+        DiskError: the disk is full or failed.
+    """
+    job, source, compared = run.job, run.source, run.prepared.compared
+    header = _header(run, decided, finished=timestamp(clock()))
+    summary = summarise(
+        header, source.payments, decided.outcomes, decided.warnings, decided.asked.calls(decided.bases)
+    )
+    if (kept := keep_changed_workbook(job.out)) is not None:
+        log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
+    changes = None if compared is None else compared.changes
+    rows = Rows(source.payments, decided.outcomes, source.original, changes)
+    documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
+    files = [written.path, _write_summary(summary, job.out), *documents]
+    remove_stale(job.out, job.format or source.outcome_format, compared=compared is not None)
+    if compared is not None:  # the next run compares with it
+        files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
+    recorded = _record(run, decided, written, timestamp(clock()))
+    settings = Settings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping)
+    write_manifest(job.out, summary, settings, recorded, files)
+    sign(job.out, run.chosen.signer)
+    return summary, changes_of(summary, source.payments, changes)
+
+
+def _record(run: Run, decided: Decided, written: Written, now: str) -> Recorded:
+    """Put the end of a run into its ledger."""
+    finish = run.ledger.finish(
+        now,
+        question_count=decided.bases.height,
+        unanswered_count=decided.asked.undecided.height,
+        outcome_sha256=written.sha256,
+    )
+    return Recorded(finish, run.ledger.counts, run.ledger.created_at)
+
+
+def _header(run: Run, decided: Decided, *, finished: str) -> Header:
+    job, source, prepared = run.job, run.source, run.prepared
+    return Header(
+        tool_version=VERSION,
+        profile=run.chosen.name,
+        environment=run.chosen.environment,
+        started=timestamp(run.started),
+        finished=finished,
+        input=InputFile(
+            name=job.file.name,
+            sha256=source.sha256,
+            byte_count=source.byte_count,
+            row_count=source.payments.height,
+            format=source.format,
+            encoding=source.encoding,
+            sheet=job.sheet,
+            columns=source.read_as,
+            mapping=dict(job.mapping),
+            decision=dict(source.decision),
+            notes=list(source.notes),
+            header_line=source.header_line,
+            delimiter=source.delimiter,
+            line_end=source.line_end,
+            byte_order_mark=source.byte_order_mark,
+            extra_column_count=source.extra_column_count,
+            places=source.places,
+            not_payments=source.not_payments,
+            currency_sources=currency_sources(source.payments),
+        ),
+        routes=prepared.routes,
+        next_step=decided.asked.next_step(decided.bases),
+        given_up=decided.given_up,
+        many_names_reason=job.many_names_reason,
+        compared=None if prepared.compared is None else prepared.compared.comparison,
+        modulus=prepared.modulus,
+    )
+
+
+def _write_summary(summary: Summary, folder: Path) -> Path:
+    path = folder / "summary.json"
+    with write_whole(path) as file:
+        file.write(summary.model_dump_json(indent=2).encode() + b"\n")
+    return path
