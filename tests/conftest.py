@@ -8,7 +8,7 @@ from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answe
 from pipeline.reports.documents import Rows, reports
 from pipeline.runs.manifest import Recorded, Settings, write_manifest
 from pipeline.stages.read import read
-from pipeline.stages.summarise import Header, report
+from pipeline.stages.summarise import Header, summarise
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 from schemas.outcomes import ApiName, Environment
@@ -143,7 +143,7 @@ def finish_run():
             odd = pl.DataFrame(
                 [(row, "name", code, "odd") for row, code in warnings], schema=WARNINGS, orient="row"
             )
-            summary = report(header, source.payments, outcomes, odd, [])
+            summary = summarise(header, source.payments, outcomes, odd, [])
             (folder / "summary.json").write_text(summary.model_dump_json())
             rows = Rows(source.payments, outcomes, source.original)
             made = reports(folder, summary, rows, outcome_name=written.path.name)

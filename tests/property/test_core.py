@@ -34,7 +34,7 @@ from pipeline.rules.rules import RULES, RULES_BY_SUSPECTS
 from pipeline.rules.value_warnings import ODDITIES
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import Header, report
+from pipeline.stages.summarise import Header, summarise
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
@@ -272,7 +272,7 @@ def test_totals_of_the_summary_add_up_to_the_money_of_the_file(rows):
             api=ApiName.COP, question_count=planned.checks.height, answered_before_count=0, request_count=0
         )
     ]
-    summary = report(HEADER, payments, outcomes, warnings, calls if planned.checks.height else [])
+    summary = summarise(HEADER, payments, outcomes, warnings, calls if planned.checks.height else [])
 
     money = defaultdict(Decimal)
     for amount, currency, _ in rows:

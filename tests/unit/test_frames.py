@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from pipeline.frames import ACCEPTED, empty, slim
+from pipeline.frames import ACCEPTED, slim
 
 FRAME = pl.concat(
     [
@@ -46,10 +46,3 @@ def test_frames_become_one_and_a_column_without_values_in_all_of_them_a_constant
     assert joined.equals(FRAME)
     assert {column.n_chunks() for column in joined} == {1}
     assert slim(pl.DataFrame({"bic": [None, None]}), pl.DataFrame({"bic": [None]})).height == 3
-
-
-def test_a_frame_that_was_emptied_holds_nothing_whoever_has_it():
-    frame = FRAME.clone()
-    holder = [frame]
-    empty(frame)
-    assert holder[0].columns == []
