@@ -4,7 +4,7 @@
     python docs/generate.py            write them
     python docs/generate.py --check    exit 1 and say which page is stale, or which link leads nowhere
 
-A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
+The picture of the house (`house.py`) is drawn anew as well. A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
 written by hand. What is generated comes from the code that does the work, so that it cannot differ.
 """
 
@@ -19,6 +19,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
+import house
 from pydantic import BaseModel
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
@@ -369,6 +370,12 @@ def generate(*, check: bool) -> None:
                 page.write_text(new, "utf-8")
                 click.echo(f"{page.relative_to(ROOT)} written")
         findings.extend(broken_links(page))
+    if (drawn := house.picture()) != house.PICTURE.read_text("utf-8"):
+        if check:
+            findings.append(f"{house.PICTURE.relative_to(ROOT)}: stale; run `python docs/generate.py`")
+        else:
+            house.PICTURE.write_text(drawn, "utf-8")
+            click.echo(f"{house.PICTURE.relative_to(ROOT)} written")
     for finding in findings:
         click.echo(finding, err=True)
     sys.exit(1 if findings else 0)
