@@ -4,8 +4,9 @@
     python docs/generate.py            write them
     python docs/generate.py --check    exit 1 and say which page is stale, or which link leads nowhere
 
-The picture of the house (`house.py`) is drawn anew as well. A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
-written by hand. What is generated comes from the code that does the work, so that it cannot differ.
+A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
+written by hand. What is generated comes from the code that does the work, so that it cannot differ. So does
+the picture of the house, which `house.py` draws.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The picture of the house, `images/house.svg`: rooms by layer, and who imports whom, drawn from the code itself.
+"""The picture of the house, `images/house.svg`: rooms by layer, and who imports whom, drawn from the code.
 
-An arrow that follows from others is left out: where `jobs` imports `runs` and `runs` imports `files`, no arrow
-from `jobs` to `files` is drawn, though `jobs` may import it.
+An arrow that follows from others is left out: where `jobs` imports `runs`, and `runs` imports `files`, no
+arrow from `jobs` to `files` is drawn, though `jobs` may import it.
 """
 
 import ast
@@ -22,6 +22,11 @@ STYLE = (
     "text{font-family:system-ui,sans-serif;fill:#1c2733}.name{font-weight:600;font-size:15px}"
     ".what{font-size:11px;fill:#4a5a6a}rect{fill:#f4f7fa;stroke:#7a8c9e;rx:6}"
     "path{fill:none;stroke:#8fa1b3;stroke-width:1.2}svg{background:#fff}"
+)
+
+TIP = (
+    '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0 0L8 4L0 8z" style="fill:#8fa1b3;stroke:none"/></marker>'
 )
 
 
@@ -110,8 +115,7 @@ def picture() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         "<title>The rooms of payee-precheck by layer; imports point down</title>",
         f"<style>{STYLE}</style>",
-        '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" style="fill:#8fa1b3;stroke:none"/></marker>',
+        TIP,
         *(_arrow(rooms[upper], rooms[lower]) for upper, lower in sorted(drawn(imports()))),
         *(_box(room) for room in rooms.values()),
         "</svg>\n",
