@@ -70,6 +70,7 @@ _Span = tuple[int, int]
 """Letters of a name that follow one another: the first, and the one after the last."""
 
 
+@lru_cache(maxsize=5000)  # many payments of a file can be to one payee
 def difference(supplied: str, matched: str) -> Difference:
     """Compare two names, word by word and then letter by letter.
 
