@@ -1,4 +1,4 @@
-"""Payments as lines of the table on the page, which may have thousands: a tenth of what a template costs.
+"""Payments as lines of the table on the page, which may have thousands: a fifth of what a template costs.
 
 All texts of a line are escaped at once, before there is any markup among them: none can be forgotten.
 """
