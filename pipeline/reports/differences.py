@@ -7,9 +7,9 @@ the same in words, for whoever does not see the marks.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from enum import Enum
-from itertools import pairwise
+from functools import lru_cache
 from typing import NamedTuple
 
 ALIKE_MIN = 0.6
@@ -66,6 +66,11 @@ class _Pair(NamedTuple):
     matched: _Word
 
 
+_Span = tuple[int, int]
+"""Letters of a name that follow one another: the first, and the one after the last."""
+
+
+@lru_cache(maxsize=5000)  # many payments of a file can be to one payee
 def difference(supplied: str, matched: str) -> Difference:
     """Compare two names, word by word and then letter by letter.
 
@@ -75,12 +80,12 @@ def difference(supplied: str, matched: str) -> Difference:
     theirs, ours = _words(matched), _words(supplied)
     pairs, extra, missing = _paired(ours, theirs)
     moved = _moved(pairs)
-    marks_ours = {*_letters(extra), *_letters(pair.supplied for pair in moved)}
-    marks_theirs = {*_letters(missing), *_letters(pair.matched for pair in moved)}
+    marks_ours = [*map(_span, extra), *(_span(pair.supplied) for pair in moved)]
+    marks_theirs = [*map(_span, missing), *(_span(pair.matched) for pair in moved)]
     for pair in pairs:
         in_ours, in_theirs = _differing_letters(pair)
-        marks_ours |= in_ours
-        marks_theirs |= in_theirs
+        marks_ours += in_ours
+        marks_theirs += in_theirs
     is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
     sentences = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
     if not pairs:
@@ -143,7 +148,8 @@ def _likeness(word: _Word, other: _Word) -> float:
     shorter, longer = sorted((word.key, other.key), key=len)
     if word.kind is _Kind.SUFFIX or (len(shorter) == 1 and longer.startswith(shorter)):
         return 1.0  # one suffix for another; an initial for a name
-    return SequenceMatcher(None, word.key, other.key, autojunk=False).ratio()
+    same = _same_letters(tuple(word.key), tuple(other.key))
+    return 2 * sum(stretch.size for stretch in same) / (len(word.key) + len(other.key))
 
 
 def _moved(pairs: Sequence[_Pair]) -> list[_Pair]:
@@ -152,37 +158,51 @@ def _moved(pairs: Sequence[_Pair]) -> list[_Pair]:
     return [pair for pair, other in zip(pairs, at_bank, strict=True) if pair != other]
 
 
-def _letters(words: Iterable[_Word]) -> Iterator[int]:
-    for word in words:
-        yield from range(word.start, word.end)
+def _span(word: _Word) -> _Span:
+    return word.start, word.end
 
 
-def _differing_letters(pair: _Pair) -> tuple[set[int], set[int]]:
-    if pair.supplied.kind is not _Kind.WORD and pair.supplied.key != pair.matched.key:
-        # Ltd and LLP share a letter by chance.
-        return set(_letters([pair.supplied])), set(_letters([pair.matched]))
-    if pair.supplied.text == pair.matched.text:
-        return set(), set()  # as most words are
-    ours, theirs = ([letter.casefold() for letter in word.text] for word in pair)
-    marks_ours: set[int] = set()
-    marks_theirs: set[int] = set()
-    for step, start, end, their_start, their_end in SequenceMatcher(
-        a=ours, b=theirs, autojunk=False
-    ).get_opcodes():
-        if step != "equal":
-            marks_ours.update(range(pair.supplied.start + start, pair.supplied.start + end))
-            marks_theirs.update(range(pair.matched.start + their_start, pair.matched.start + their_end))
-    return marks_ours, marks_theirs
+def _differing_letters(pair: _Pair) -> tuple[list[_Span], list[_Span]]:
+    ours, theirs = pair
+    if ours.text == theirs.text:
+        return [], []  # as most words are
+    if ours.kind is not _Kind.WORD and ours.key != theirs.key:
+        return [_span(ours)], [_span(theirs)]  # Ltd and LLP share a letter by chance
+    in_ours, in_theirs = [], []
+    our_at, their_at = ours.start, theirs.start
+    letters = (tuple(map(str.casefold, word.text)) for word in pair)
+    for same in _same_letters(*letters):
+        in_ours.append((our_at, ours.start + same.a))
+        in_theirs.append((their_at, theirs.start + same.b))
+        our_at, their_at = ours.start + same.a + same.size, theirs.start + same.b + same.size
+    return in_ours, in_theirs
 
 
-def _pieces(name: str, marks: set[int]) -> tuple[Piece, ...]:
-    if not marks:
-        return (Piece(name, marked=False),)
-    # A gap between two marked words belongs to both of them.
-    gaps = (at for at, letter in enumerate(name) if letter == " " and {at - 1, at + 1} <= marks)
-    marked = marks.union(gaps)
-    edges = [0, *(at for at in range(1, len(name)) if (at in marked) != (at - 1 in marked)), len(name)]
-    return tuple(Piece(name[start:end], start in marked) for start, end in pairwise(edges) if start < end)
+@lru_cache(maxsize=1000)  # twice of each pair of words: whether they are alike, and where they differ
+def _same_letters(ours: tuple[str, ...], theirs: tuple[str, ...]) -> Sequence[Match]:
+    """The stretches of letters that two words share, left to right; at last an empty one, at their ends."""
+    return SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+
+
+def _pieces(name: str, marks: Iterable[_Span]) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    at = 0  # where what is not in a piece yet begins
+    for start, end in _joined(name, marks):
+        pieces += (Piece(name[at:start], marked=False), Piece(name[start:end], marked=True))
+        at = end
+    pieces.append(Piece(name[at:], marked=False))
+    return tuple(piece for piece in pieces if piece.text) or (Piece(name, marked=False),)
+
+
+def _joined(name: str, marks: Iterable[_Span]) -> list[_Span]:
+    """The marks from left to right; two with nothing or a gap between them are one."""
+    joined: list[_Span] = []
+    for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
+        if joined and name[joined[-1][1] : start] in {"", " "}:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _spelt(pairs: Sequence[_Pair]) -> Iterator[str]:

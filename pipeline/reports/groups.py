@@ -214,8 +214,8 @@ def _row(row: dict[str, Any], places: Places | None) -> Row:
 
 
 def _names(row: dict[str, Any]) -> Difference:
-    identification = next((row[field] for field in _IDENTIFICATIONS if row[field]), None)
-    supplied = shown(row["name"] or identification)
+    named_by = ("name", *_IDENTIFICATIONS)
+    supplied = shown(next((row[field] for field in named_by if row[field]), None))
     if not row["check_matched_name"]:
         return Difference((Piece(supplied, marked=False),), (), "")
     return difference(supplied, shown(row["check_matched_name"]))

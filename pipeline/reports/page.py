@@ -1,10 +1,10 @@
 """The report as one HTML page: no network, nothing from data is run, bounded in size.
 
 The page carries its own style and script, and a content-security policy that allows these two by their
-hash and nothing else (RELIABILITY, table E). Every text goes through the template's escaping.
+hash and nothing else (RELIABILITY, table E). Every text goes through the template's escaping, or that of
+`payment_lines`.
 """
 
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,6 +20,7 @@ from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.groups import pending, shown
 from pipeline.reports.oddities import oddities
 from pipeline.reports.overview import overview
+from pipeline.reports.payment_lines import breakable, payment_lines
 from pipeline.reports.repeats import pairs, repeated_count
 from pipeline.reports.terminal import SIMULATED, counted
 from schemas.changes import Change
@@ -42,14 +43,6 @@ ROWS_ON_PAPER = 2_000
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)
-
-ID_CHARS_MAX = 35
-"""Of a word of an id that is shown in one piece: as many as a payment message has room for."""
-AMOUNT_CHARS_MAX = 20
-"""Of an amount that is shown in one piece: hundreds of billions, with a third decimal."""
-_WORD_END = re.compile("[_/.:-]")
-_AFTER_A_SIGN = re.compile("(?<=[_/.:])")
-"""Of an id; after a hyphen a browser breaks by itself."""
 
 ENVIRONMENTS = {
     Server.SANDBOX: "Sandbox: simulated answers",
@@ -107,8 +100,8 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["breakable"] = _breakable
-    environment.tests["endless"] = _endless
+    environment.filters["breakable"] = breakable
+    environment.filters["lines"] = payment_lines
     style, script = _source("report.css"), _source("report.js")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
@@ -118,8 +111,6 @@ def _template() -> Template:
         "shown": shown,
         "rows_searched_max": ROWS_SEARCHED_MAX,
         "money_at_once": MONEY_AT_ONCE,
-        "id_chars_max": ID_CHARS_MAX,
-        "amount_chars_max": AMOUNT_CHARS_MAX,
         "changes_at_once": CHANGES_AT_ONCE,
         "changes_max": LISTED_MAX,
         "rows_at_once": ROWS_AT_ONCE,
@@ -130,20 +121,6 @@ def _template() -> Template:
 
 def _source(name: str) -> str:
     return files("pipeline.reports").joinpath("templates", name).read_text("utf-8")
-
-
-def _breakable(text: str) -> Markup:
-    """A code or an id, as text that may go on in the next line after a sign, and nowhere else."""
-    return Markup("<wbr>").join(_AFTER_A_SIGN.split(text))
-
-
-def _endless(text: str, chars_max: int) -> bool:
-    """Whether a word of an id or an amount is too long to be shown in one piece.
-
-    >>> _endless("PAYROLL-2026/0001", 8), _endless("PAYROLLS2026", 8)
-    (False, True)
-    """
-    return len(text) > chars_max and max(map(len, _WORD_END.split(text))) > chars_max
 
 
 def _policy(style: str, script: str) -> str:

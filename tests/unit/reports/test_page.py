@@ -115,6 +115,20 @@ def test_data_never_becomes_an_element_or_an_attribute(page_of):
     assert hostile == harmless
 
 
+def test_control_characters_of_a_file_or_a_bank_mark_nothing_and_shift_nothing(page_of):
+    text = "\1Quillon\2 \0Ltd"
+    payment = dict.fromkeys(("name", "payment_id", "amount", "currency"), text)
+    page = page_of([payment], [{**NO_MATCH, "reason": text, "code": text}])
+    assert "<mark>" not in page.partition("</style>")[2]
+    assert page.count(r"\x01Quillon\x02 \x00Ltd") == 5
+
+
+def test_letters_that_differ_are_marked_and_escaped(page_of):
+    page = page_of([{"name": "A<Quillon"}], [{**CLOSE_MATCH, "matched_name": "A&Quillon"}])
+    assert "<bdi>A<mark>&lt;</mark>Quillon</bdi>" in page
+    assert "<bdi>A<mark>&amp;</mark>Quillon</bdi>" in page
+
+
 def test_outcome_without_money_in_a_currency_has_no_bar_there(page_of):
     total = Money(currency="GBP", row_count=1, amount=Decimal(1))
     totals = [

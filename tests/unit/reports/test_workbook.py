@@ -95,6 +95,13 @@ def test_what_looks_like_an_escape_of_the_format_is_escaped(book_of, text):
     assert f">{text.replace('_x', '_x005F_x')}</t>" in xml
 
 
+@pytest.mark.parametrize("text", [" Quillon", "Quillon "])
+def test_a_space_at_an_end_is_kept(book_of, text):
+    outcomes = [{**ANNM, "matched_name": name} for name in ("Averi", text)]
+    xml = parts(book_of([("Averi", "1.00")] * 2, outcomes))["xl/worksheets/sheet7.xml"]
+    assert f'<t xml:space="preserve">{text}</t>' in xml
+
+
 def test_a_long_text_is_cut_where_a_spreadsheet_would_refuse_it(book_of):
     sheet = openpyxl.load_workbook(book_of([("A" * 40_000, "1.00")], [ANNM]))["All"]
     assert column(sheet, "Payee")[0].value == "A" * TEXT_CHARS_MAX

@@ -1,0 +1,87 @@
+"""Payments as lines of the table on the page, which may have thousands: a fifth of what a template costs.
+
+All texts of a line are escaped at once, before there is any markup among them: none can be forgotten.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup, escape
+
+from pipeline.reports.differences import Piece
+from pipeline.reports.groups import Row
+
+ID_CHARS_MAX = 35
+"""Of a word of an id that is shown in one piece: as many as a payment message has room for."""
+AMOUNT_CHARS_MAX = 20
+"""Of an amount that is shown in one piece: hundreds of billions, with a third decimal."""
+
+# No text has one of these, as `groups.shown` leaves no control character in it.
+_BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"
+_WORD_END = re.compile("[_/.:-]")
+_AFTER_A_SIGN = re.compile("(?<=[_/.:])")
+"""Of an id; after a hyphen a browser breaks by itself."""
+
+
+def payment_lines(rows: Iterable[Row]) -> Markup:
+    """The lines of the table on the page, in the order of the rows."""
+    return Markup("".join(map(_line, rows)))  # noqa: S704 (each line escapes its texts)
+
+
+def breakable(text: str) -> Markup:
+    """A code or an id, as text that may go on in the next line after a sign, and nowhere else."""
+    return Markup(_breakable(str(escape(text))))  # noqa: S704 (escaped here)
+
+
+def _breakable(escaped: str) -> str:
+    return _AFTER_A_SIGN.sub("<wbr>", escaped)
+
+
+def _line(row: Row) -> str:
+    place, supplied, payment_id, matched, sentence, account, amount, currency, code, outcome, reason = (
+        _escaped(
+            row.place,
+            _marked(row.names.supplied),
+            row.payment_id,
+            _marked(row.names.matched),
+            row.names.sentence,
+            row.account,
+            row.amount,
+            row.currency,
+            row.code,
+            row.outcome,
+            row.reason,
+        )
+    )
+    place = f" <small>{place}</small>" if place else ""
+    kind_of_id = "endless" if _endless(row.payment_id, ID_CHARS_MAX) else "id"
+    kind_of_amount = " class=endless" if _endless(row.amount, AMOUNT_CHARS_MAX) else ""
+    outcome_in_words = outcome.replace("_", " ")
+    return (
+        f'<tr class="{outcome}" data-rank="{row.amount_rank}">'
+        f'<th scope="row"><b>{row.number}</b>{place}</th>'
+        f'<td><bdi>{supplied}</bdi> <small class="{kind_of_id}">{_breakable(payment_id)}</small></td>'
+        f"<td><bdi>{matched}</bdi> <small>{sentence}</small></td>"
+        f"<td><span>{account}</span></td>"
+        f"<td><span{kind_of_amount}>{amount}</span> <small>{currency}</small></td>"
+        f"<td><b>{_breakable(code)}</b> <i>{outcome_in_words}</i> <small>{reason}</small></td></tr>\n"
+    )
+
+
+def _escaped(*texts: str) -> list[str]:
+    """The texts as markup that shows them, with what is to be marked in them."""
+    escaped = str(escape(_BETWEEN.join(texts)))
+    return escaped.replace(_MARK, "<mark>").replace(_MARK_END, "</mark>").split(_BETWEEN)
+
+
+def _marked(pieces: Sequence[Piece]) -> str:
+    return "".join(f"{_MARK}{piece.text}{_MARK_END}" if piece.marked else piece.text for piece in pieces)
+
+
+def _endless(text: str, chars_max: int) -> bool:
+    """Whether a word of an id or an amount is too long to be shown in one piece.
+
+    >>> _endless("PAYROLL-2026/0001", 8), _endless("PAYROLLS2026", 8)
+    (False, True)
+    """
+    return len(text) > chars_max and max(map(len, _WORD_END.split(text))) > chars_max
