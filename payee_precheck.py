@@ -5,6 +5,7 @@ name of the distribution. `python -I -m payee_precheck` is the command in an int
 and no working folder reaches.
 """
 
+import gc
 import os
 import sys
 from importlib.machinery import PathFinder
@@ -14,13 +15,16 @@ from typing import NoReturn
 _PACKAGES = ("pipeline", "schemas")
 _CONFIGURATION = 78
 """The exit status of `errors.ConfigurationError`, which cannot be imported here."""
+_COLLECTED_AFTER = 200_000
+"""New objects after which cycles are looked for: more than a run of a few rows makes."""
 
 
 def main() -> None:
     """Start the command, if what would be imported is ours."""
     _have_standard_streams()
-    # Libraries that make a TLS context while they are imported would open this file.
-    os.environ.pop("SSLKEYLOGFILE", None)
+    _forget_what_imports_would_obey()
+    # A run has few cycles to find, and what it imports is no garbage (docs/adr/0012).
+    gc.set_threshold(_COLLECTED_AFTER)
     for name in _PACKAGES:
         if (stranger := _stranger(name)) is not None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
@@ -31,6 +35,16 @@ def main() -> None:
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"
         )
     command(prog_name="precheck")
+
+
+def _forget_what_imports_would_obey() -> None:
+    """Leave nothing in the environment that has libraries do what nobody here wants."""
+    # Some make a TLS context while they are imported. It would write its secrets to this file,
+    os.environ.pop("SSLKEYLOGFILE", None)
+    # and read the authorities of the machine, which nothing here trusts: `transport/tls.py` names its own.
+    os.environ["SSL_CERT_FILE"] = os.devnull
+    # Another package's plugin would see every document; none is even looked for.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
 
 
 def _have_standard_streams() -> None:

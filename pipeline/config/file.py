@@ -7,7 +7,6 @@ from typing import Annotated
 
 from platformdirs import user_config_path
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
@@ -95,7 +94,7 @@ def load(path: Path, profile_name: str) -> Profile:
 def read(path: Path) -> Configuration:
     """Read the whole file; raises as `load` does."""
     try:
-        content = TomlConfigSettingsSource(BaseSettings, toml_file=path)()
+        content = tomllib.loads(path.read_text("utf-8"))
         return Configuration.model_validate(content, context={"folder": path.parent})
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None

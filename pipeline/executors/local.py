@@ -119,20 +119,17 @@ def ask_all(job: Job, asking: Asking, ledger: Ledger, watch: Watch, clock: Clock
         StoppedError: a second signal wants the end at once; what was answered is in the ledger.
     """
     world = World(clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
-    with _garbage_rarely_collected():
+    with _nothing_walked_again():
         return anyio.run(_ask, job, asking, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP})
 
 
 @contextmanager
-def _garbage_rarely_collected() -> Iterator[None]:
-    """Spare the checks what finds nothing: thousands of requests in flight are no garbage (docs/adr/0012)."""
-    before = gc.get_threshold()
-    gc.freeze()  # what is here stays, and is not walked again
-    gc.set_threshold(200_000, *before[1:])
+def _nothing_walked_again() -> Iterator[None]:
+    """Spare the checks the search for garbage in what is here already, and stays (docs/adr/0012)."""
+    gc.freeze()
     try:
         yield
     finally:
-        gc.set_threshold(*before)
         gc.unfreeze()
 
 

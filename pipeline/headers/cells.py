@@ -17,6 +17,7 @@ class Cells:
         self._frame = frame
         self.headers = tuple(frame.columns if headers is None else headers)
         self._texts: dict[str, pl.Series] = {}
+        self._samples: dict[str, pl.Series] = {}
 
     def without(self, taken: Collection[str]) -> "Cells":
         """The same cells, without some columns."""
@@ -35,8 +36,12 @@ class Cells:
 
     def sample(self, header: str) -> pl.Series:
         """The first filled cells of a column."""
-        filled = _text(self._frame[header].head(SAMPLE_ROWS)).drop_nulls()
-        return filled if len(filled) else self.text(header).drop_nulls().head(SAMPLE_ROWS)
+        if header not in self._samples:
+            filled = _text(self._frame[header].head(SAMPLE_ROWS)).drop_nulls()
+            self._samples[header] = (
+                filled if len(filled) else self.text(header).drop_nulls().head(SAMPLE_ROWS)
+            )
+        return self._samples[header]
 
     def is_filled(self, header: str) -> bool:
         """Whether any row has something in this column."""

@@ -65,11 +65,7 @@ def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, f
             *sources, _line=pl.int_range(first + start, first + start + pl.len()).cast(pl.String)
         )
         part = part.cast({selectors.enum(): pl.String})
-        part = part.with_columns(
-            visible_texts(part[name]).str.head(TEXT_CHARS_MAX)
-            for name in sources
-            if part[name].dtype == pl.String
-        )
+        part = _harmless(part).with_columns(pl.col(pl.String).str.head(TEXT_CHARS_MAX))
         height = pl.max_horizontal(_line_count(column) for column in columns if column.wraps) * LINE_POINTS
         written = [pl.format('<row r="{}" ht="{}" customHeight="1">', "_line", height)]
         for at, column in enumerate(columns):
@@ -91,6 +87,12 @@ def visible_texts(texts: pl.Series) -> pl.Series:
     """Texts with everything that would be acted on made visible, as `visible` does."""
     acted_on = texts.str.contains(_ACTED_ON)
     return mended(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
+
+
+def _harmless(part: pl.DataFrame) -> pl.DataFrame:
+    """The rows with `visible_texts`; few columns have one that it changes."""
+    acted_on = part.select(pl.col(pl.String).str.contains(_ACTED_ON).any()).row(0, named=True)
+    return part.with_columns(visible_texts(part[name]) for name, is_found in acted_on.items() if is_found)
 
 
 def _cell(part: pl.DataFrame, column: Column, styles: Styles) -> Sequence[pl.Expr]:

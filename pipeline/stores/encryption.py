@@ -10,15 +10,15 @@ A ledger is encrypted from its first line or not at all: its `name_proof` says w
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError
 from pipeline.stores.sqlite.seals import damaged
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 _NONCE_BYTE_COUNT = 12
 _PROOF = b"the key of this ledger"
@@ -28,7 +28,7 @@ _SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once a run
 class Names:
     """How one ledger writes and reads its matched names. Made by `under`."""
 
-    def __init__(self, path: Path, cipher: AESGCM | None) -> None:
+    def __init__(self, path: Path, cipher: "AESGCM | None") -> None:
         self._path = path
         self._cipher = cipher
 
@@ -43,6 +43,9 @@ class Names:
         """
         if secret is None:
             return cls(path, None)
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
         derivation = Scrypt(salt=run_key, length=32, n=_SCRYPT_COST, r=8, p=1)
         return cls(path, AESGCM(derivation.derive(secret.get_secret_value().encode())))
 
@@ -73,9 +76,7 @@ class Names:
                 "the names in this ledger are encrypted; name their key in the profile"
                 " with ledger_key_env or ledger_key_file"
             )
-        try:
-            _decrypted(self._cipher, proof, _PROOF)
-        except InvalidTag:
+        if _decrypted(self._cipher, proof, _PROOF) is None:
             return "this ledger was encrypted with another key; name that one in the profile"
         return None
 
@@ -95,22 +96,26 @@ class Names:
             return written
         if self._cipher is None or isinstance(written, str):
             raise damaged(self._path, "a name is not encrypted as the others are")
-        try:
-            return _decrypted(self._cipher, written, _line(intent)).decode()
-        except InvalidTag as error:
-            raise damaged(self._path, "a name cannot be decrypted") from error
+        name = _decrypted(self._cipher, written, _line(intent))
+        if name is None:
+            raise damaged(self._path, "a name cannot be decrypted")
+        return name.decode()
 
 
-def _encrypted(cipher: AESGCM, content: bytes, bound_to: bytes) -> bytes:
+def _encrypted(cipher: "AESGCM", content: bytes, bound_to: bytes) -> bytes:
     nonce = os.urandom(_NONCE_BYTE_COUNT)
     return nonce + cipher.encrypt(nonce, content, bound_to)
 
 
-def _decrypted(cipher: AESGCM, written: bytes, bound_to: bytes) -> bytes:
+def _decrypted(cipher: "AESGCM", written: bytes, bound_to: bytes) -> bytes | None:
+    """What was encrypted; None where the key is another, or something was changed."""
+    from cryptography.exceptions import InvalidTag
+
     nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]
-    if len(nonce) < _NONCE_BYTE_COUNT:
-        raise InvalidTag  # as what is cut later raises by itself
-    return cipher.decrypt(nonce, hidden, bound_to)
+    try:
+        return cipher.decrypt(nonce, hidden, bound_to) if len(nonce) == _NONCE_BYTE_COUNT else None
+    except InvalidTag:
+        return None
 
 
 def _line(intent: int) -> bytes:

@@ -152,6 +152,28 @@ def test_a_file_of_tls_secrets_that_cannot_be_opened_stops_nothing(desk, sandbox
     assert finished.status == 0
 
 
+def test_authorities_that_nobody_trusts_are_not_even_read(desk, sandbox):
+    """A library that opened this pipe while it is imported would wait for ever: nobody writes to it."""
+    pipe = desk.folder / "authorities.pem"
+    os.mkfifo(pipe)
+    finished = desk("doctor", *sandbox.using("production"), SSL_CERT_FILE=str(pipe))
+    assert finished.status == 0
+
+
+def test_a_plugin_of_another_package_sees_no_document(desk, sandbox):
+    plugins, seen = desk.folder / "plugins", desk.folder / "seen"
+    known = plugins / "listener-1.0.dist-info"
+    known.mkdir(parents=True)
+    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: listener\nVersion: 1.0\n")
+    (known / "entry_points.txt").write_text("[pydantic]\nlistener = listener:plugin\n")
+    (plugins / "listener.py").write_text(f"open({str(seen)!r}, 'w').close()\nplugin = None\n")
+
+    finished = desk("doctor", *sandbox.using("production"), PYTHONPATH=str(plugins))
+
+    assert finished.status == 0
+    assert not seen.exists()
+
+
 def no_limit():
     resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
