@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import MONEY
-from pipeline.rules.columnwise import mended
+from pipeline.rules.columnwise import mended, told
 
 AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
 """More than three decimals say nothing unless they are zeros, which databases like to add."""
@@ -59,8 +59,7 @@ def read_amounts(written: pl.Series) -> Amounts:
     is_odd = ~written.str.contains(_PLAIN)
     text = mended(written, where=is_odd, by=_decimal_text)
     money = mended(text, where=is_odd, by=_one_amount).cast(MONEY)
-    mark = mended(written.clear(written.len()), where=is_odd, by=lambda _: _marks(written.filter(is_odd)))
-    return Amounts(text, money, mark)
+    return Amounts(text, money, told(written, where=is_odd, by=_marks))
 
 
 def _marks(amounts: pl.Series) -> pl.Series:

@@ -17,6 +17,26 @@ def mended(column: pl.Series, *, where: pl.Series, by: Callable[[pl.Series], pl.
     return column.clone().scatter(rows, by(column.gather(rows))) if rows.len() else column
 
 
+def told(
+    column: pl.Series,
+    *,
+    where: pl.Series,
+    by: Callable[[pl.Series], pl.Series],
+    kind: type[pl.DataType] = pl.String,
+) -> pl.Series:
+    """What there is to say of some of the values of a column; null of all others.
+
+    Args:
+        column: whose values are looked at.
+        where: which of them; null stands for none.
+        by: what is said of these, in their order.
+        kind: the type of what is said.
+    """
+    rows = where.arg_true()
+    nothing = pl.Series(column.name, [None], dtype=kind).new_from_index(0, column.len())
+    return nothing.scatter(rows, by(column.gather(rows))) if rows.len() else nothing
+
+
 def beyond_ascii(texts: pl.Series) -> pl.Series:
     """Which texts have a character that is none of ASCII's."""
     return texts.str.len_bytes() != texts.str.len_chars()

@@ -9,7 +9,7 @@ from functools import cache
 import polars as pl
 
 from pipeline.rules.amounts import read_amounts
-from pipeline.rules.columnwise import mended
+from pipeline.rules.columnwise import mended, told
 from pipeline.rules.identifiers import compact
 from schemas.summary import CurrencySources
 
@@ -95,14 +95,13 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
 
 def currency_faults(codes: pl.Series) -> pl.Series:
     """`UNKNOWN` where a code of three letters is no currency of any payment; else null."""
-    is_open = codes.str.contains(CURRENCY) & ~codes.is_in(USUAL_CURRENCIES)
-    return mended(
-        codes.clear(codes.len()),
-        where=is_open,
-        by=lambda _: pl.select(
-            pl.when(~codes.filter(is_open).is_in(sorted(currencies()))).then(pl.lit(UNKNOWN))
-        ).to_series(),
-    ).alias("currency_fault")
+    is_unusual = ~codes.is_in(USUAL_CURRENCIES)
+    return told(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
+
+
+def _unusual_faults(codes: pl.Series) -> pl.Series:
+    is_unknown = codes.str.contains(CURRENCY) & ~codes.is_in(sorted(currencies()))
+    return pl.select(pl.when(is_unknown).then(pl.lit(UNKNOWN))).to_series()
 
 
 def currency_sources(payments: pl.DataFrame) -> CurrencySources:

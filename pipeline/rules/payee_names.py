@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.rules.columnwise import mended
+from pipeline.rules.columnwise import mended, told
 
 UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
 """What was done to a name before it is asked about; to one name both can be."""
@@ -20,6 +20,8 @@ _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
 """A soft hyphen and a byte order mark, which carry nothing wherever they stand."""
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
+_COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
+"""What a name has that is marked, wrapped, blank, or not trimmed."""
 _WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
 
 _JOINER = r"[\x{200C}\x{200D}]"
@@ -69,19 +71,21 @@ class Names(NamedTuple):
 
 def clean_names(written: pl.Series) -> Names:
     """Names in one Unicode form (NFC), without blanks at the ends, and without what carries nothing."""
-    nothing_done = written.clear(written.len())
-    if not written.count():
-        return Names(written, nothing_done)
     # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")
-    done = mended(nothing_done, where=is_odd, by=lambda _: _done(written.filter(is_odd)))
-    return Names(mended(written, where=is_odd, by=_cleaned), done)
+    is_covered = told(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
+    bare = mended(written, where=is_covered, by=_bare)
+    text = mended(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
+    return Names(text, told(written, where=is_covered, by=_done))
 
 
-def _cleaned(names: pl.Series) -> pl.Series:
-    bare = _without_marks(_unwrapped(_without_marks(names)))
-    return bare.str.normalize("NFC").replace("", None)
+def _are_covered(names: pl.Series) -> pl.Series:
+    return names.str.contains(_COVERED)
+
+
+def _bare(names: pl.Series) -> pl.Series:
+    return _without_marks(_unwrapped(_without_marks(names))).replace("", None)
 
 
 def _without_marks(names: pl.Series) -> pl.Series:

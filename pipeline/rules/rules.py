@@ -464,7 +464,8 @@ RULES: tuple[Rule, ...] = (
 # Which rows a rule is asked of: most values of most files are plainly right.
 
 PLAIN: Mapping[str, pl.Expr] = {
-    "name": pl.col("name").str.contains(r"^[A-Za-z][ -~]{0,139}$"),
+    "name": pl.col("name").str.contains(r"^[A-Za-zÀ-ɏ][ -~À-ɏ]*$")
+    & (pl.col("name").str.len_bytes() <= NAME_LENGTH_MAX),
     "account_type": pl.col("account_type").is_in(list(AccountType)),
     "sort_code": pl.col("sort_code").str.contains(r"^[0-9]{6}$"),
     "account_number": pl.col("account_number").str.contains(r"^[0-9]{8}$"),

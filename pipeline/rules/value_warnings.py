@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import WARNINGS
-from pipeline.rules.columnwise import beyond_ascii
+from pipeline.rules.columnwise import beyond_ascii, told
 from pipeline.rules.identifiers import other_countries
 from pipeline.rules.payee_names import NOT_LATIN, UNMARKED, UNWRAPPED
 from schemas.outcomes import ApiName, WarningCode
@@ -70,7 +70,8 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
         routed: payments as the rules see them (stages/validate.py).
         is_fit: which of them are accepted; of the others their broken rules are told.
     """
-    is_foreign = beyond_ascii(routed["name"]) & routed["name"].str.contains(NOT_LATIN)
+    names = routed["name"]
+    is_foreign = told(names, where=beyond_ascii(names), by=_are_foreign, kind=pl.Boolean)
     is_abroad = other_countries(routed["bic"], routed["iban"])
     seen = routed.with_columns(is_foreign.alias("is_foreign"), is_abroad.alias("is_abroad"))
     candidates = seen.filter(
@@ -86,3 +87,7 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
         for oddity in ODDITIES
     ]
     return pl.concat(found).sort("row", maintain_order=True).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+def _are_foreign(names: pl.Series) -> pl.Series:
+    return names.str.contains(NOT_LATIN)

@@ -311,9 +311,10 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     if column.dtype != pl.String:
         raise InputError(f'{where}: column "{column.name}" ({field}): {_advice(column, field)}')
     stripped = column.str.strip_chars()
-    blank = stripped == ""
+    lengths = stripped.str.len_bytes()
     # Where nothing changes, the payments share the memory of the original.
-    return column if stripped.equals(column) and not blank.any() else stripped.set(blank, None)
+    is_stripped = lengths.equals(column.str.len_bytes()) and lengths.min() != 0
+    return column if is_stripped else stripped.set(lengths == 0, None)
 
 
 def _holds_money(column: pl.Series, field: str) -> bool:

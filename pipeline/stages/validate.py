@@ -285,12 +285,13 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     )
     for is_suspect, (_, positions) in zip(suspects, RULES_BY_SUSPECTS, strict=True):
         if is_suspect.any():
-            rows = routed.filter(is_suspect)
-            broken = rows.select(_is_broken(RULES[position]).alias(str(position)) for position in positions)
+            broken = [_is_broken(RULES[position]).alias(str(position)) for position in positions]
+            # Lazily: of the suspects only the columns are taken that these rules speak of.
+            rows = routed.lazy().filter(is_suspect).select("row", *broken).collect()
             found += [
-                _findings(rows["row"].filter(is_broken), position)
-                for is_broken, position in zip(broken, positions, strict=True)
-                if is_broken.any()
+                _findings(rows["row"].filter(rows[str(position)]), position)
+                for position in positions
+                if rows[str(position)].any()
             ]
     return pl.concat(found).sort("row", "position").drop("position")
 

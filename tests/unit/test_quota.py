@@ -321,6 +321,18 @@ def test_what_was_taken_by_a_wrong_clock_counts_in_the_servers_day(path, clock, 
         assert take_all(later) == 5
 
 
+@WINDOWS
+def test_of_days_ago_only_what_this_process_took_counts_in_the_servers_day(path, clock, window):
+    clock.now = NOON - timedelta(days=3)
+    with a_quota(path, clock, cap=5, window=window) as before:
+        assert before.reserve()
+    with a_quota(path, clock, cap=5, window=window) as quota:
+        assert quota.reserve()
+        assert quota.reserve()
+        quota.go_by(NOON)
+        assert quota.used() == 2, "by the server's clock, and not what was taken before"
+
+
 def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(path, clock):
     clock.now = NOON + timedelta(days=30)
     with a_quota(path, clock) as quota:

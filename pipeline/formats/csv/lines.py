@@ -1,13 +1,15 @@
 """Read a delimited text a little at a time: a line that no payment has is found before it is in memory."""
 
 import codecs
+import io
 from collections.abc import Iterator
 from typing import IO
 
 from pipeline.formats.csv.dialect import codec_of, refuse_unsaid_utf_16
 from pipeline.formats.csv.tally import line_ends, long_line, long_line_at
 
-_PIECE_BYTES = 4 * 1024**2
+_PIECE_BYTES = 256 * 1024
+"""Small, so that the memory of one is taken again for the next."""
 
 
 def read_lines(file: IO[bytes], *, encoding: str | None, where: str) -> bytes:
@@ -25,7 +27,7 @@ def read_lines(file: IO[bytes], *, encoding: str | None, where: str) -> bytes:
         UsageError: the encoding is not supported.
         InputError: a line is longer than `RECORD_BYTES_MAX`; or the text is UTF-16, and nobody said so.
     """
-    read: list[bytes] = []
+    read = io.BytesIO()
     rest, done_bytes = b"", 0
     for piece, lines in _pieces(file, encoding, where):
         text = rest + lines
@@ -37,8 +39,8 @@ def read_lines(file: IO[bytes], *, encoding: str | None, where: str) -> bytes:
         # What is left after the last line end is looked at again, with what follows it.
         end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
         done_bytes, rest = done_bytes + end, text[end:]
-        read.append(piece)
-    return b"".join(read)
+        read.write(piece)
+    return read.getvalue()  # without a copy
 
 
 def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) -> int:
