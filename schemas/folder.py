@@ -1,13 +1,21 @@
-"""The folder of a run: the fixed names of the files that are made of its answers."""
+"""The folder of a run: the fixed name of every file in it, said once."""
 
 import shlex
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+LEDGER = "ledger.db"
+SUMMARY = "summary.json"
+MANIFEST = "manifest.json"
+SIGNATURE = "manifest.json.sig"
+"""The Ed25519 signature of the bytes of the manifest, 64 bytes, where somebody signed it."""
+APPROVALS = "approvals.json"
 REPORT_HTML = "report.html"
 REPORT_XLSX = "report.xlsx"
 ATTENTION = "attention.csv"
+REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
+"""What is written for people; all of them hold names."""
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
 PAYEES = "payees.csv"
@@ -16,6 +24,11 @@ CHANGES = "changes.jsonl"
 """What is not as it was in an earlier run; it holds masked names."""
 CORRECTED, RELEASE, HOLD = "corrected", "release", "hold"
 """Payment files: the suffix is that of the input, after `.simulated` where the answers were."""
+
+
+def outcome_name(suffix: str) -> str:
+    """The name of an outcome file, such as `outcomes.csv`."""
+    return f"outcomes{suffix}"
 
 
 def kept_workbook(number: int) -> str:
@@ -40,10 +53,15 @@ RUN_AGAIN = "delete it and run the same command again, which writes it anew and 
 NOT_ENDED = "the run in this folder has not finished; run the same command again to go on"
 """Of a run that was stopped or killed before it wrote its files."""
 _COMMANDS = {
-    "report": (REPORT_HTML, REPORT_XLSX, ATTENTION),
+    "report": REPORTS,
     "fix": (CORRECTIONS, f"{CORRECTED}.*"),
     "split": (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
 }
+
+
+def changed_since(path: Path) -> str:
+    """What to say of a file that is not as the run left it."""
+    return f"{path}: changed since the run; {made_anew(path)}"
 
 
 def made_anew(path: Path) -> str:

@@ -12,10 +12,6 @@ from schemas.outcomes import ApiName, Environment
 from schemas.review import Verdict
 from schemas.summary import InputFile, Money, OutcomeTotal
 
-NAME = "manifest.json"
-SIGNATURE = "manifest.json.sig"
-"""The Ed25519 signature of its bytes, 64 bytes, where somebody signed it."""
-
 
 class Part(BaseModel):
     """A part of the manifest."""

@@ -6,7 +6,8 @@ import pytest
 from pipeline.config import Cop, Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
 from pipeline.reports.documents import Rows, reports
-from pipeline.runs.manifest import Recorded, Settings, write_manifest
+from pipeline.runs.manifest import Recorded, write_manifest
+from pipeline.runs.profile_used import Settings
 from pipeline.stages.read import read
 from pipeline.stages.summarise import Header, summarise
 from pipeline.stages.write import write

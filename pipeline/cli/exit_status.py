@@ -148,7 +148,7 @@ def say(sentence: str, *, status: int | None = None) -> None:
 def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
     """Say so where the manifest in a folder was signed, and has been written anew by nobody with the key."""
     from pipeline.files.signatures import is_signed
-    from schemas.manifest import NAME, SIGNATURE
+    from schemas.folder import MANIFEST, SIGNATURE
 
     was_signed = is_signed(folder)
     try:
@@ -156,7 +156,7 @@ def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
     finally:
         if was_signed and not is_signed(folder):
             say(
-                f"{folder / NAME} was written anew and is not signed any more: {SIGNATURE} was deleted; "
+                f"{folder / MANIFEST} was written anew and is not signed any more: {SIGNATURE} was deleted; "
                 "precheck report DIR --sign-with KEY signs it again"
             )
 

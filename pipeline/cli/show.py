@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.clock import now
 from pipeline.cli.options import PATH
 
 
@@ -16,11 +17,11 @@ def show(*, folder: Path, row: int, as_json: bool) -> None:
 
     Rows are counted from 1, without the header line. Account numbers are masked.
     """
-    from pipeline.jobs.report import story
+    from pipeline.jobs.show import story
     from pipeline.reports.story import print_story
     from pipeline.reports.terminal import console
 
-    told = story(folder, row)
+    told = story(folder, row, now=now())
     if as_json:
         click.echo(told.model_dump_json())
     else:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.files.atomic import write_whole
 from pipeline.files.disk_errors import refused
-from schemas.manifest import NAME, SIGNATURE
+from schemas.folder import MANIFEST, SIGNATURE
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -67,7 +67,7 @@ class PublicKey:
         from cryptography.exceptions import InvalidSignature
 
         try:
-            self._key.verify((folder / SIGNATURE).read_bytes(), (folder / NAME).read_bytes())
+            self._key.verify((folder / SIGNATURE).read_bytes(), (folder / MANIFEST).read_bytes())
         except InvalidSignature:
             return False
         except OSError as error:
@@ -137,7 +137,7 @@ class Signer:
         """
         if is_signed(folder) and not self.public_key.verifies(folder):
             raise InputError(
-                f"{folder / SIGNATURE}: no signature of {NAME} by {self.path}: the manifest was changed "
+                f"{folder / SIGNATURE}: no signature of {MANIFEST} by {self.path}: the manifest was changed "
                 "since it was signed, or another key signed it; look with precheck verify, and delete "
                 f"{SIGNATURE} only if this key is to vouch for what is there now"
             )
@@ -155,7 +155,7 @@ def sign(folder: Path, signer: Signer | None) -> None:
     """
     if signer is None:
         return
-    signature = signer.signature((folder / NAME).read_bytes())
+    signature = signer.signature((folder / MANIFEST).read_bytes())
     with write_whole(folder / SIGNATURE) as file:
         file.write(signature)
 

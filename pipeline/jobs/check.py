@@ -18,11 +18,12 @@ from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, ope
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import Questions
-from pipeline.jobs.earlier import refuse_own_folder, use_again
 from pipeline.jobs.prepare import Prepared, Time, identity_of, prepare, read_file, wanted
-from pipeline.jobs.report import kept_changes
+from pipeline.jobs.reuse import refuse_own_folder, use_again
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
+from pipeline.runs.ended import changes_in
+from pipeline.runs.folder import has_begun, ledger_of
 from pipeline.runs.request import Clock, Job, Watch
 from pipeline.runs.starting import Judged, finished_before, refuse_what_is_not_ours, remove_untrue
 from pipeline.stages.plan import bases
@@ -68,10 +69,10 @@ def check(job: Job, watch: Watch, clock: Clock) -> Result:
     chosen = signed_with(choose(job.profile, job.config), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
     refuse_what_is_not_ours(job.out, fresh=job.fresh)
-    path, identity = job.out / "ledger.db", identity_of(source, chosen)
+    path, identity = ledger_of(job.out), identity_of(source, chosen)
     with ExitStack() as opens:
         ledger = None
-        if path.exists() and not job.fresh:
+        if has_begun(job.out) and not job.fresh:
             ledger = opens.enter_context(Ledger.open(path, identity, now=now, secret=ledger_key(chosen)))
             judged = Judged(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
             if (finished := finished_before(job, source, ledger, judged)) is not None:
@@ -124,7 +125,7 @@ def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen) -> Res
             "precheck report DIR --sign-with KEY signs it",
             folder=str(job.out),
         )
-    changes = changes_of(summary, source.payments, kept_changes(job.out))
+    changes = changes_of(summary, source.payments, changes_in(job.out))
     return Result(summary, already_finished=True, changes=changes)
 
 

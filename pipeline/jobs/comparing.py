@@ -1,11 +1,12 @@
 """What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
 
 Nothing is sent for it. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where
-it kept one, else its outcome file. What counts of it as known is in apis/known.py.
+it kept one, else its outcome file. What counts of it as known is in rules/known.py.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,15 @@ from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
 from pipeline.jobs.kept_payees import keep as keep_payees
 from pipeline.rules.known import standings
 from pipeline.rules.payees import payees_of
+from pipeline.runs.ended import EndedRun
+from pipeline.runs.folder import fitting, opened_to_read
 from pipeline.runs.manifest import read_manifest
 from pipeline.stages.compare import compare
-from pipeline.stores.sqlite.reader import recorded
 from schemas.changes import Comparison, EarlierRun
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
+from schemas.wire import timestamp
 
 
 class Wanted(NamedTuple):
@@ -71,7 +74,7 @@ def compared(
     accepted: Accepted,
     rows: tuple[Payments, Original],
     *,
-    now: str,
+    now: datetime,
 ) -> Compared | None:
     """Compare the payments that can be asked about with earlier runs.
 
@@ -80,7 +83,7 @@ def compared(
         subject: the run itself.
         accepted: `Accepted`.
         rows: `Payments`, and the columns of the file as they are.
-        now: UTC, ISO 8601 with Z.
+        now: the time.
 
     Returns:
         None where nothing is to be compared.
@@ -99,8 +102,8 @@ def compared(
     with ExitStack() as stack:
         runs: list[KnownRun] = []
         for folder, manifest in manifests.items():
-            record = stack.enter_context(recorded(folder / "ledger.db", now=now))
-            runs += known_runs(folder, manifest, record.payee_key)
+            record = stack.enter_context(opened_to_read(folder, now=timestamp(now)))
+            runs += known_runs(EndedRun(folder, manifest), record.payee_key, now=now)
         runs.sort(key=lambda run: run.origin.finished, reverse=True)
         changes, contradicted = compare(payees, payments["name"], [run.earlier for run in runs])
     comparison = Comparison(
@@ -153,12 +156,6 @@ def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
         is_other_file = manifest.input.sha256 != subject.input_sha256
         if is_earlier and is_other_file and manifest.environment == subject.environment:
             yield folder, manifest
-
-
-def fitting(pattern: str) -> list[Path]:
-    """What there is of names that fit a pattern, sorted."""
-    root = Path(Path(pattern).anchor)
-    return sorted(root.glob(str(Path(pattern).relative_to(root))))
 
 
 # What a run leaves behind.

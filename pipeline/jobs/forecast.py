@@ -2,9 +2,9 @@
 
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import api_of, scope_for
-from pipeline.jobs.earlier import spared
 from pipeline.jobs.prepare import Time, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
+from pipeline.jobs.reuse import spared
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import Clock, Job

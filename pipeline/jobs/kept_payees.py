@@ -6,6 +6,7 @@ under the key of the run that knew it: so the newest run alone says what was las
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +16,11 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_whole
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.payee_ids import payee_id_header
-from pipeline.jobs.report import routes_of, rows_of
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.rules.known import CARRIED, Decided, kept_once, keys_once, knowledge, standings
 from pipeline.rules.payees import KEYED, keyed, payees_of
-from pipeline.runs.manifest import purged
+from pipeline.runs.ended import EndedRun
+from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import Contradicted, Earlier
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
@@ -60,22 +61,26 @@ def ids_of(original: pl.DataFrame) -> pl.Series | None:
 # What is known of a run.
 
 
-def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[KnownRun]:
+def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownRun]:
     """What a run that has ended knows of its payees, and what it carries of others.
+
+    Args:
+        run: which.
+        payee_key: of its folder.
+        now: the time.
 
     Raises:
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
     """
-    for finding in verify(VerifyJob(folder, asks_again=False)):
+    folder, manifest = run.folder, run.manifest
+    for finding in verify(VerifyJob(folder, asks_again=False), now=now):
         if finding.exit_code:
             raise InputError(
                 f"--compare-with {folder}: not as its run left it, so nothing was compared: "
                 f"{finding.what}: {finding.said}"
             )
-    outcome_file = folder / manifest.outcome_file.name
-    is_purged = purged(manifest, outcome_file.name) is not None and not outcome_file.exists()
-    are_keys_purged = purged(manifest, PAYEES) is not None and not (folder / PAYEES).exists()
-    keeps_keys = PAYEES in {file.name for file in manifest.files} and not are_keys_purged
+    is_purged = run.forgotten(run.outcome_file.name) is not None
+    keeps_keys = PAYEES in {file.name for file in manifest.files} and run.forgotten(PAYEES) is None
     if is_purged and not keeps_keys:
         raise InputError(
             f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "
@@ -83,9 +88,9 @@ def known_runs(folder: Path, manifest: Manifest, payee_key: bytes) -> list[Known
         )
 
     def names() -> pl.Series | None:
-        return None if is_purged else rows_of(folder, manifest).payments["name"]
+        return None if is_purged else run.rows().payments["name"]
 
-    kept = _read(folder / PAYEES) if keeps_keys else _of_outcomes(folder, manifest, payee_key)
+    kept = _read(folder / PAYEES) if keeps_keys else _of_outcomes(run, payee_key)
     origin = Origin(folder.resolve().name, manifest.finished, payee_key)
     return runs_of(origin, kept, _decided(manifest), names)
 
@@ -119,10 +124,10 @@ def _read(path: Path) -> pl.DataFrame:
         raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
 
 
-def _of_outcomes(folder: Path, manifest: Manifest, payee_key: bytes) -> pl.DataFrame:
+def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
     """What a run that compared nothing would have kept of its payees, by its outcome file."""
-    rows = rows_of(folder, manifest)
-    accepted = validate(rows.payments, routes_of(manifest.profile)).accepted
+    rows = run.rows()
+    accepted = validate(rows.payments, routes_of(run.manifest.profile)).accepted
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
     payees = payees_of(Accepted(asked_about), ids_of(rows.original))

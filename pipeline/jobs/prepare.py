@@ -21,7 +21,6 @@ from pipeline.stages.summarise import route_counts
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.ledger import RunIdentity
 from schemas.summary import ModulusUsed, RouteCount
-from schemas.wire import timestamp
 
 VERSION = version("payee-precheck")
 
@@ -79,7 +78,7 @@ def prepare(
     valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.places)
     subject = Subject(job.out, source.sha256, chosen.environment, time.begun)
     rows = (source.payments, source.original)
-    found = compared(wanted(job, chosen), subject, valid.accepted, rows, now=timestamp(time.now))
+    found = compared(wanted(job, chosen), subject, valid.accepted, rows, now=time.now)
     warnings = valid.warnings
     if found is not None:
         warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))

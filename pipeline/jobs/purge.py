@@ -11,12 +11,10 @@ from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.files.atomic import unfinished
 from pipeline.files.disk_errors import refused
 from pipeline.files.signatures import Signer, sign
-from pipeline.jobs.comparing import fitting
-from pipeline.reports.documents import files_with_names
 from pipeline.runs.approvals import decider
+from pipeline.runs.folder import files_with_names, fitting, ledger_of, opened_to_read
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
 from pipeline.stores.sqlite.purge import purge as purge_ledger
-from pipeline.stores.sqlite.reader import recorded
 from schemas.folder import PAYEES, files_of_review
 from schemas.manifest import Purge
 from schemas.wire import timestamp
@@ -111,9 +109,7 @@ def purge(folder: Path, job: PurgeJob) -> Purged:
             sign(folder, signer)
         _delete([*files, *map(unfinished, files)])
 
-    name_count = purge_ledger(
-        folder / "ledger.db", answers_before=answers_before, now=time, first=delete_files
-    )
+    name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
     return Purged(name_count, deleted, [*_there(files_with_names(folder)), *_not_ours(folder)])
 
 
@@ -123,7 +119,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
     Raises:
         IncompleteError: something is, and the run has not finished.
     """
-    with recorded(folder / "ledger.db", now=now) as record:
+    with opened_to_read(folder, now=now) as record:
         finish = record.last_finish
         has_finished = finish is not None and finish.unanswered_count == 0
         if job.older_than and not has_finished and record.created_at < answers_before:

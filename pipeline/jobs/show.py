@@ -1,18 +1,44 @@
-"""tell: one row's whole story, from what the file says to what a person does next."""
+"""One row's whole story, from what the file says to what a person does next. Nothing is sent.
+
+The outcome file is read again like any payment file; what was asked is planned again from it, by the settings
+in the manifest; and the ledger is opened for reading, so that no run can work in the folder meanwhile.
+"""
 
 from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, QUESTION, Check
+from pipeline.errors import UsageError
+from pipeline.frames import (
+    ACCEPTED,
+    ASSIGNMENTS,
+    CHECKS,
+    OUTCOMES,
+    PAYMENTS,
+    QUESTION,
+    REJECTS,
+    Accepted,
+    Check,
+)
 from pipeline.rules.identifiers import masked
+from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
+from pipeline.runs.ended import ended
+from pipeline.runs.folder import opened_to_read
+from pipeline.runs.profile_used import routes_of
+from pipeline.stages.compare import warnings_of
+from pipeline.stages.plan import plan
+from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import Attempt
-from schemas.outcomes import COLUMNS, ApiName, Environment, OutcomeColumns
+from schemas.manifest import Manifest
+from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
 from schemas.places import Places, place_text
 from schemas.story import AttemptTold, FindingTold, QuestionTold, RouteTold, Story
+from schemas.wire import timestamp
 
 ROWS_LISTED_MAX = 100
 _ACCOUNTS = ("account_number", "iban", "account")
@@ -38,10 +64,72 @@ class Told(NamedTuple):
 
 
 class Requests(Protocol):
-    """Who knows the requests for a question; `ledger.reading.Record` does."""
+    """Who knows the requests for a question; `reader.Record` does."""
 
     def attempts(self, check: Check) -> Sequence[Attempt]:
         """Every request for it, first to last."""
+
+
+def story(folder: Path, row: int, *, now: datetime) -> Story:
+    """Tell everything that is known about one row.
+
+    Args:
+        folder: of a run that has ended.
+        row: counted from 1.
+        now: the time.
+
+    Raises:
+        UsageError: it is no folder of a run that has ended, or the row does not exist.
+        InputError: the outcome file is not as the run left it.
+        LockedError: a run works in the folder.
+        DiskError: a file cannot be read.
+    """
+    run = ended(folder)
+    manifest = run.manifest
+    if not 1 <= row <= manifest.input.row_count:
+        raise UsageError(f"--row {row}: {_extent(manifest)}")
+    with opened_to_read(folder, now=timestamp(now)) as record:
+        rows = run.rows()
+        places = manifest.input.places
+        validated = validate(rows.payments, routes_of(manifest.profile), places)
+        # A row that was damaged as a whole was rejected for that; written back, it looks whole.
+        asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
+        accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
+        changed = [] if rows.changes is None else [warnings_of(rows.changes, with_names=True)]
+        findings = (
+            pl.concat([validated.rejects, _by_tables(rows.outcomes)]),
+            pl.concat([*changed, validated.warnings]),
+        )
+        told = Told(
+            manifest.input.name,
+            manifest.environment,
+            rows.payments,
+            findings,
+            accepted,
+            plan(Accepted(accepted)),
+            rows.outcomes,
+            places,
+        )
+        return tell(row, told, record)
+
+
+def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """`Rejects` by the user's modulus tables, which do not lie in the folder: from what each row was told."""
+    rejected = outcomes.filter(pl.col("check_outcome") == Outcome.REJECTED)
+    found = [
+        rejected.filter(
+            pl.col("check_reason").str.contains(f"{rule.field}: {rule.sentence}", literal=True)
+        ).select("row", field=pl.lit(rule.field), code=pl.lit(rule.code), message=pl.lit(rule.sentence))
+        for rule in MODULUS_RULES
+    ]
+    return pl.concat([pl.DataFrame(schema=REJECTS), *found])
+
+
+def _extent(manifest: Manifest) -> str:
+    """Which rows a file has, and where the first and the last of them stand."""
+    name, last, places = manifest.input.name, manifest.input.row_count, manifest.input.places
+    where = "" if places is None else f" ({places.unit}s {places.of(1)} to {places.of(last)})"
+    return f"{name} has rows 1 to {last}{where}"
 
 
 def tell(row: int, told: Told, requests: Requests) -> Story:

@@ -31,7 +31,7 @@ from pipeline.runs.approvals import decider, record_approval
 from pipeline.runs.finished import FinishedRun, finished
 from pipeline.runs.manifest import evidence
 from schemas.approvals import Approval
-from schemas.folder import HOLD, HOLD_REASONS, RELEASE, made_anew
+from schemas.folder import HOLD, HOLD_REASONS, RELEASE, SUMMARY, made_anew
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import Action, WarningCode
 from schemas.review import Decision, HoldReason, PaymentFile, Split, Verdict
@@ -121,9 +121,9 @@ def _warned(run: FinishedRun) -> Warned:
     """
     counts = run.summary.warning_codes
     if any(count.row_count != len(count.every_row) for count in counts):
+        path = run.folder / SUMMARY
         raise InputError(
-            f"{run.folder / 'summary.json'}: of an older version, which did not list every row with a "
-            f"warning; {made_anew(run.folder / 'summary.json')}"
+            f"{path}: of an older version, which did not list every row with a warning; {made_anew(path)}"
         )
     rows = [(row, count.code.value) for count in counts for row in count.every_row]
     return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))

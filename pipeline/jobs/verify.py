@@ -6,6 +6,7 @@ at hand, by the settings in the manifest; the ledger must have answered them as 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,40 +16,34 @@ from pydantic import SecretStr
 from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
-from pipeline.jobs.report import (
-    as_recorded,
-    forgotten_by,
-    identity_of,
-    ledger_in,
-    now_text,
-    read_summary,
-    routes_of,
-    rows_of,
-)
 from pipeline.reports.documents import Rows
 from pipeline.reports.terminal import counted
 from pipeline.rules.totals import added
-from pipeline.runs.approvals import NAME as APPROVALS_NAME
 from pipeline.runs.approvals import approvals_of
+from pipeline.runs.ended import EndedRun, ended
 from pipeline.runs.evidence import (
     DIFFERS,
     Answered,
     Finding,
     Kept,
     answers_agree,
+    as_recorded,
     cells_agree,
     ledger_agrees,
     rows_agree,
     summary_agrees,
 )
-from pipeline.runs.manifest import purged, read_manifest, unrecorded
+from pipeline.runs.folder import opened_to_read, read_summary
+from pipeline.runs.manifest import identity_of, purged, unrecorded
+from pipeline.runs.profile_used import routes_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.validate import validate
-from pipeline.stores.sqlite.reader import Record, recorded, require_idle
-from schemas.folder import made_anew
-from schemas.manifest import NAME, SIGNATURE, Manifest
+from pipeline.stores.sqlite.reader import Record
+from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
+from schemas.manifest import Manifest
 from schemas.verification import Found, Verification
+from schemas.wire import timestamp
 
 _VERSION = version("payee-precheck")
 
@@ -67,8 +62,12 @@ class VerifyJob:
     """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
 
 
-def verify(job: VerifyJob) -> list[Finding]:
+def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     """Check that nothing in the folder of a run was changed since, and that all of it agrees.
+
+    Args:
+        job: which folder, and what to compare it with.
+        now: the time.
 
     Returns:
         One finding per thing looked at, in order. What differs in one does not hide another.
@@ -80,8 +79,8 @@ def verify(job: VerifyJob) -> list[Finding]:
         LockedError: a run works in the folder.
     """
     folder = job.folder
-    require_idle(folder)
-    manifest = read_manifest(folder)
+    run = ended(folder)
+    manifest = run.manifest
     written = manifest.written[:16].replace("T", " ")
     findings = [Finding("manifest", f"of {manifest.input.name}, written {written} UTC")]
     findings += _signature(job)
@@ -90,20 +89,20 @@ def verify(job: VerifyJob) -> list[Finding]:
         findings.append(_as_checked(job.input_file, manifest))
         is_input = not findings[-1].exit_code
     original = cache(lambda: _original(job, manifest)) if is_input else None
-    rows = cache(lambda: rows_of(folder, manifest, changed=True))
+    rows = cache(lambda: run.rows(changed=True))
     files = (manifest.outcome_file, *manifest.files)
     findings += [as_recorded(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _splits(folder, manifest)
     findings += _tried("approvals", lambda: _approvals(folder, manifest))
     findings += _tried("summary", lambda: [summary_agrees(manifest, read_summary(folder))])
-    if (forgotten := forgotten_by(folder, manifest)) is not None:
+    if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
         what = f"cannot be counted again: {manifest.outcome_file.name} was {forgotten}"
         findings.append(Finding("rows", what))
     else:
         findings += _tried("rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
         if original is not None:
             findings += _tried("cells", lambda: _cells_agree(manifest, original(), rows()))
-    findings += _tried("ledger", lambda: _ledger_agrees(job, manifest, original, rows))
+    findings += _tried("ledger", lambda: _ledger_agrees(job, run, original, rows, now))
     if others := sorted(unrecorded(folder, manifest)):
         findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
     return findings
@@ -123,9 +122,9 @@ def _signature(job: VerifyJob) -> list[Finding]:
     if not is_signed(folder):
         return [Finding("signature", f"none: there is no {SIGNATURE}", DIFFERS)]
     if not key.verifies(folder):
-        differs = f"not by {path}: {NAME} was changed since it was signed, or another key signed it"
+        differs = f"not by {path}: {MANIFEST} was changed since it was signed, or another key signed it"
         return [Finding("signature", f"{differs}; nothing below proves anything", DIFFERS)]
-    return [Finding("signature", f"{NAME} is signed by {path}, key sha256 {key.fingerprint}")]
+    return [Finding("signature", f"{MANIFEST} is signed by {path}, key sha256 {key.fingerprint}")]
 
 
 def verification(findings: Iterable[Finding]) -> Verification:
@@ -168,12 +167,16 @@ def _cells_agree(manifest: Manifest, source: Source, rows: Rows) -> list[Finding
 
 
 def _ledger_agrees(
-    job: VerifyJob, manifest: Manifest, original: Callable[[], Source] | None, rows: Callable[[], Rows]
+    job: VerifyJob,
+    run: EndedRun,
+    original: Callable[[], Source] | None,
+    rows: Callable[[], Rows],
+    now: datetime,
 ) -> list[Finding]:
-    folder = job.folder
-    with recorded(ledger_in(folder), now=now_text()) as record:
+    manifest = run.manifest
+    with opened_to_read(run.folder, now=timestamp(now)) as record:
         kept = Kept(record.run, record.counts, record.last_finish, record.answers())
-        if forgotten_by(folder, manifest) is not None:
+        if run.forgotten(run.outcome_file.name) is not None:
             return ledger_agrees(manifest, kept, None)
         if not job.asks_again:
             return ledger_agrees(manifest, kept, rows().outcomes)
@@ -238,7 +241,7 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
 def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
     approvals = approvals_of(folder)
     if approvals != manifest.approvals:
-        differs = f"{APPROVALS_NAME} says something else than the manifest; bring both back from copies"
+        differs = f"{APPROVALS} says something else than the manifest; bring both back from copies"
         return [Finding("approvals", differs, DIFFERS)]
     return [Finding("approvals", f"{len(approvals):,}, as recorded")] if approvals else []
 

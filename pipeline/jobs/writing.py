@@ -1,7 +1,6 @@
 """What a run leaves behind, whether it came to its end or not: its summary, its reports, its evidence."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 import structlog
@@ -9,7 +8,6 @@ import structlog
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
 from pipeline.executors.local import Asked
-from pipeline.files.atomic import write_whole
 from pipeline.files.signatures import sign
 from pipeline.frames import Bases, Outcomes, Warnings
 from pipeline.jobs.comparing import keep
@@ -17,7 +15,9 @@ from pipeline.jobs.prepare import VERSION, Prepared
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.currencies import currency_sources
-from pipeline.runs.manifest import Recorded, Settings, keep_changed_workbook, write_manifest
+from pipeline.runs.folder import write_summary
+from pipeline.runs.manifest import Recorded, keep_changed_workbook, write_manifest
+from pipeline.runs.profile_used import Settings
 from pipeline.runs.request import Clock, Job
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import Source
@@ -78,7 +78,7 @@ def leave(run: Run, decided: Decided, written: Written, clock: Clock) -> tuple[S
     changes = None if compared is None else compared.changes
     rows = Rows(source.payments, decided.outcomes, source.original, changes)
     documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
-    files = [written.path, _write_summary(summary, job.out), *documents]
+    files = [written.path, write_summary(job.out, summary), *documents]
     remove_stale(job.out, job.format or source.outcome_format, compared=compared is not None)
     if compared is not None:  # the next run compares with it
         files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
@@ -136,10 +136,3 @@ def _header(run: Run, decided: Decided, *, finished: str) -> Header:
         compared=None if prepared.compared is None else prepared.compared.comparison,
         modulus=prepared.modulus,
     )
-
-
-def _write_summary(summary: Summary, folder: Path) -> Path:
-    path = folder / "summary.json"
-    with write_whole(path) as file:
-        file.write(summary.model_dump_json(indent=2).encode() + b"\n")
-    return path

@@ -7,21 +7,16 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.files.atomic import write_whole
-from pipeline.formats import NAMES, format_named
 from pipeline.formats.csv import DELIMITER
 from pipeline.frames import Changes, Original, Outcomes, Payments
-from pipeline.reports import PAGE_NAME
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
 from pipeline.rules.places import place_texts
-from schemas.folder import ATTENTION as ATTENTION_NAME
-from schemas.folder import CHANGES, REPORT_XLSX, files_with_returned_names
+from schemas.folder import ATTENTION, REPORT_HTML
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
 
-REPORT_NAMES = (PAGE_NAME, REPORT_XLSX, ATTENTION_NAME)
-"""The files that `reports` writes. All of them hold names."""
 _NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 
 
@@ -56,7 +51,7 @@ def reports(
         policy: what the profile says may be paid; None where it is not known.
 
     Returns:
-        What was written, one file for each of `REPORT_NAMES`.
+        What was written, one file for each of `schemas.folder.REPORTS`.
 
     Raises:
         OutputError: a file cannot be created.
@@ -69,16 +64,10 @@ def reports(
     changes = changes_of(summary, rows.payments, rows.changes)
     shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     return [
-        _page(folder / PAGE_NAME, page(summary, shown, changes)),
+        _page(folder / REPORT_HTML, page(summary, shown, changes)),
         write_workbook(summary, Payments(shown, changes, policy), folder, outcome_name=outcome_name),
-        _attention(folder / ATTENTION_NAME, summary, rows),
+        _attention(folder / ATTENTION, summary, rows),
     ]
-
-
-def files_with_names(folder: Path) -> list[Path]:
-    """The files that a run may have left in a folder and that hold names, also those that banks returned."""
-    outcome_files = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
-    return [*outcome_files, folder / ATTENTION_NAME, folder / CHANGES, *files_with_returned_names(folder)]
 
 
 def _page(path: Path, text: str) -> Path:

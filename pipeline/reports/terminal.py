@@ -15,7 +15,7 @@ from rich.text import Text
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.reports import PAGE_NAME
+from schemas.folder import REPORT_HTML
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.places import Places, in_brackets
 from schemas.summary import CurrencySources, Money, NotPayment, OutcomeTotal, Summary, WarningCount
@@ -113,8 +113,8 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
     console.print(render(summary))
     where = "this folder" if folder == Path() else str(folder)
     console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
-    if (folder / PAGE_NAME).exists():
-        console.print(Text(visible(f"Open {folder / PAGE_NAME} in a browser."), style="bold"))
+    if (folder / REPORT_HTML).exists():
+        console.print(Text(visible(f"Open {folder / REPORT_HTML} in a browser."), style="bold"))
 
 
 def between_words(sentence: str, width: int) -> str:

@@ -7,9 +7,8 @@ from pathlib import Path
 from pipeline.errors import InputError, UsageError
 from pipeline.files.atomic import write_whole
 from schemas.approvals import Approval, Approvals
+from schemas.folder import APPROVALS
 from schemas.strict import parse
-
-NAME = "approvals.json"
 
 
 def record_approval(folder: Path, *approvals: Approval) -> None:
@@ -26,7 +25,7 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
     if not approvals:
         return
     on_record = [*approvals_of(folder), *approvals]
-    with write_whole(folder / NAME) as file:
+    with write_whole(folder / APPROVALS) as file:
         file.write(Approvals(on_record).model_dump_json(indent=2).encode() + b"\n")
 
 
@@ -36,7 +35,7 @@ def approvals_of(folder: Path) -> list[Approval]:
     Raises:
         InputError: they cannot be read.
     """
-    path = folder / NAME
+    path = folder / APPROVALS
     try:
         if not path.is_file() and os.path.lexists(path):  # to read a pipe would never end
             raise InputError(f"{path}: something that is not a file has this name; remove it")

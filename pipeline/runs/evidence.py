@@ -1,6 +1,7 @@
 """verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -12,9 +13,10 @@ from pipeline.formats.csv import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
+from pipeline.runs.manifest import identity_of
 from pipeline.stores.sqlite.ledger import Counts, FinalAnswer, Finish, RunIdentity
-from schemas.folder import RUN_AGAIN
-from schemas.manifest import Manifest
+from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, changed_since, made_anew
+from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
 from schemas.places import Places, in_brackets
 from schemas.summary import Summary
@@ -65,6 +67,19 @@ class Answered(NamedTuple):
     """False where they are encrypted, and nobody gave their key."""
     purged_before: str
     """Those of answers before this time may be purged; empty where none is."""
+
+
+def as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
+    """Whether a file has the bytes that the manifest says; one that was purged may be gone."""
+    try:
+        sha256, byte_count = identity_of(path)
+    except OSError as error:
+        if purged_at is not None and isinstance(error, FileNotFoundError):
+            return Finding(evidence.name, f"deleted by precheck purge at {purged_at}")
+        return Finding(evidence.name, f"{error.strerror}; {made_anew(path)}", DIFFERS)
+    if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
+        return Finding(evidence.name, changed_since(path).partition(": ")[2], DIFFERS)
+    return Finding(evidence.name, f"unchanged, {byte_count:,} bytes, sha256 {sha256[:16]}...")
 
 
 def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places: Places | None) -> Finding:
@@ -158,7 +173,7 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
         "summary",
         not differs,
         "says the same as the manifest",
-        f"differs from the manifest in: {', '.join(differs)}; summary.json: {RUN_AGAIN}",
+        f"differs from the manifest in: {', '.join(differs)}; {SUMMARY}: {RUN_AGAIN}",
     )
 
 
@@ -184,7 +199,7 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None)
             is_same_run,
             f"of the same input, profile and environment ({run.environment})",
             "the ledger is of another input, profile or environment than the manifest; "
-            "bring ledger.db back from a copy",
+            f"bring {LEDGER} back from a copy",
         ),
         _finding(
             "ledger",

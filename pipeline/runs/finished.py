@@ -8,13 +8,11 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import NAMES, format_named
-from pipeline.frames import OUTCOMES, Outcomes
+from pipeline.frames import Outcomes
+from pipeline.runs.ended import outcomes_in
+from pipeline.runs.folder import opened_to_read, outcome_files, read_summary
 from pipeline.stages.read import Source, read
-from pipeline.stores.sqlite.reader import recorded
-from schemas.folder import NOT_ENDED, RUN_AGAIN
-from schemas.outcomes import COLUMNS
-from schemas.strict import parse
+from schemas.folder import NOT_ENDED, RUN_AGAIN, SUMMARY
 from schemas.summary import Summary
 
 
@@ -49,48 +47,31 @@ def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         UsageError: the folder holds no run, or one that has written no outcome file yet.
         InputError: a file in it is missing, or was changed since the run wrote it.
         LockedError: a run works in the folder, or another command that reads or writes its files.
-        OutputError, DiskError: as `ledger.reading.recorded`.
+        OutputError, DiskError: as `opened_to_read`.
     """
-    with recorded(folder / "ledger.db", now=now, alone=True) as record:
+    with opened_to_read(folder, now=now, alone=True) as record:
         identity, finish = record.run, record.last_finish
         if finish is None:
             raise UsageError(f"{folder}: {NOT_ENDED}")
-        summary = _summary(folder)
+        summary = read_summary(folder)
         path = _outcome_file(folder)
         source = read(path, mapping=summary.input.mapping, decided=summary.input.decision)
         _require_unchanged(path, source.sha256, finish.outcome_sha256)
-        outcomes = _outcomes(source)
+        outcomes = outcomes_in(source, path)
         told = (summary.input.sha256, summary.environment, summary.input.row_count, _counts(summary))
         if told != (identity.input_sha256, identity.environment, outcomes.height, _counted(outcomes)):
-            raise _changed(folder / "summary.json")
-        yield FinishedRun(folder, summary, source, Outcomes(outcomes))
-
-
-def _summary(folder: Path) -> Summary:
-    path = folder / "summary.json"
-    try:
-        return parse(Summary, path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); {RUN_AGAIN}") from error
-    except ValueError as error:
-        raise _changed(path) from error
+            raise _changed(folder / SUMMARY)
+        yield FinishedRun(folder, summary, source, outcomes)
 
 
 def _outcome_file(folder: Path) -> Path:
-    paths = [folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES]
-    there = [path for path in paths if path.exists()]
+    there = [path for path in outcome_files(folder).values() if path.exists()]
     if len(there) != 1:
         raise InputError(
             f"{folder}: {len(there)} outcome files where one should be; run the same command again, "
             "which asks nothing twice"
         )
     return there[0]
-
-
-def _outcomes(source: Source) -> pl.DataFrame:
-    numbered = source.payments.select("row").hstack(source.earlier.get_columns())
-    assert tuple(source.earlier.columns) == COLUMNS
-    return numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items())
 
 
 def _counts(summary: Summary) -> dict[str, int]:

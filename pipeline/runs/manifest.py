@@ -3,7 +3,7 @@
 import hashlib
 import platform
 import ssl
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from importlib.metadata import version
 from itertools import count
@@ -12,25 +12,29 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from pipeline.config import Profile, Server, VopStandard
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.files.atomic import write_whole
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
-from pipeline.runs.approvals import NAME as APPROVALS_NAME
 from pipeline.runs.approvals import approvals_of
+from pipeline.runs.folder import has_begun
+from pipeline.runs.profile_used import Settings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger import Counts, Finish
-from schemas.folder import NOT_ENDED, REPORT_XLSX, kept_workbook
-from schemas.manifest import (
-    NAME,
+from schemas.folder import (
+    APPROVALS,
+    LEDGER,
+    MANIFEST,
+    NOT_ENDED,
+    REPORT_XLSX,
     SIGNATURE,
+    kept_workbook,
+)
+from schemas.manifest import (
     FileEvidence,
     LedgerEvidence,
     Manifest,
-    ProfileUsed,
     Purge,
-    ServerUsed,
     SplitMade,
 )
 from schemas.strict import parse
@@ -39,17 +43,6 @@ from schemas.wire import timestamp
 
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
 """Those on which the reading of a file, a request or an answer depends."""
-_CLIENT_SHOWN_LENGTH = 4
-
-
-class Settings(NamedTuple):
-    """With which settings a run was made."""
-
-    profile_name: str
-    profile: Profile
-    fingerprint: str
-    mapping: Mapping[str, str]
-    """Canonical field -> header, as --map said."""
 
 
 class Recorded(NamedTuple):
@@ -82,7 +75,7 @@ def write_manifest(
     manifest = Manifest(
         tool_version=summary.tool_version,
         versions=_versions(),
-        profile=_profile_used(settings),
+        profile=profile_used(settings),
         environment=summary.environment,
         simulated=summary.simulated,
         many_names_reason=summary.many_names_reason,
@@ -137,14 +130,14 @@ def refresh_manifest(
     approvals = approvals_of(folder)
     if approvals[: len(manifest.approvals)] != manifest.approvals:
         raise InputError(
-            f"{folder / APPROVALS_NAME}: an approval that was recorded has gone or was changed; "
+            f"{folder / APPROVALS}: an approval that was recorded has gone or was changed; "
             "bring the file back from a copy"
         )
     known = {file.name: file for file in manifest.files if file.name not in removed}
     added = (unrecorded(folder, manifest) if written is None else set(written)) - {
-        NAME,
+        MANIFEST,
         SIGNATURE,
-        APPROVALS_NAME,
+        APPROVALS,
     }
     assert manifest.outcome_file.name not in added, f"{folder}: only a run writes its outcome file"
     known |= {name: evidence(folder / name) for name in sorted(added)}
@@ -215,14 +208,14 @@ def read_manifest(folder: Path) -> Manifest:
         UsageError: there is none, as no run was here, or one that has not ended.
         InputError: it cannot be read.
     """
-    path = folder / NAME
+    path = folder / MANIFEST
     try:
         return parse(Manifest, path.read_bytes())
     except FileNotFoundError:
-        if (folder / "ledger.db").exists():
+        if has_begun(folder):
             raise UsageError(f"{folder}: {NOT_ENDED}") from None
         raise UsageError(
-            f"{folder}: no {NAME} in this folder; give the folder of a run that has ended"
+            f"{folder}: no {MANIFEST} in this folder; give the folder of a run that has ended"
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {_fault(error)}; bring it back from a copy") from error
@@ -234,14 +227,14 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
     The ledger has seals of its own and is no file to hash: it changes when names are purged from it.
     """
     ours = {
-        NAME,
+        MANIFEST,
         SIGNATURE,
-        APPROVALS_NAME,
+        APPROVALS,
         manifest.outcome_file.name,
         *(file.name for file in manifest.files),
     }
     present = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()}
-    return {name for name in present - ours if not name.startswith((".", "ledger.db"))}
+    return {name for name in present - ours if not name.startswith((".", LEDGER))}
 
 
 def evidence(path: Path) -> FileEvidence:
@@ -251,17 +244,22 @@ def evidence(path: Path) -> FileEvidence:
         DiskError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            return FileEvidence(name=path.name, sha256=sha256, byte_count=file.tell())
+        sha256, byte_count = identity_of(path)
     except OSError as error:
         raise DiskError(f"{path}: cannot be read ({error.strerror}); run the same command again") from error
+    return FileEvidence(name=path.name, sha256=sha256, byte_count=byte_count)
+
+
+def identity_of(path: Path) -> tuple[str, int]:
+    """SHA-256 in hexadecimal digits and the number of bytes; raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
     """Write it without a signature: whoever has the key signs it next, by `signing.sign`."""
     remove_signature(folder)
-    with write_whole(folder / NAME) as file:
+    with write_whole(folder / MANIFEST) as file:
         file.write(manifest.model_dump_json(indent=2).encode() + b"\n")
 
 
@@ -279,38 +277,3 @@ def _versions() -> dict[str, str]:
         "sqlite": SQLITE_VERSION,
         **{library: version(library) for library in LIBRARIES},
     }
-
-
-def _profile_used(settings: Settings) -> ProfileUsed:
-    profile = settings.profile
-    return ProfileUsed(
-        name=settings.profile_name,
-        sha256=settings.fingerprint,
-        default_account_type=profile.default_account_type,
-        gb_iban_to=profile.gb_iban_to,
-        ask_by=profile.ask_by,
-        vop_countries=None if profile.vop_countries == "any" else profile.vop_countries,
-        vop_names=profile.vop_names,
-        servers=[
-            ServerUsed(
-                api=server.name,
-                client=masked_client(server.client),
-                daily_cap=server.cap,
-                **server.model_dump(include=_LIMITS),
-                **(_directory(server) if isinstance(server, VopStandard) else {}),
-            )
-            for server in profile.servers
-        ],
-    )
-
-
-_LIMITS = (set(Server.model_fields) & set(ServerUsed.model_fields)) - {"daily_cap"}
-
-
-def _directory(server: VopStandard) -> dict[str, object]:
-    return {"send_remittance": server.send_remittance, "bic_table": server.bic_table}
-
-
-def masked_client(client: str) -> str:
-    """Enough of a client's id to tell two apart, and no more."""
-    return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,20 +9,26 @@ from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.files.atomic import unfinished
 from pipeline.files.disk_errors import refuse_what_is_no_file
 from pipeline.files.folder_lock import require_ours
-from pipeline.formats import NAMES, format_named
-from pipeline.reports.documents import REPORT_NAMES
 from pipeline.rules.modulus import Modulus, same_tables
-from pipeline.runs.approvals import NAME as APPROVALS
 from pipeline.runs.approvals import approvals_of
-from pipeline.runs.manifest import read_manifest
+from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_files, read_summary
+from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.runs.request import Job
 from pipeline.stages.read import Source
 from pipeline.stores.sqlite.ledger import Ledger
 from pipeline.stores.sqlite.ledger_file import names_of
-from schemas.folder import ATTENTION, CHANGES, PAYEES, REPORT_HTML, files_of_review
-from schemas.manifest import NAME as MANIFEST_NAME
-from schemas.manifest import SIGNATURE
-from schemas.strict import parse
+from schemas.folder import (
+    APPROVALS,
+    ATTENTION,
+    CHANGES,
+    MANIFEST,
+    PAYEES,
+    REPORT_HTML,
+    REPORTS,
+    SIGNATURE,
+    SUMMARY,
+    files_of_review,
+)
 from schemas.summary import Summary
 
 
@@ -98,18 +103,18 @@ def finished_before(job: Job, source: Source, ledger: Ledger, judged: Judged) ->
         ledger: of the folder.
         judged: by what the file is judged now.
     """
-    outcome_file = job.out / f"outcomes{format_named(job.format or source.outcome_format).SUFFIX}"
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
     try:
-        summary = parse(Summary, (job.out / "summary.json").read_bytes())
+        summary = read_summary(job.out)
         manifest = read_manifest(job.out)
         hashes = {file.name: file.sha256 for file in manifest.files}
-        unchanged = [name for name in ("summary.json", PAYEES, CHANGES) if name in hashes]
-        if any(hashes[name] != _sha256(job.out / name) for name in unchanged):
+        unchanged = [name for name in (SUMMARY, PAYEES, CHANGES) if name in hashes]
+        if any(hashes[name] != identity_of(job.out / name)[0] for name in unchanged):
             return None
-        if {_sha256(outcome_file), manifest.outcome_file.sha256} != {finish.outcome_sha256}:
+        outcomes_now, _ = identity_of(outcome_file(job.out, job.format or source.outcome_format))
+        if {outcomes_now, manifest.outcome_file.sha256} != {finish.outcome_sha256}:
             return None
     except (OSError, ValueError, UsageError, InputError):
         return None
@@ -134,14 +139,6 @@ def finished_before(job: Job, source: Source, ledger: Ledger, judged: Judged) ->
     return summary.model_copy(update={"calls": calls})
 
 
-def _sha256(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
-
-
-def _outcome_files(folder: Path) -> dict[str, Path]:
-    return {name: folder / f"outcomes{format_named(name).SUFFIX}" for name in NAMES}
-
-
 def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     """Before anything is sent, see to it that what will be written replaces nobody else's file.
 
@@ -149,15 +146,15 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
         OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger; or the
             decisions on record cannot be read, which the manifest will hold.
     """
-    fixed = ("summary.json", MANIFEST_NAME, SIGNATURE, PAYEES, CHANGES, *REPORT_NAMES)
+    fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, *REPORTS)
     others = (folder / name for name in fixed)
-    written = (*_outcome_files(folder).values(), *others)
-    ledger = names_of(folder / "ledger.db")
+    written = (*outcome_files(folder).values(), *others)
+    ledger = names_of(ledger_of(folder))
     for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):
         refuse_what_is_no_file(path)
         refuse_what_is_no_file(unfinished(path))
     for path in written:
-        if path.exists() and not fresh and not (folder / "ledger.db").exists():
+        if path.exists() and not fresh and not has_begun(folder):
             raise OutputError(
                 f"{path}: exists, and there is no run of this tool in its folder; choose another --out, "
                 "or replace it with --fresh"
@@ -171,14 +168,14 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
 
 def remove_untrue(folder: Path) -> None:
     """Remove what was written about answers that a new ledger does not know."""
-    names = ("summary.json", REPORT_HTML, ATTENTION)  # decisions of people may be in the workbook
-    for path in (*_outcome_files(folder).values(), *(folder / name for name in names)):
+    names = (SUMMARY, REPORT_HTML, ATTENTION)  # decisions of people may be in the workbook
+    for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:
     """An outcome file of an earlier run in the other format would tell an older story."""
-    for name, path in _outcome_files(folder).items():
+    for name, path in outcome_files(folder).items():
         if name != format_name:
             path.unlink(missing_ok=True)
     if not compared:

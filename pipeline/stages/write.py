@@ -13,6 +13,7 @@ from pipeline.files.atomic import write_whole
 from pipeline.formats import format_named
 from pipeline.formats.csv import DELIMITER
 from pipeline.frames import OUTCOMES, Original, Outcomes
+from schemas.folder import outcome_name
 from schemas.outcomes import COLUMNS
 
 
@@ -46,7 +47,7 @@ def write(
     table = original.hstack(outcomes.select(COLUMNS).get_columns())
 
     file_format = format_named(format_name)
-    path = folder / f"outcomes{file_format.SUFFIX}"
+    path = folder / outcome_name(file_format.SUFFIX)
     with write_whole(path) as file:
         file_format.write(table, file, column="check_outcome", delimiter=delimiter)
         file.seek(0)

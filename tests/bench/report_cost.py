@@ -4,16 +4,11 @@ import sys
 import time
 from pathlib import Path
 
-from pipeline.jobs.report import rows_of
 from pipeline.reports.documents import reports
-from pipeline.runs.manifest import read_manifest
-from schemas.strict import parse
-from schemas.summary import Summary
+from pipeline.runs.ended import ended
 
-folder = Path(sys.argv[1])
-summary = parse(Summary, (folder / "summary.json").read_bytes())
-manifest = read_manifest(folder)
-rows = rows_of(folder, manifest)
+run = ended(Path(sys.argv[1]))
+summary, rows = run.summary(), run.rows()
 before = time.process_time()
-reports(folder, summary, rows, outcome_name=manifest.outcome_file.name)
+reports(run.folder, summary, rows, outcome_name=run.outcome_file.name)
 print(time.process_time() - before)

@@ -13,12 +13,12 @@ from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.rules.totals import control_totals
 from pipeline.runs.manifest import (
     Recorded,
-    Settings,
     read_manifest,
     refresh_manifest,
     unrecorded,
     write_manifest,
 )
+from pipeline.runs.profile_used import Settings
 from pipeline.stores.sqlite.ledger import Counts, Finish
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary

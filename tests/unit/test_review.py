@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -36,6 +37,7 @@ BAMM = {**CLOSE, "code": "BAMM", "action": "fix_name_and_account_type"}
 ANNM = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee"}
 REJECTED = {"outcome": "rejected", "code": "NAME_MISSING", "action": "correct_row", "reason": "name: none."}
 UNANSWERED = {"outcome": "unanswered", "code": "NETWORK", "action": "retry_later"}
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
 HEADER = "payment_id,name,account_type,sort_code,account_number,amount,currency"
 LINES = (
     "1,Ada Quilon,Personal,112233,00000001,10.00,GBP",
@@ -507,11 +509,11 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     assert (made.release.name, made.release.sha256) == ("release.csv", done.release.sha256)
     assert (made.release.row_count, made.hold.row_count, made.refused_rows) == (2, 1, [3])
     assert made.release.totals == done.release.totals
-    found = {finding.what: finding for finding in verify(VerifyJob(folder))}
+    found = {finding.what: finding for finding in verify(VerifyJob(folder), now=NOW)}
     assert found["split"].exit_code == 0
     assert "2 rows in release.csv and 1 row in hold.csv" in found["split"].said
     (folder / "release.csv").write_text("")
-    found = {finding.what: finding for finding in verify(VerifyJob(folder))}
+    found = {finding.what: finding for finding in verify(VerifyJob(folder), now=NOW)}
     assert f"precheck split {folder} writes it anew" in found["release.csv"].said
 
 
@@ -521,7 +523,7 @@ def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["splits"][0]["release"]["sha256"] = "0" * 64
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert "split" in {finding.what for finding in verify(VerifyJob(folder)) if finding.exit_code}
+    assert "split" in {finding.what for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code}
 
 
 # The words that lead on
@@ -556,18 +558,20 @@ def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_an
     folder = folder_of(CLOSE)
     decided(folder, {1: ("fix", "seen")}).replace(folder / "report.xlsx")
     mine = (folder / "report.xlsx").read_bytes()
-    _, kept = report(folder)
+    _, kept = report(folder, now=NOW)
     assert (folder / kept).read_bytes() == mine
     assert (folder / "report.xlsx").read_bytes() != mine
-    assert "report.xlsx" not in {finding.what for finding in verify(VerifyJob(folder)) if finding.exit_code}
-    assert report(folder)[1] is None
+    assert "report.xlsx" not in {
+        finding.what for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code
+    }
+    assert report(folder, now=NOW)[1] is None
 
 
 def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_banks_again(folder_of):
     folder = folder_of(CLOSE)
     for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
         (folder / name).write_text("changed")
-    said = {finding.what: finding.said for finding in verify(VerifyJob(folder)) if finding.exit_code}
+    said = {finding.what: finding.said for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code}
     for name in ("report.html", "report.xlsx", "attention.csv"):
         assert f"precheck report {folder} writes it anew" in said[name]
     for name in ("outcomes.csv", "summary.json"):

@@ -6,7 +6,9 @@ import stat
 import polars as pl
 import pytest
 
-from pipeline.reports.documents import REPORT_NAMES, Rows, files_with_names, reports
+from pipeline.reports.documents import Rows, reports
+from pipeline.runs.folder import files_with_names
+from schemas.folder import REPORTS
 
 ORIGINAL = pl.DataFrame({"Payee": ["Quillon", "=Marrow", None], "IBAN": ["GB1", "GB2", "GB3"]})
 
@@ -69,6 +71,6 @@ def test_every_report_is_named_is_for_its_owner_only_and_is_known_to_hold_names(
 ):
     rows = rows_of("match", "no_match")
     written = reports(tmp_path, summary_for(rows), rows, outcome_name="outcomes.csv")
-    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written} == set(REPORT_NAMES)
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in written} == set(REPORTS)
     assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
     assert set(written) <= set(files_with_names(tmp_path))

@@ -1,0 +1,8 @@
+"""The time, as every command tells its job."""
+
+from datetime import UTC, datetime
+
+
+def now() -> datetime:
+    """The time in UTC."""
+    return datetime.now(UTC)

@@ -1,0 +1,108 @@
+"""A run that has ended: what it left in its folder, by what its manifest has on record."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.frames import CHANGES, OUTCOMES, Changes, Outcomes
+from pipeline.reports.documents import Rows
+from pipeline.runs.folder import read_summary, require_idle
+from pipeline.runs.manifest import identity_of, purged, read_manifest
+from pipeline.stages.read import Source, read
+from schemas.folder import CHANGES as CHANGES_NAME
+from schemas.folder import SUMMARY, changed_since, made_anew
+from schemas.manifest import Manifest
+from schemas.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """The folder of a run, and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def outcome_file(self) -> Path:
+        """Where the outcome file lies, if it was not deleted."""
+        return self.folder / self.manifest.outcome_file.name
+
+    def forgotten(self, name: str) -> str | None:
+        """How a file went, where it is gone by a purge."""
+        time = None if (self.folder / name).exists() else purged(self.manifest, name)
+        return None if time is None else f"deleted by precheck purge at {time}"
+
+    def summary(self) -> Summary:
+        """The summary, as the run left it.
+
+        Raises:
+            InputError: it is not there any more, or was changed.
+        """
+        path = self.folder / SUMMARY
+        recorded = next((file.sha256 for file in self.manifest.files if file.name == SUMMARY), None)
+        try:
+            is_as_recorded = identity_of(path)[0] == recorded
+        except OSError:
+            is_as_recorded = False
+        if not is_as_recorded:
+            raise InputError(changed_since(path))
+        return read_summary(self.folder)
+
+    def rows(self, *, changed: bool = False) -> Rows:
+        """Every payment, read from the outcome file.
+
+        Args:
+            changed: read it also where it is not as the run left it.
+
+        Raises:
+            InputError: it is not there, not an outcome file, or was changed.
+        """
+        path = self.outcome_file
+        if (forgotten := self.forgotten(path.name)) is not None:
+            raise InputError(f"{path}: {forgotten}; run the same command again, which asks nothing twice")
+        source = read(path, mapping=self.manifest.mapping, decided=self.manifest.input.decision)
+        if not changed and source.sha256 != self.manifest.outcome_file.sha256:
+            raise InputError(changed_since(path))
+        return Rows(source.payments, outcomes_in(source, path), source.original, changes_in(self.folder))
+
+
+def ended(folder: Path) -> EndedRun:
+    """Take up a folder in which nobody is at work.
+
+    Raises:
+        UsageError: it is no folder of a run that has ended.
+        InputError: its manifest cannot be read.
+        LockedError: a run works in the folder.
+    """
+    require_idle(folder)
+    return EndedRun(folder, read_manifest(folder))
+
+
+def outcomes_in(source: Source, path: Path) -> Outcomes:
+    """`Outcomes` of a file that was read as a payment file.
+
+    Raises:
+        InputError: it is no outcome file.
+    """
+    try:
+        numbered = source.earlier.with_columns(source.payments["row"])
+        return Outcomes(numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items()))
+    except pl.exceptions.PolarsError:
+        raise InputError(f"{path}: the columns of an outcome file are not in it; {made_anew(path)}") from None
+
+
+def changes_in(folder: Path) -> Changes | None:
+    """`Changes` of a run; None where it compared nothing, or where they are purged.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    path = folder / CHANGES_NAME
+    try:
+        return Changes(pl.read_ndjson(path.read_bytes(), schema=CHANGES))
+    except FileNotFoundError:
+        return None
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None

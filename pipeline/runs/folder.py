@@ -1,0 +1,115 @@
+"""The folder of one run: where its files lie, and how it is opened. Every job comes in by here."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import InputError
+from pipeline.files.atomic import write_whole
+from pipeline.files.folder_lock import require_folder, shared
+from pipeline.formats import NAMES, format_named
+from pipeline.stores.sqlite.ledger_file import explained
+from pipeline.stores.sqlite.reader import Record, recorded
+from schemas.folder import (
+    ATTENTION,
+    CHANGES,
+    LEDGER,
+    RUN_AGAIN,
+    SUMMARY,
+    files_with_returned_names,
+    outcome_name,
+)
+from schemas.strict import parse
+from schemas.summary import Summary
+
+
+def ledger_of(folder: Path) -> Path:
+    """Where the ledger of a run lies."""
+    return folder / LEDGER
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether a run of this tool was ever here."""
+    return ledger_of(folder).exists()
+
+
+def outcome_file(folder: Path, format_name: str) -> Path:
+    """Where the outcome file of a format lies."""
+    return folder / outcome_name(format_named(format_name).SUFFIX)
+
+
+def outcome_files(folder: Path) -> dict[str, Path]:
+    """Format -> where its outcome file would lie; a run leaves one of them."""
+    return {name: outcome_file(folder, name) for name in NAMES}
+
+
+def files_with_names(folder: Path) -> list[Path]:
+    """The files that a run may have left in a folder and that hold names, also those that banks returned."""
+    holding = [folder / ATTENTION, folder / CHANGES, *files_with_returned_names(folder)]
+    return [*outcome_files(folder).values(), *holding]
+
+
+def fitting(pattern: str) -> list[Path]:
+    """What there is of names that fit a pattern, sorted."""
+    root = Path(Path(pattern).anchor)
+    return sorted(root.glob(str(Path(pattern).relative_to(root))))
+
+
+def require_idle(folder: Path) -> None:
+    """Refuse a folder that is not there, and one in which somebody is at work.
+
+    For who reads a file of the folder before the ledger; the ledger's own lock is taken later.
+
+    Raises:
+        UsageError: there is no such folder.
+        LockedError: a run works in the folder, or another who must be alone.
+        InputError, OutputError: it cannot be read.
+    """
+    require_folder(folder)
+    with explained(ledger_of(folder)), shared(folder):
+        pass
+
+
+@contextmanager
+def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[Record]:
+    """What the ledger of a run has on record; no run can work in the folder until the block ends.
+
+    Args:
+        folder: of a run.
+        now: UTC, ISO 8601 with Z.
+        alone: nobody else can work there either, not even read: for who writes files of the folder.
+
+    Raises:
+        UsageError: no run was here.
+        LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
+        OutputError, DiskError: as `reader.recorded`.
+    """
+    with recorded(ledger_of(folder), now=now, alone=alone) as record:
+        yield record
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary of a run, as it is now.
+
+    Raises:
+        InputError: it is not there, or is none.
+    """
+    path = folder / SUMMARY
+    try:
+        return parse(Summary, path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {RUN_AGAIN}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not as the run wrote it; {RUN_AGAIN}") from error
+
+
+def write_summary(folder: Path, summary: Summary) -> Path:
+    """Write the summary of a run that ends.
+
+    Raises:
+        OutputError, DiskError: as `write_whole`.
+    """
+    path = folder / SUMMARY
+    with write_whole(path) as file:
+        file.write(summary.model_dump_json(indent=2).encode() + b"\n")
+    return path
