@@ -10,7 +10,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,14 +104,18 @@ def tokens_of(server: Oauth) -> Tokens:
     return Tokens(endpoint, request)
 
 
-async def greet(server: Server) -> str:
+async def greet(server: Server, now: datetime) -> str:
     """Look at our own certificate, make one TLS connection and send nothing; tell version and suite.
+
+    Args:
+        server: whose.
+        now: the time, at which our certificate must be valid.
 
     Raises:
         TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
     """
     if isinstance(server, VopStandard):
-        facts = inspect_certificate(server.client_certificate, now=datetime.now(UTC))
+        facts = inspect_certificate(server.client_certificate, now=now)
         if facts.problems:
             raise TlsError("; ".join(facts.problems))
     address = urlsplit(server.base_url)
@@ -166,12 +170,14 @@ async def open_channels(
         if waiting is not None:
             deadline = anyio.current_time() + waiting.max_s
             for scope, window_s in sorted(_windows(servers).items()):
-                its_turn = turn(turns_path(), scope, window_s, waiting=waiting.told, deadline=deadline)
+                its_turn = turn(
+                    turns_path(), scope, window_s, clock=now, waiting=waiting.told, deadline=deadline
+                )
                 await stack.enter_async_context(its_turn)
         channels: dict[ApiName, Channel] = {}
         for server in servers:
             tokens = tokens_of(server) if isinstance(server, Oauth) else None
-            await greet(server)
+            await greet(server, now())
             client = Client(
                 server.base_url,
                 context=context_of(server),
@@ -191,16 +197,16 @@ async def open_channels(
                 deadline_s=api.responder_wait_s + server.response_margin_s,
                 server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
                 responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
-                requester=_requester(server),
+                requester=_requester(server, now()),
             )
         yield channels
 
 
-def _requester(server: AnyServer) -> str | None:
+def _requester(server: AnyServer, now: datetime) -> str | None:
     """The authorisation number in the certificate that we show to a server, where we show one."""
     if not isinstance(server, VopStandard):
         return None
-    return inspect_certificate(server.client_certificate, now=datetime.now(UTC)).organisation_identifier
+    return inspect_certificate(server.client_certificate, now=now).organisation_identifier
 
 
 def scope_for(server: AnyServer) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.clock import now
 from pipeline.cli.exit_status import telling_what_lost_its_signature
 from pipeline.cli.options import (
     PATH,
@@ -88,7 +89,8 @@ def fix(  # noqa: PLR0913 (one argument per option)
                 by=by,
                 allow_simulated=allow_simulated,
                 sign_with=sign_with,
-            )
+            ),
+            now=now(),
         )
     if as_json:
         click.echo(done.model_dump_json())

@@ -9,7 +9,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import anyio
 import structlog
 
+from pipeline.cli.clock import now
 from pipeline.cli.logs import METRICS_FAILED, PING_FAILED
 from pipeline.errors import DiskError, MistakeError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_of_an_output
@@ -48,7 +48,7 @@ class Told:
 @contextmanager
 def watched(watchers: Watchers) -> Iterator[Told]:
     """Tell the watchers when the block begins, and how it ends; what it raises goes on."""
-    started, told = datetime.now(UTC), Told()
+    started, told = now(), Told()
     _ping(watchers, "start")
     status = 0
     try:
@@ -58,9 +58,7 @@ def watched(watchers: Watchers) -> Iterator[Told]:
         raise
     finally:
         if watchers.metrics is not None:
-            figures = RunFigures(
-                version("payee-precheck"), started, datetime.now(UTC), status, told.summaries, _quotas()
-            )
+            figures = RunFigures(version("payee-precheck"), started, now(), status, told.summaries, _quotas())
             _write(watchers.metrics, figures)
         _ping(watchers, str(status))
 
@@ -81,7 +79,7 @@ def status_of(end: BaseException) -> int:
 
 def _quotas() -> list[QuotaFigures]:
     try:
-        return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(datetime.now(UTC))]
+        return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(now())]
     except PrecheckError:
         return []  # the command itself has said so, or had no cap to count
 

@@ -1,10 +1,11 @@
 """`precheck plan`: what a run would take."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import click
 
+from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
 from pipeline.cli.options import (
     PATH,
@@ -70,7 +71,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         reusable=Permitted(reuse_from, reuse_max_age),
         compare_with=compare_with,
     )
-    forecast = forecast_file(job, lambda: datetime.now(UTC))
+    forecast = forecast_file(job, now)
     if as_json:
         click.echo(forecast.model_dump_json())
     print_forecast(forecast, console())

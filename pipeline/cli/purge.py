@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.clock import now
 from pipeline.cli.exit_status import say, telling_what_lost_its_signature
 from pipeline.cli.options import PATH, Days, by_option, sign_option
 from pipeline.errors import PrecheckError, UsageError, most_serious
@@ -76,7 +77,7 @@ def purge(  # noqa: PLR0913 (one argument per option)
     for folder, is_named in folders_meant(folders).items():
         try:
             with telling_what_lost_its_signature(folder):
-                purged = purge_folder(folder, job)
+                purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
             say(str(error), status=None if is_stranger else error.exit_code)

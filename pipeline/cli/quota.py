@@ -1,8 +1,8 @@
 """`precheck quota`: the daily caps."""
 
-from datetime import UTC, datetime
-
 import click
+
+from pipeline.cli.clock import now
 
 
 @click.command()
@@ -12,4 +12,4 @@ def quota() -> None:
     from pipeline.reports.listings import print_quota
     from pipeline.reports.terminal import console
 
-    print_quota(cap_uses(datetime.now(UTC)), console())
+    print_quota(cap_uses(now()), console())

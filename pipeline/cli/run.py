@@ -2,13 +2,14 @@
 
 import sys
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from pipeline.cli.clock import now
 from pipeline.cli.exit_status import (
     about_one_file,
     interruptible,
@@ -232,7 +233,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             seen = progress(terminal, names[file], quiet=quiet) if log_form == "text" else events
             try:
                 with telling_what_lost_its_signature(folder), seen as watch:
-                    result = check(job, watch, lambda: datetime.now(UTC))
+                    result = check(job, watch, now)
                 status = status_of_summary(result.summary, fail_on)
                 if result.ended_by is not None:
                     status = result.ended_by.exit_code

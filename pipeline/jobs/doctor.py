@@ -1,7 +1,7 @@
 """What `precheck doctor` finds: everything that can be tried without asking about a payee."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
     """0 where it is well."""
 
 
-def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
+def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
     """Try a profile: the configuration, the secrets, the certificates, TLS and the token.
 
     Returns:
@@ -45,15 +45,15 @@ def diagnose(profile_name: str | None, config: Path | None) -> list[Finding]:
                 findings.append(Finding("not tried", said, 0))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(_try("ledger key", partial(_ledger_key, profile)))
-            findings.extend(_try_modulus_tables(profile))
+            findings.extend(_try_modulus_tables(profile, now.date()))
             for server in profile.servers:
-                findings.extend(_try_server(server))
+                findings.extend(_try_server(server, now))
     except PrecheckError as error:
         findings += [Finding("configuration", said, error.exit_code) for said in error.sentences]
     return findings
 
 
-def _try_modulus_tables(profile: Profile) -> list[Finding]:
+def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
     weights, substitutions, day = (
         profile.modulus_weights,
         profile.modulus_substitutions,
@@ -64,34 +64,34 @@ def _try_modulus_tables(profile: Profile) -> list[Finding]:
 
     def weights_told() -> str:
         ranges, _ = read_weights(weights)
-        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age_told(day)}"
+        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age_told(day, today)}"
 
     def substitutions_told() -> str:
         pairs, _ = read_substitutions(substitutions)
-        return f"{len(pairs):,} rows, {_age_told(day)}"
+        return f"{len(pairs):,} rows, {_age_told(day, today)}"
 
     return [_try("modulus weights", weights_told), _try("modulus substitutions", substitutions_told)]
 
 
-def _age_told(day: date) -> str:
-    days = age_days(day, _now().date())
+def _age_told(day: date, today: date) -> str:
+    days = age_days(day, today)
     said = f"of {day}, {days:,} days old"
     if days > VALID_MAX_DAYS:
         said += "; older than a year, so failures only warn and nothing is rejected: get the latest tables"
     return said
 
 
-def _try_server(server: AnyServer) -> list[Finding]:
+def _try_server(server: AnyServer, now: datetime) -> list[Finding]:
     name = server.name.value
     if isinstance(server, VopStandard):
         return [
-            _try(f"{name} certificate", partial(_certificate, server)),
-            _try(f"{name} TLS", partial(anyio.run, greet, server)),
+            _try(f"{name} certificate", partial(_certificate, server, now)),
+            _try(f"{name} TLS", partial(anyio.run, greet, server, now)),
             Finding(f"{name} participant", _PARTICIPANT, 0),
         ]
     findings = [
         _try(f"{name} secret", partial(_secret, server)),
-        _try(f"{name} TLS", partial(anyio.run, greet, server)),
+        _try(f"{name} TLS", partial(anyio.run, greet, server, now)),
     ]
     if not any(finding.exit_code for finding in findings):
         findings.append(_try(f"{name} token", partial(_token, server)))
@@ -120,13 +120,9 @@ def _token(server: Oauth) -> str:
     return f"granted to client {server.client_id}"
 
 
-def _certificate(server: VopStandard) -> str:
-    facts = inspect_certificate(server.client_certificate, now=_now())
+def _certificate(server: VopStandard, now: datetime) -> str:
+    facts = inspect_certificate(server.client_certificate, now=now)
     if facts.problems:
         raise TlsError("; ".join(facts.problems))
     valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
     return "; ".join((valid, *facts.notices))
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -40,14 +40,18 @@ class FixJob:
     """The private key; None: that of the profile, if any."""
 
 
-def fix_folder(job: FixJob) -> Fix:
+def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     """Write what is to be corrected, and the payment file with the corrections that were accepted.
+
+    Args:
+        job: what to do, and in which folder.
+        now: the time.
 
     Raises:
         PrecheckError: nothing was written; the exit code says why.
     """
-    now = timestamp(datetime.now(UTC))
-    with finished(job.folder, now=now) as run, ExitStack() as files:
+    time = timestamp(now)
+    with finished(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, job.sign_with, run.summary.profile)
         corrections = fix(run.source.payments, run.outcomes, run.headers)
         possible = correctable(corrections)
@@ -61,12 +65,12 @@ def fix_folder(job: FixJob) -> Fix:
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
-            record_approval(job.folder, *approvals_for(decider(job.by), now, reasons, what, Decision.FIX))
+            record_approval(job.folder, *approvals_for(decider(job.by), time, reasons, what, Decision.FIX))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = pl.concat([corrections, nothing_known(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), files)
         files.close()  # each file gets its name
-        take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*")
+        take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*", now=now)
         sign(job.folder, signer)
     return Fix(
         simulated=run.summary.simulated,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,8 +78,13 @@ def folders_meant(words: Sequence[Path]) -> dict[Path, bool]:
     return folders
 
 
-def purge(folder: Path, job: PurgeJob) -> Purged:
+def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
     """Delete the names that banks returned to the run in a folder, and put it on record.
+
+    Args:
+        folder: of a run.
+        job: what to forget.
+        now: the time.
 
     Raises:
         UsageError: it is no folder of a run.
@@ -90,7 +95,6 @@ def purge(folder: Path, job: PurgeJob) -> Purged:
         OutputError: the file there is not a ledger, or a file cannot be deleted.
         DiskError: the ledger is damaged or cannot be written to.
     """
-    now = datetime.now(UTC)
     time, answers_before = timestamp(now), timestamp(now - job.older_than)
     look = _look(folder, job, answers_before, time)
     files = _files_to_delete(folder, job)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -53,15 +53,19 @@ class SplitJob:
     """The private key; None: that of the profile, if any."""
 
 
-def split_folder(job: SplitJob) -> Split:
+def split_folder(job: SplitJob, *, now: datetime) -> Split:
     """Write the payments that may be paid, those that are held, and why.
+
+    Args:
+        job: what to do, and in which folder.
+        now: the time.
 
     Raises:
         IncompleteError: a payment is not decided yet, and nobody said to hold it.
         PrecheckError: nothing was written; the exit code says why.
     """
-    now = timestamp(datetime.now(UTC))
-    with finished(job.folder, now=now) as run, ExitStack() as files:
+    time = timestamp(now)
+    with finished(job.folder, now=time) as run, ExitStack() as files:
         refuse_simulated(run, allowed=job.allow_simulated)
         if not job.hold_undecided:
             _refuse_undecided(run)
@@ -77,12 +81,12 @@ def split_folder(job: SplitJob) -> Split:
         _write_reasons(run, placements, decisions, files)
         by = decider(job.by)
         record_approval(
-            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, by, now))
+            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, by, time))
         )
         files.close()  # each file gets its name
         in_force = {**DEFAULT_POLICY, **policy}
         made = SplitMade(
-            time=now,
+            time=time,
             by=by,
             policy=in_force,
             release=_evidence_of(release),
@@ -91,7 +95,7 @@ def split_folder(job: SplitJob) -> Split:
             refused_rows=_refused(decisions, placements)["row"].to_list(),
             held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
         )
-        take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", split=made)
+        take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", now=now, split=made)
         sign(job.folder, signer)
     released_warnings = _released_warnings(warned, placements)
     return Split(

@@ -4,7 +4,7 @@ import codecs
 import io
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
@@ -106,7 +106,7 @@ def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal
     return ControlTotal(row_count=run.outcomes.height, totals=input_totals)
 
 
-def take_into_evidence(folder: Path, *patterns: str, split: SplitMade | None = None) -> None:
+def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: SplitMade | None = None) -> None:
     """Put what was just written into the manifest, and what it replaced out of it."""
     there = [path.name for pattern in patterns for path in folder.glob(pattern)]
     gone = [
@@ -114,7 +114,7 @@ def take_into_evidence(folder: Path, *patterns: str, split: SplitMade | None = N
         for file in read_manifest(folder).files
         if file.name not in there and any(fnmatch(file.name, pattern) for pattern in patterns)
     ]
-    refresh_manifest(folder, now=datetime.now(UTC), written=there, removed=gone, split=split)
+    refresh_manifest(folder, now=now, written=there, removed=gone, split=split)
 
 
 def _require_style(run: FinishedRun) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import tempfile
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pipeline.jobs.split import SplitJob, split_folder
 from schemas.outcomes import Outcome
 from schemas.review import Acceptance
 
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
 TROUBLE = st.text(st.sampled_from("\"',;|\t\r\n =a0\u00e9\u200b\u2028\U0001f600"), max_size=6)
 AMOUNTS = st.decimals("0", "99999", places=2).map(str) | st.sampled_from(["", "x", "1,000.50"])
 CURRENCIES = st.sampled_from(["GBP", "EUR", "eur ", ""])
@@ -103,7 +105,7 @@ def test_a_split_loses_doubles_and_changes_nothing(
         )
         config.write_text(f"[profiles.main.policy]\n{table}{SECTION}")
         job = SplitJob(folder, config=config, hold_undecided=True, allow_simulated=True)
-        done = split_folder(job)
+        done = split_folder(job, now=NOW)
         written = [part and Path(part.path).read_bytes() for part in (done.release, done.hold)]
     release = [row[:-1] for row in rows if released.get(code_of(row))]
     hold = [row[:-1] for row in rows if not released.get(code_of(row))]
@@ -121,7 +123,7 @@ def test_a_correction_changes_its_cell_and_no_other(
     with tempfile.TemporaryDirectory() as name:
         folder = finished_folder(name, rows, delimiter, line_end, finish_run, outcomes_of)
         job = FixJob(folder, accept=tuple(accept), reason="agreed", allow_simulated=True)
-        done = fix_folder(job)
+        done = fix_folder(job, now=NOW)
         written = None if done.corrected is None else Path(done.corrected.path).read_bytes()
         listed = Path(done.corrections).read_bytes().decode("utf-8-sig")
     changes = {}  # (row, field) -> what it should be, whether or not that was accepted
@@ -171,6 +173,6 @@ def test_a_parquet_file_is_split_without_a_change(cells, finish_run, outcomes_of
         Path(name, "precheck.toml").write_text(SECTION)
         folder = finish_run(file, outcomes_of(*outcomes), environment="sandbox")
         config = Path(name, "precheck.toml")
-        done = split_folder(SplitJob(folder, config=config, allow_simulated=True))
+        done = split_folder(SplitJob(folder, config=config, allow_simulated=True), now=NOW)
         parts = [pl.read_parquet(part.path) for part in (done.release, done.hold) if part is not None]
     assert pl.concat(parts).sort("batch").equals(table)

@@ -155,7 +155,7 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
 
     async def ask_while_another_has_its_turn(scope):
         waiting = Waiting(told.append, max_s=0.3)
-        async with turn(turns_path(), scope, 0.0, waiting=print):
+        async with turn(turns_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
             with pytest.raises(IncompleteError, match="--wait-max is over"):
                 async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, waiting=waiting):
                     raise AssertionError("asked while another had its turn")

@@ -38,7 +38,7 @@ def told(findings):
 
 
 def test_all_is_well_with_the_embedded_sandbox():
-    findings = diagnose(None, None)
+    findings = diagnose(None, None, now=datetime.now(UTC))
 
     assert [finding.what for finding in findings] == [
         "configuration",
@@ -54,7 +54,7 @@ def test_all_is_well_with_the_embedded_sandbox():
 
 
 def test_a_certificate_tells_whose_it_is_and_until_when(healthy):
-    certificate = diagnose("sandbox-standard", healthy)[1]
+    certificate = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[1]
 
     assert (certificate.what, certificate.exit_code) == ("vop_standard certificate", 0)
     assert re.search(r"PSDFR-ACPR-99999, valid until \d{4}-\d\d-\d\d", certificate.said)
@@ -66,7 +66,7 @@ def test_a_mistake_of_one_server_does_not_hide_the_other(changed):
         r"(?s)(profiles\.sandbox\.cop\].*?)base_url = \"[^\"]+\"", r'\1base_url = "https://127.0.0.1:9"'
     )
 
-    assert told(diagnose("sandbox", config)) == {
+    assert told(diagnose("sandbox", config, now=datetime.now(UTC))) == {
         "configuration": 0,
         "cop secret": 0,
         "cop TLS": 75,
@@ -79,7 +79,7 @@ def test_a_mistake_of_one_server_does_not_hide_the_other(changed):
 def test_a_missing_secret_does_not_hide_that_tls_is_well(changed):
     config = changed(r"client_secret_file = \"sandbox\.client_secret\"", 'client_secret_file = "gone"')
 
-    findings = diagnose("sandbox", config)
+    findings = diagnose("sandbox", config, now=datetime.now(UTC))
 
     assert told(findings)["cop secret"] == 78
     assert told(findings)["cop TLS"] == 0
@@ -89,7 +89,7 @@ def test_a_missing_secret_does_not_hide_that_tls_is_well(changed):
 def test_a_refused_client_is_told(changed):
     config = changed(r"scope = \"api://payee-verification-sandbox", 'scope = "api://another')
 
-    findings = diagnose("sandbox", config)
+    findings = diagnose("sandbox", config, now=datetime.now(UTC))
 
     assert told(findings)["cop token"] == 77
 
@@ -97,21 +97,21 @@ def test_a_refused_client_is_told(changed):
 def test_a_certificate_that_cannot_be_read_does_not_hide_what_tls_says(changed):
     config = changed('client_certificate = "client.pem"', 'client_certificate = "ca.pem"')
 
-    findings = told(diagnose("sandbox-standard", config))
+    findings = told(diagnose("sandbox-standard", config, now=datetime.now(UTC)))
 
     assert findings["vop_standard certificate"] == 78
     assert findings["vop_standard TLS"] == 78
 
 
 def test_no_configuration_is_one_finding_and_not_an_exception(tmp_path):
-    [finding] = diagnose("mine", tmp_path / "nowhere.toml")
+    [finding] = diagnose("mine", tmp_path / "nowhere.toml", now=datetime.now(UTC))
 
     assert (finding.what, finding.exit_code) == ("configuration", 78)
     assert "precheck init" in finding.said
 
 
 def test_who_lists_us_is_not_tried_as_that_would_take_a_payee(healthy):
-    participant = diagnose("sandbox-standard", healthy)[-1]
+    participant = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[-1]
 
     assert (participant.what, participant.exit_code) == ("vop_standard participant", 0)
     assert participant.said.startswith("not tried")
@@ -119,7 +119,7 @@ def test_who_lists_us_is_not_tried_as_that_would_take_a_payee(healthy):
 
 def test_a_ledger_key_that_is_missing_is_found(changed):
     config = changed(r"\[profiles\.sandbox\]", r'\g<0>\nledger_key_file = "gone"')
-    assert told(diagnose("sandbox", config))["ledger key"] == 78
+    assert told(diagnose("sandbox", config, now=datetime.now(UTC)))["ledger key"] == 78
 
 
 def with_tables(changed, healthy, *, weights, day):
@@ -139,7 +139,7 @@ def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, sa
     day = datetime.now(UTC).date() - timedelta(days=age)
     config = with_tables(changed, healthy, weights=f"100000 100009 MOD11{' 1' * 14}\n" * 2, day=day)
 
-    weights, substitutions = diagnose("sandbox", config)[1:3]
+    weights, substitutions = diagnose("sandbox", config, now=datetime.now(UTC))[1:3]
 
     assert (weights.what, weights.exit_code) == ("modulus weights", 0)
     assert (substitutions.what, substitutions.exit_code) == ("modulus substitutions", 0)
@@ -153,7 +153,7 @@ def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
     day = datetime.now(UTC).date() + timedelta(days=9)
     config = with_tables(changed, healthy, weights=f"100000 100009 MOD11{' 1' * 14}\n", day=day)
 
-    for finding in diagnose("sandbox", config)[1:3]:
+    for finding in diagnose("sandbox", config, now=datetime.now(UTC))[1:3]:
         assert finding.exit_code == 78
         assert finding.said == (
             f"modulus_weights_date: {day} is in the future; give the date from which the tables are valid, "
@@ -164,7 +164,7 @@ def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
 def test_a_damaged_modulus_table_does_not_hide_the_other(changed, healthy):
     config = with_tables(changed, healthy, weights="100000 100009\n", day="2020-01-01")
 
-    findings = diagnose("sandbox", config)
+    findings = diagnose("sandbox", config, now=datetime.now(UTC))
 
     assert told(findings)["modulus weights"] == 78
     assert "weights line 1: not 17 fields" in findings[1].said

@@ -83,13 +83,13 @@ def split_of(config_of):
     """Split under a policy, given as keyword arguments beside those of the job."""
 
     def run(folder, *, policy=None, **job):
-        return split_folder(SplitJob(folder, config=config_of(**(policy or {})), **job))
+        return split_folder(SplitJob(folder, config=config_of(**(policy or {})), **job), now=NOW)
 
     return run
 
 
 def fixed(folder, **job):
-    return fix_folder(FixJob(folder, **{"accept": BOTH, "reason": "agreed", "by": "Mara", **job}))
+    return fix_folder(FixJob(folder, **{"accept": BOTH, "reason": "agreed", "by": "Mara", **job}), now=NOW)
 
 
 def decided(folder, decisions, name="decided.xlsx", sheet="All"):
@@ -401,7 +401,7 @@ def test_a_policy_for_an_outcome_that_does_not_exist_is_an_error(folder_of, spli
 def test_without_its_profile_nothing_is_released(folder_of, tmp_path):
     folder = folder_of({})
     with pytest.raises(ConfigurationError):
-        split_folder(SplitJob(folder, config=tmp_path / "none.toml"))
+        split_folder(SplitJob(folder, config=tmp_path / "none.toml"), now=NOW)
 
 
 def test_simulated_answers_release_nothing_unless_told_and_then_the_names_say_so(folder_of, split_of):

@@ -20,13 +20,20 @@ from pipeline.stores.sqlite.server_lease import _write, turn
 HOLDER = """
 import sys, anyio
 from pathlib import Path
-from pipeline.turns import turn
+from datetime import UTC, datetime
+from pipeline.stores.sqlite.server_lease import turn
+def now():
+    return datetime.now(UTC)
 async def main():
-    async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, waiting=lambda _: None):
+    async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, clock=now, waiting=lambda _: None):
         print("mine", flush=True)
         await anyio.to_thread.run_sync(sys.stdin.read)
 anyio.run(main)
 """
+
+
+def now():
+    return datetime.now(UTC)
 
 
 @pytest.fixture
@@ -45,7 +52,7 @@ def take(folder, scope="a", *, window_s=0.0, within_s=10.0):
     async def main():
         with anyio.fail_after(within_s):
             started = time.monotonic()
-            async with turn(folder, scope, window_s, waiting=lambda _: said.append(scope)):
+            async with turn(folder, scope, window_s, clock=now, waiting=lambda _: said.append(scope)):
                 return time.monotonic() - started
 
     return anyio.run(main), bool(said)
@@ -63,7 +70,7 @@ def test_run_that_waits_is_told_so_once(tmp_path, holder):
 
     async def main():
         with anyio.move_on_after(0.8):
-            async with turn(tmp_path / "turns", "a", 0.0, waiting=said.append):
+            async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
                 pass
 
     anyio.run(main)
@@ -89,7 +96,7 @@ def test_run_that_does_not_say_yet_who_it_is_is_another_run(tmp_path, holder):
 
         async def main():
             with anyio.move_on_after(0.1):
-                async with turn(tmp_path / "turns", "a", 0.0, waiting=said.append):
+                async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
                     pass
 
         anyio.run(main)
@@ -102,7 +109,7 @@ def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(tmp_path
 
     async def main():
         deadline = anyio.current_time() + patience_s
-        async with turn(tmp_path / "turns", "a|0", 0.0, waiting=said.append, deadline=deadline):
+        async with turn(tmp_path / "turns", "a|0", 0.0, clock=now, waiting=said.append, deadline=deadline):
             pass
 
     [lock] = (tmp_path / "turns").iterdir()
@@ -117,7 +124,7 @@ def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(tmp_path
 def test_deadline_that_comes_after_the_turn_began_ends_nothing(tmp_path):
     async def main():
         deadline = anyio.current_time()
-        async with turn(tmp_path / "turns", "a", 0.0, waiting=print, deadline=deadline):
+        async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=print, deadline=deadline):
             await anyio.sleep(0.01)
             return True
 
@@ -127,7 +134,7 @@ def test_deadline_that_comes_after_the_turn_began_ends_nothing(tmp_path):
 def test_run_that_waits_has_the_turn_once_the_other_one_ended(tmp_path, holder):
     async def main():
         with anyio.fail_after(10):
-            async with turn(tmp_path / "turns", "a", 0.0, waiting=lambda _: holder.stdin.close()):
+            async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=lambda _: holder.stdin.close()):
                 return holder.wait(10)
 
     assert anyio.run(main) == 0
@@ -184,7 +191,7 @@ def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path)
 
     async def main():
         for _ in range(2):
-            async with turn(tmp_path, "a", 0.0, waiting=lambda _: None):
+            async with turn(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
                 [lock] = tmp_path.iterdir()
                 told.append(lock.read_text().rstrip())
         told.append(lock.read_text().rstrip())
@@ -197,7 +204,7 @@ def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path)
 
 def test_turn_that_an_error_ended_is_not_finished(tmp_path):
     async def main():
-        async with turn(tmp_path, "a", 0.0, waiting=lambda _: None):
+        async with turn(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
             raise OutputError("x")
 
     with pytest.raises(OutputError):

@@ -12,10 +12,9 @@ later. This holds on one machine, on a local disk.
 
 import fcntl
 import os
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -58,8 +57,14 @@ class Holder(NamedTuple):
 
 
 @asynccontextmanager
-async def turn(
-    folder: Path, scope: str, window_s: float, *, waiting: Callable[[Holder], None], deadline: float = inf
+async def turn(  # noqa: PLR0913 (where, at what, and what a wait needs)
+    folder: Path,
+    scope: str,
+    window_s: float,
+    *,
+    clock: Callable[[], datetime],
+    waiting: Callable[[Holder], None],
+    deadline: float = inf,
 ) -> AsyncIterator[None]:
     """Wait until no other run asks this server, and keep others waiting until the block ends.
 
@@ -70,6 +75,7 @@ async def turn(
         folder: where the locks are, one folder for all processes of a user.
         scope: server and client, as `scopes.scope_of` gives them.
         window_s: the window in which the rate holds.
+        clock: the time in UTC, which other processes of this machine go by too.
         waiting: called with each run that is waited for, one after the other as a rule.
         deadline: on the clock of anyio; a run that still waits then ends.
 
@@ -82,11 +88,11 @@ async def turn(
     try:
         await _take(lock, scope, waiting, deadline)
         ending = os.pread(lock, _TOLD_BYTES_MAX, 0)
-        since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = clock().strftime("%Y-%m-%dT%H:%M:%SZ")
         _write(lock, folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
-        await anyio.sleep(_rest_s(ending, window_s))
+        await anyio.sleep(_rest_s(ending, window_s, clock().timestamp()))
         yield
-        _write(lock, folder, f"{time.time():.3f}".encode())
+        _write(lock, folder, f"{clock().timestamp():.3f}".encode())
     finally:
         os.close(lock)
 
@@ -132,12 +138,12 @@ def _taken(lock: int) -> bool:
     return True
 
 
-def _rest_s(ending: bytes, window_s: float) -> float:
+def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
     """What is left of the window in which the last request of the turn before may still count."""
     if not ending:
         return 0.0
     try:
-        since_s = time.time() - float(ending)
+        since_s = now_s - float(ending)
     except ValueError:
         return window_s
     return min(max(window_s - since_s, 0.0), window_s)
