@@ -116,11 +116,11 @@ class TlsError(ConfigurationError):
 
 
 class StoppedError(PrecheckError):
-    """A signal asked the run to stop; running the same command again goes on."""
+    """Somebody wanted the run to end; running the same command again goes on."""
 
-    def __init__(self, message: str, signal_number: int) -> None:
+    def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
-        self.exit_code = 128 + signal_number
+        self.exit_code = exit_code
 
 
 def stopped_by(number: int) -> str:

@@ -18,18 +18,16 @@ from pathlib import Path
 
 import click
 
-from pipeline.errors import MistakeError, PrecheckError
+from pipeline.errors import MistakeError
 
 
 def is_mistake(end: BaseException) -> bool:
-    """Whether nobody foresaw it: no error of `errors`, no wish to end, and no output that failed."""
-    if isinstance(end, OSError):
-        from pipeline.files.disk_errors import is_of_an_output
+    """Whether nobody foresaw it, neither the program nor the library that reads the command line."""
+    if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
+        return False
+    from pipeline.files.disk_errors import is_foreseen
 
-        return not is_of_an_output(end)
-    # A panic of polars is no `Exception`.
-    foreseen = (PrecheckError, click.ClickException, click.Abort, click.exceptions.Exit)
-    return not isinstance(end, (*foreseen, SystemExit, KeyboardInterrupt, GeneratorExit))
+    return not is_foreseen(end)
 
 
 def written_down(error: BaseException, *, where: str | None = None) -> MistakeError:

@@ -23,6 +23,7 @@ from pipeline.errors import (
 from pipeline.files.core_dumps import forbid_core_dumps
 
 if TYPE_CHECKING:
+    from pipeline.runs.request import Stop
     from schemas.summary import Summary
 
 FAILED_ON = 1
@@ -125,6 +126,21 @@ def interruptible() -> None:
     _on_signal(_interrupt)
 
 
+def stoppable() -> "Stop":
+    """Let SIGINT and SIGTERM wish an end while that is heeded, and end the command at any other time."""
+    from pipeline.runs.request import Stop, Wish
+
+    stop = Stop()
+
+    def handler(number: int, _frame: object) -> None:
+        if not stop.is_heeded:
+            raise KeyboardInterrupt(number)
+        stop.wish(Wish(stopped_by(number), 128 + number))
+
+    _on_signal(handler)
+    return stop
+
+
 def say(sentence: str, *, status: int | None = None) -> None:
     """Tell a person something on standard error, or its log where that is of JSON documents.
 
@@ -161,7 +177,7 @@ def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
             )
 
 
-def _on_signal(handler: Callable[[int, object], NoReturn]) -> dict[signal.Signals, Any]:
+def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, Any]:
     """Have SIGINT and SIGTERM handled like this; return what handled them before."""
     return {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -177,7 +193,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
-    """End a command that has things to close, wherever it is; while questions are asked, `run` listens."""
+    """End a command that has things to close, wherever it is."""
     raise KeyboardInterrupt(number)
 
 

@@ -15,6 +15,7 @@ import structlog
 from structlog.typing import Processor
 
 from pipeline.reports.terminal import SIMULATED
+from pipeline.runs.request import Phase
 from pipeline.stores.sqlite.server_lease import Holder
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
@@ -81,6 +82,9 @@ class ProgressEvents:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._said = clock()
+
+    def enter(self, phase: Phase) -> None:
+        """Say nothing: an event has numbers."""
 
     def begin(self, *, simulated: bool) -> None:
         """Say nothing: the summary says it."""

@@ -1,7 +1,8 @@
 """`precheck run`: check payment files."""
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from math import inf
 from pathlib import Path
@@ -12,9 +13,9 @@ import click
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import (
     about_one_file,
-    interruptible,
     say,
     status_of_summary,
+    stoppable,
     telling_what_lost_its_signature,
 )
 from pipeline.cli.options import (
@@ -186,31 +187,28 @@ def run(  # noqa: PLR0913 (one argument per option)
     """
     from pipeline.cli.logs import ProgressEvents, log_file, log_to_stderr
     from pipeline.cli.monitoring import Watchers, watched
-    from pipeline.jobs.check import check
+    from pipeline.cli.progress import progress
+    from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd, print_files
-    from pipeline.reports.progress import progress
     from pipeline.reports.terminal import console
-    from pipeline.runs.request import Job, Permitted
-    from pipeline.runs.starting import folders, told_apart
+    from pipeline.runs.request import Job, Permitted, Surface
+    from pipeline.runs.starting import folders
 
-    interruptible()
+    stop = stoppable()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
     terminal = console()
     places = folders(files, out)
-    apart = told_apart(places)
-    if apart and not quiet:
-        say(apart)
-    # Where two have one name, only the path says which one is meant.
-    names = {file: str(file) if apart else file.name for file in places}
+    names = _names(places, quiet=quiet)
     ends = {file: FileEnd(names[file], None, None) for file in places}
     if len(files) > 1 and not quiet and log_form == "text":
         # Also where an error ends the command: what the files before it came to is told.
         ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
-    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+
+    def jobs() -> Iterator[Job]:
         for file, folder in places.items():
             log_file(names[file])
-            job = Job(
+            yield Job(
                 file=file,
                 out=folder,
                 profile=profile,
@@ -229,29 +227,45 @@ def run(  # noqa: PLR0913 (one argument per option)
                 compare_with=compare_with,
                 sign_with=sign_with,
             )
-            events = nullcontext(ProgressEvents())
-            seen = progress(terminal, names[file], quiet=quiet) if log_form == "text" else events
+
+    @contextmanager
+    def surfaces(job: Job) -> Iterator[Surface]:
+        events = nullcontext(ProgressEvents())
+        seen = progress(terminal, names[job.file], quiet=quiet) if log_form == "text" else events
+        with telling_what_lost_its_signature(job.out), seen as watch:
+            yield Surface(watch, now, stop)
+
+    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+        for job, result, end in check_files(jobs(), surfaces):
+            name = names[job.file]
             try:
-                with telling_what_lost_its_signature(folder), seen as watch:
-                    result = check(job, watch, now)
-                status = status_of_summary(result.summary, fail_on)
-                if result.ended_by is not None:
-                    status = result.ended_by.exit_code
-                ends[file] = FileEnd(names[file], status, result.summary)
-                told.summaries.append(result.summary)
-                if as_json:
-                    click.echo(result.summary.model_dump_json())
-                if log_form == "text" and quiet:
-                    _say_in_quiet(names[file], result)
-                else:
-                    _tell(result, folder, None if log_form == "json" else terminal, status=status)
-                _raise_what_ended(result)
-            except BaseException as end:  # noqa: BLE001 (what does not concern this file alone is raised again)
-                error = about_one_file(end, names[file])
-                say(_naming(names[file], str(error)), status=error.exit_code)
-                ends[file] = FileEnd(names[file], error.exit_code, ends[file].summary)
+                if result is not None:
+                    status = _status(result, fail_on)
+                    ends[job.file] = FileEnd(name, status, result.summary)
+                    told.summaries.append(result.summary)
+                    if as_json:
+                        click.echo(result.summary.model_dump_json())
+                    if log_form == "text" and quiet:
+                        _say_in_quiet(name, result)
+                    else:
+                        _tell(result, job.out, None if log_form == "json" else terminal, status=status)
+                _raise_what_ended(end)
+            except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
+                error = about_one_file(failure, name)
+                say(_naming(name, str(error)), status=error.exit_code)
+                ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+
+
+def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
+    """What each file is called: where two have one name, only the path says which one is meant."""
+    from pipeline.runs.starting import told_apart
+
+    apart = told_apart(places)
+    if apart and not quiet:
+        say(apart)
+    return {file: str(file) if apart else file.name for file in places}
 
 
 def _naming(name: str, sentence: str) -> str:
@@ -264,10 +278,16 @@ def _naming(name: str, sentence: str) -> str:
     return f"{name}{separator}{rest}" if said == Path(name).name else sentence
 
 
-def _raise_what_ended(result: "Result") -> None:
-    """Have an end of the asking end the command, or its part for one file, once that is told."""
-    if result.ended_by is not None:
-        raise result.ended_by
+def _raise_what_ended(end: BaseException | None) -> None:
+    """Have what ended a file end the command, or its part for that file, once what came of it is told."""
+    if end is not None:
+        raise end
+
+
+def _status(result: "Result", fail_on: tuple[str, ...]) -> int:
+    """The exit status that one file stands for."""
+    ended_by = result.ended_by
+    return status_of_summary(result.summary, fail_on) if ended_by is None else ended_by.exit_code
 
 
 def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status: int) -> None:

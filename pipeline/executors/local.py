@@ -1,8 +1,7 @@
-"""The asking of a run, from its first question to its last: signals are heard, and somebody may watch."""
+"""The asking of a run in this process, from first to last question: somebody may watch it, or end it."""
 
 import gc
 import random
-import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,15 +17,17 @@ import polars as pl
 
 from pipeline.config import Profile
 from pipeline.connections import Waiting, open_channels
-from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of, stopped_by
+from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
 from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
-from pipeline.runs.request import Clock, Job, Watch
+from pipeline.runs.request import Job, Phase, Surface, Watch
 from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, so_far
 from pipeline.stores.sqlite.ledger import Ledger
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import ApiCalls
 
 PROGRESS_INTERVAL_S = 0.2
+STOP_INTERVAL_S = 0.05
+"""How often it is looked for a wish to stop."""
 Caps = Mapping[ApiName, tuple[int, datetime]]
 """API -> its daily cap, and when it begins anew."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
@@ -108,19 +109,29 @@ class Asked:
         )
 
 
-def ask_all(job: Job, asking: Asking, ledger: Ledger, watch: Watch, clock: Clock) -> Asked:
-    """Ask what is left to ask, while signals are heard and the progress is shown.
+def ask_all(job: Job, asking: Asking, ledger: Ledger, surface: Surface) -> Asked:
+    """Ask what is left to ask, while the progress is shown, until all is asked or somebody wants the end.
 
     Returns:
-        What came back; also where an error or a signal ended the asking, which is told with it.
+        What came back; also where an error or a wish to stop ended the asking, which is told with it.
 
     Raises:
         DiskError: the ledger cannot be written.
-        StoppedError: a second signal wants the end at once; what was answered is in the ledger.
+        StoppedError: somebody wants the end at once; what was answered is in the ledger.
     """
-    world = World(clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
-    with _nothing_walked_again():
-        return anyio.run(_ask, job, asking, ledger, world, watch, backend_options={"use_uvloop": _HAS_UVLOOP})
+    world = World(surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
+    with _nothing_walked_again(), surface.stop.heeded():
+        answers, caps, ended_by = anyio.run(
+            _ask, job, asking, ledger, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
+        )
+    if (wish := surface.stop.first) is not None:
+        ended_by = StoppedError(f"{job.file.name}: {wish.said}", wish.exit_code)
+        if surface.stop.is_urgent:
+            raise ended_by
+    if answers is None or ended_by is not None:
+        answers = so_far(asking.checks, ledger)
+    given_up_count = given_up(asking.checks, ledger)
+    return Asked(Answers(answers), caps, world.tally.closed, world.tally, given_up_count, ended_by)
 
 
 @contextmanager
@@ -133,28 +144,24 @@ def _nothing_walked_again() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _ask(job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch) -> Asked:
-    checks = asking.checks
-    stopper = _Stopper(world, watch)
+async def _ask(
+    job: Job, asking: Asking, ledger: Ledger, world: World, surface: Surface
+) -> tuple[pl.DataFrame | None, Caps, PrecheckError | None]:
+    """The answers, the caps of their servers, and what ended the asking early."""
+    watch = surface.watch
     watch.begin(simulated=asking.profile.environment is Environment.SANDBOX)
+    watch.enter(Phase.CONNECTING)
     answers: pl.DataFrame | None = None
     caps: Caps = {}
-    ended_by: PrecheckError | None = None
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(stopper.listen, group.cancel_scope)
+            group.start_soon(_heed, surface, world, group.cancel_scope)
             group.start_soon(_show, world.tally, watch)
             answers, caps = await _answers(job, asking, ledger, world, watch)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
-        ended_by = _end(first_of(failures))
-    if stopper.received is not None:
-        ended_by = StoppedError(f"{job.file.name}: {stopped_by(stopper.received)}", stopper.received)
-        if stopper.is_impatient:
-            raise ended_by
-    if answers is None or ended_by is not None:
-        answers = so_far(checks, ledger)
-    return Asked(Answers(answers), caps, world.tally.closed, world.tally, given_up(checks, ledger), ended_by)
+        return answers, caps, _end(first_of(failures))
+    return answers, caps, None
 
 
 async def _answers(
@@ -165,6 +172,7 @@ async def _answers(
     needed = {ApiName(api) for api in checks["api"].unique()}
     waiting = None if asking.is_ours else Waiting(watch.wait, job.wait_max_s)
     async with open_channels(asking.profile, needed, now=world.now, waiting=waiting) as channels:
+        watch.enter(Phase.ASKING)
         answers = await ask(
             checks, channels, ledger, world, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
@@ -185,32 +193,17 @@ def _end(failure: BaseException) -> PrecheckError:
     return failure
 
 
-class _Stopper:
-    """Turns the first signal into a wish to stop, and the second into an immediate end."""
-
-    def __init__(self, world: World, watch: Watch) -> None:
-        self.received: signal.Signals | None = None
-        self.is_impatient = False
-        """Whether there was a second one."""
-        self._watch = watch
-        self._stop = world.stop
-        self._tally = world.tally
-
-    async def listen(self, scope: anyio.CancelScope) -> None:
-        on_term = signal.getsignal(signal.SIGTERM)
-        try:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                async for number in signals:
-                    self.is_impatient = self.received is not None
-                    if self.is_impatient or self._tally.check_count == 0:
-                        scope.cancel()  # the second signal, or nothing is asked yet
-                    self.received = self.received or number
-                    if self._tally.in_flight_count and not self._stop.is_set():
-                        self._watch.stop(self._tally.in_flight_count, DRAIN_MAX_S)
-                    self._stop.set()
-        finally:
-            # The receiver leaves the system's default behind, which ends a process without a word.
-            signal.signal(signal.SIGTERM, on_term)
+async def _heed(surface: Surface, world: World, scope: anyio.CancelScope) -> None:
+    """Send no more once somebody wants the end; let what is in flight land, unless it is wanted again."""
+    while not surface.stop.is_urgent:
+        if surface.stop.first is not None and not world.stop.is_set():
+            if world.tally.check_count == 0:
+                scope.cancel()  # nothing is asked yet
+            if world.tally.in_flight_count:
+                surface.watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
+            world.stop.set()
+        await anyio.sleep(STOP_INTERVAL_S)
+    scope.cancel()
 
 
 async def _show(tally: Tally, watch: Watch) -> None:

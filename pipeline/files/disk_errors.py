@@ -10,7 +10,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from pipeline.errors import DiskError, OutputError
+from pipeline.errors import DiskError, OutputError, PrecheckError
 
 ELSEWHERE = "choose another folder with --out"
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -36,6 +36,14 @@ def is_of_an_output(error: OSError) -> bool:
     (True, False)
     """
     return error.filename is None or is_full_or_failed(error)
+
+
+def is_foreseen(end: BaseException) -> bool:
+    """Whether an end is no mistake of ours: an error of `errors`, a wish to end, or an output that failed."""
+    if isinstance(end, OSError):
+        return is_of_an_output(end)
+    # A panic of polars is no `Exception`.
+    return isinstance(end, (PrecheckError, SystemExit, KeyboardInterrupt, GeneratorExit))
 
 
 def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:

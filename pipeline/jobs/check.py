@@ -24,7 +24,7 @@ from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun, ledger_of
-from pipeline.runs.request import Clock, Job, Watch
+from pipeline.runs.request import Job, Phase, Surface
 from pipeline.runs.starting import Judged, finished_before, refuse_what_is_not_ours, remove_untrue
 from pipeline.stages.plan import bases
 from pipeline.stages.read import Source
@@ -53,8 +53,12 @@ class Result(NamedTuple):
     """What ended the run early; what it leaves behind is true of that moment."""
 
 
-def check(job: Job, watch: Watch, clock: Clock) -> Result:
+def check(job: Job, surface: Surface) -> Result:
     """Check one payment file.
+
+    Args:
+        job: which file, and how.
+        surface: who has it done.
 
     Returns:
         What it leaves behind; also where an error ended the asking, which is told with it.
@@ -63,7 +67,8 @@ def check(job: Job, watch: Watch, clock: Clock) -> Result:
         PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
             exit code says why. Answers that came before are kept, and are not asked for again.
     """
-    started = clock()
+    clock, started = surface.clock, surface.clock()
+    surface.watch.enter(Phase.READING)
     now = timestamp(started)
     source = read_file(job)
     chosen = signed_with(choose(job.profile, job.config), job.sign_with)
@@ -98,7 +103,8 @@ def check(job: Job, watch: Watch, clock: Clock) -> Result:
 
         apis = {server.name: api_of(server) for server in profile.servers}
         use_again(job.reusable, checks, ledger, apis, now=clock())
-        asked = ask_all(job, Asking(checks, profile, is_ours=chosen.config is None), ledger, watch, clock)
+        asked = ask_all(job, Asking(checks, profile, is_ours=chosen.config is None), ledger, surface)
+        surface.watch.enter(Phase.WRITING)
         in_sequence = unknown_in_sequence(checks, prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)
         questions = Questions(bases(checks), prepared.assignments)

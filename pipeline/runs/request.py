@@ -1,8 +1,10 @@
-"""What is to be done, and who looks on."""
+"""What is to be done, who looks on, and who wants it to end."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -57,8 +59,23 @@ class Job:
     """Folders of earlier runs; none: the one that the profile says, if any."""
 
 
+class Phase(StrEnum):
+    """Where on its road a run is."""
+
+    READING = "reading"
+    """The file is read, validated and planned."""
+    CONNECTING = "connecting"
+    """Servers are waited for, and greeted."""
+    ASKING = "asking"
+    WRITING = "writing"
+    """All that is asked has been answered, or is left; the files are written."""
+
+
 class Watch(Protocol):
     """Somebody who wants to see how far a run is."""
+
+    def enter(self, phase: Phase) -> None:
+        """Called as each phase begins; those of a run that had finished before are not all entered."""
 
     def begin(self, *, simulated: bool) -> None:
         """Called before anything is asked: whether a sandbox will answer."""
@@ -84,3 +101,55 @@ class Watch(Protocol):
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Called once somebody wants the run to stop: for how many requests it waits, and how long."""
+
+
+class Wish(NamedTuple):
+    """That a run ends before all is asked."""
+
+    said: str
+    """Who wants it, and what to do then, as the end of a sentence."""
+    exit_code: int
+    """Of a command that ends by it."""
+
+
+class Stop:
+    """Where a surface says that a run is to end: once, so that what is in flight lands; again, at once.
+
+    A wish may come from a signal handler or from another thread: who asks looks here a few times a second.
+    """
+
+    def __init__(self) -> None:
+        self._wishes: list[Wish] = []
+        self.is_heeded = False
+        """Whether anybody looks: where nothing is asked, a surface has to end the run by itself."""
+
+    def wish(self, wish: Wish) -> None:
+        """Want the run to end."""
+        self._wishes.append(wish)
+
+    @property
+    def first(self) -> Wish | None:
+        """The first wish; None as long as nobody has one."""
+        return self._wishes[0] if self._wishes else None
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it was wished more than once."""
+        return len(self._wishes) > 1
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Say that somebody looks, until the block ends."""
+        self.is_heeded = True
+        try:
+            yield
+        finally:
+            self.is_heeded = False
+
+
+class Surface(NamedTuple):
+    """Who has a job done: a command, a page. It looks on, tells the time, and can have it stopped."""
+
+    watch: Watch
+    clock: Clock
+    stop: Stop

@@ -13,6 +13,7 @@ from rich.table import Column
 from rich.text import Text
 
 from pipeline.reports.terminal import counted, visible
+from pipeline.runs.request import Phase
 from pipeline.stores.sqlite.server_lease import Holder
 from schemas.outcomes import ApiName, Outcome
 
@@ -28,12 +29,16 @@ class Bar:
     def __init__(self, display: "_Display", file_name: str) -> None:
         self._display = display
         self._name = visible(file_name)
-        self._task = display.add_task(self._name, total=None, simulated="", stand="reading")
+        self._task = display.add_task(self._name, total=None, simulated="", stand=Phase.READING.value)
+
+    def enter(self, phase: Phase) -> None:
+        """Say in the place of numbers what is done before there are any."""
+        if phase in (Phase.READING, Phase.CONNECTING):
+            self._display.update(self._task, stand=phase.value)
 
     def begin(self, *, simulated: bool) -> None:
         """Have the bar say whether a sandbox answers."""
-        said = "SIMULATED" if simulated else ""
-        self._display.update(self._task, simulated=said, stand="connecting")
+        self._display.update(self._task, simulated="SIMULATED" if simulated else "")
 
     def wait(self, holder: Holder) -> None:
         """Say whom the run waits for, in the place of the bar."""
@@ -72,6 +77,9 @@ class Lines:
         self._waiting: str | None = None
         self._clock = clock
         self._started = self._said = clock()
+
+    def enter(self, phase: Phase) -> None:
+        """Say nothing: a line has numbers."""
 
     def begin(self, *, simulated: bool) -> None:
         """Have every line say whether a sandbox answers."""
@@ -115,6 +123,9 @@ class Lines:
 
 class Silence:
     """Says nothing, for --quiet."""
+
+    def enter(self, phase: Phase) -> None:
+        """Say nothing."""
 
     def begin(self, *, simulated: bool) -> None:
         """Say nothing."""

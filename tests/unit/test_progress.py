@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.reports.progress import LINE_INTERVAL_S, Bar, Lines, Silence, progress
+from pipeline.cli.progress import LINE_INTERVAL_S, Bar, Lines, Silence, progress
 from pipeline.reports.terminal import visible
 from pipeline.stores.sqlite.server_lease import Holder
 from schemas.outcomes import ApiName, Outcome
