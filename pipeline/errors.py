@@ -25,9 +25,26 @@ from collections.abc import Iterable, Iterator, Sequence
 
 
 class PrecheckError(Exception):
-    """Something that ends the run, with the exit status of the command."""
+    """Something that ends the run, with the exit status of the command.
+
+    As text it is the sentence of the command line. Another surface shows `reason`, and says in its own words
+    what to do.
+    """
 
     exit_code: int
+
+    def __init__(self, reason: str, *, option: str = "", advice: str = "") -> None:
+        """Take what happened apart from the words of the command line.
+
+        Args:
+            reason: where, and what.
+            option: of the command line, which said what the reason begins with.
+            advice: what to do, on the command line.
+        """
+        said = f"{option} {reason}" if option else reason
+        super().__init__(f"{said}; {advice}" if advice else said)
+        self.reason = reason
+        self.advice = advice
 
     @property
     def sentences(self) -> tuple[str, ...]:

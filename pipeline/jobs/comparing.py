@@ -131,7 +131,9 @@ def _manifests(wanted: Wanted, subject: Subject) -> dict[Path, Manifest]:
     if wanted.folders:
         if subject.folder.resolve() in {folder.resolve() for folder in wanted.folders}:
             raise UsageError(
-                f"--compare-with {subject.folder}: the folder of this very run; name one of an earlier run"
+                f"{subject.folder}: the folder of this very run",
+                option="--compare-with",
+                advice="name one of an earlier run",
             )
         named = {folder: read_manifest(folder) for folder in wanted.folders}
         return dict(sorted(named.items(), key=lambda item: item[1].finished, reverse=True))

@@ -76,15 +76,17 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
     for finding in verify(VerifyJob(folder, asks_again=False), now=now):
         if finding.exit_code:
             raise InputError(
-                f"--compare-with {folder}: not as its run left it, so nothing was compared: "
-                f"{finding.what}: {finding.said}"
+                f"{folder}: not as its run left it, so nothing was compared: {finding.what}: {finding.said}",
+                option="--compare-with",
             )
     is_purged = run.forgotten(run.outcome_file.name) is not None
     keeps_keys = PAYEES in {file.name for file in manifest.files} and run.forgotten(PAYEES) is None
     if is_purged and not keeps_keys:
         raise InputError(
-            f"--compare-with {folder}: its outcome file was deleted by precheck purge, and there is no "
-            f"{PAYEES}, which runs keep that compare; run its command again, which asks nothing twice"
+            f"{folder}: its outcome file was deleted by precheck purge, and there is no {PAYEES}, which runs "
+            "keep that compare",
+            option="--compare-with",
+            advice="run its command again, which asks nothing twice",
         )
 
     def names() -> pl.Series | None:

@@ -128,8 +128,8 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
         has_finished = finish is not None and finish.unanswered_count == 0
         if job.older_than and not has_finished and record.created_at < answers_before:
             raise IncompleteError(
-                f"{folder}: left as it is, because its run has not finished; run its command again to go on, "
-                "or purge it without --older-than"
+                f"{folder}: left as it is, because its run has not finished",
+                advice="run its command again to go on, or purge it without --older-than",
             )
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before

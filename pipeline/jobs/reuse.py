@@ -163,20 +163,25 @@ def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
     """
     if own.resolve() in {folder.resolve() for folder in folders}:
         raise UsageError(
-            f"--reuse-from {own}: the folder of this very run, whose answers are kept anyway; leave it out"
+            f"{own}: the folder of this very run, whose answers are kept anyway",
+            option="--reuse-from",
+            advice="leave it out",
         )
 
 
 def _require_same_provider(record: Record, identity: RunIdentity) -> None:
-    where, theirs, ours = f"--reuse-from {record.path.parent}", record.run.environment, identity.environment
+    where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
         raise UsageError(
             f"{where}: its answers came from {theirs}, and this run asks {ours}; "
-            "simulated and real answers must not mix in one file: name a run of the same profile"
+            "simulated and real answers must not mix in one file: name a run of the same profile",
+            option="--reuse-from",
         )
     if theirs != ours or record.run.profile_sha256 != identity.profile_sha256:
         raise UsageError(
-            f"{where}: its run asked other servers, or asked in another way; name a run of the same profile"
+            f"{where}: its run asked other servers, or asked in another way",
+            option="--reuse-from",
+            advice="name a run of the same profile",
         )
 
 

@@ -87,7 +87,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     run = ended(folder)
     manifest = run.manifest
     if not 1 <= row <= manifest.input.row_count:
-        raise UsageError(f"--row {row}: {_extent(manifest)}")
+        raise UsageError(f"{row}: {_extent(manifest)}", option="--row")
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows = run.rows()
         places = manifest.input.places

@@ -186,8 +186,8 @@ def _refuse_undecided(run: FinishedRun) -> None:
     count = run.outcomes["check_outcome"].is_in(UNDECIDED).sum()
     if count:
         raise IncompleteError(
-            f"{run.folder}: rows without an answer: {count:,}; run the same command again to ask about them, "
-            "or hold them with --hold-undecided"
+            f"{run.folder}: rows without an answer: {count:,}",
+            advice="run the same command again to ask about them, or hold them with --hold-undecided",
         )
 
 

@@ -116,7 +116,9 @@ def _signature(job: VerifyJob) -> list[Finding]:
         return [Finding("signature", there)] if is_signed(folder) else []
     if path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(
-            f"--signed-by {path}: lies in the folder that it is to prove; have the key from who signs"
+            f"{path}: lies in the folder that it is to prove",
+            option="--signed-by",
+            advice="have the key from who signs",
         )
     key = PublicKey.read(path)
     if not is_signed(folder):

@@ -20,8 +20,8 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
     """
     if run.summary.simulated and not allowed:
         raise UsageError(
-            f"{run.folder}: a sandbox answered, and no answer says anything about a real account; "
-            "check the file with a real profile, or add --allow-simulated to try this command"
+            f"{run.folder}: a sandbox answered, and no answer says anything about a real account",
+            advice="check the file with a real profile, or add --allow-simulated to try this command",
         )
 
 

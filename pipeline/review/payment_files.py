@@ -122,8 +122,8 @@ def _require_style(run: FinishedRun) -> None:
     source = run.summary.input
     if source.format == parquet.NAME != run.source.format:
         raise InputError(
-            f"{run.folder}: the outcome file is CSV, which does not know the types of {source.name}; "
-            "run the same command again with --format parquet, which asks nothing twice"
+            f"{run.folder}: the outcome file is CSV, which does not know the types of {source.name}",
+            advice="run the same command again with --format parquet, which asks nothing twice",
         )
     if source.format == delimited.NAME and source.delimiter is None:
         raise InputError(

@@ -38,12 +38,14 @@ def approvals_of(folder: Path) -> list[Approval]:
     path = folder / APPROVALS
     try:
         if not path.is_file() and os.path.lexists(path):  # to read a pipe would never end
-            raise InputError(f"{path}: something that is not a file has this name; remove it")
+            raise InputError(f"{path}: something that is not a file has this name", advice="remove it")
         return parse(Approvals, path.read_bytes()).root
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a list of decisions any more; bring it back from a copy") from error
+        raise InputError(
+            f"{path}: not a list of decisions any more", advice="bring it back from a copy"
+        ) from error
 
 
 def decider(said: str | None) -> str:
@@ -60,7 +62,11 @@ def decider(said: str | None) -> str:
             # Before Python 3.13 it raises what the missing part of the system raises.
             name = getpass.getuser()
         except (OSError, KeyError, ImportError):
-            raise UsageError("this user has no login name; name who decides with --by NAME") from None
+            raise UsageError(
+                "this user has no login name", advice="name who decides with --by NAME"
+            ) from None
     if not name.isprintable():
-        raise UsageError(f"--by {name!a}: control or invisible characters in the name; leave them out")
+        raise UsageError(
+            f"{name!a}: control or invisible characters in the name", option="--by", advice="leave them out"
+        )
     return name

@@ -54,8 +54,8 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     if still := _repeated(apart):
         alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
         raise UsageError(
-            f"{', '.join(alike)}: their results would go to one folder; check them one at a time, each with "
-            "an --out of its own"
+            f"{', '.join(alike)}: their results would go to one folder",
+            advice="check them one at a time, each with an --out of its own",
         )
     places = [out / name if out else Path(f"{name}.precheck") for name in apart]
     return dict(zip(files, places, strict=True))
@@ -156,14 +156,14 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     for path in written:
         if path.exists() and not fresh and not has_begun(folder):
             raise OutputError(
-                f"{path}: exists, and there is no run of this tool in its folder; choose another --out, "
-                "or replace it with --fresh"
+                f"{path}: exists, and there is no run of this tool in its folder",
+                advice="choose another --out, or replace it with --fresh",
             )
     require_ours(folder)
     try:
         approvals_of(folder)
     except InputError as error:
-        raise OutputError(f"{error}, or choose another --out") from error
+        raise OutputError(error.reason, advice=f"{error.advice}, or choose another --out") from error
 
 
 def remove_untrue(folder: Path) -> None:

@@ -13,16 +13,16 @@ PAYEE = {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00
 OTHER = {"name": "Rowan Blackmere", "sort_code": "001122", "account_number": "00012345"}
 # A stage that fails for a file of one payment, and says in its error what only the file may say.
 SITE_CUSTOMIZE = """
-import pipeline.run as run
+import pipeline.jobs.prepare as prepare
 
-planned = run.plan
+planned = prepare.plan
 
 def plan(accepted, order="file"):
     if accepted.height == 1:
         raise {error}(f"{{accepted['name'][0]}} of {{accepted['account'][0]}}")
     return planned(accepted, order)
 
-run.plan = plan
+prepare.plan = plan
 """
 
 
@@ -39,7 +39,7 @@ def broken(desk):
     return environment
 
 
-@pytest.mark.parametrize("error", ["KeyError", "run.pl.exceptions.PanicException", "AssertionError"])
+@pytest.mark.parametrize("error", ["KeyError", "prepare.pl.exceptions.PanicException", "AssertionError"])
 def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error):
     words = ("run", desk.payments([PAYEE]), *sandbox.using("sandbox"), "--fail-on", "no_match")
 
@@ -56,7 +56,7 @@ def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error)
     assert path.startswith(str(desk.folder / "state"))
     assert "called as: run --config --profile --fail-on\n" in kept
     assert kind in kept
-    assert re.search(r"pipeline\.run:\d+ _planned", kept)
+    assert re.search(r"pipeline\.jobs\.prepare:\d+ prepare", kept)
     for secret in ("Thornwood", "00012345", "001122", "no_match", str(desk.folder)):
         assert secret not in kept
         assert secret == str(desk.folder) or secret not in sentence
@@ -172,8 +172,8 @@ def test_no_file_gets_the_number_of_a_closed_stream(desk, sandbox):
 
 
 def test_ctrl_c_before_anything_is_imported_is_130(desk):
-    program = "import os, signal, payee_precheck\nfrom pipeline.cli import ending\n"
-    program += "ending.click.Group.make_context = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+    program = "import os, signal, payee_precheck\nfrom pipeline.cli import exit_status\n"
+    program += "exit_status.click.Group.make_context = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
     done = subprocess.run(
         [sys.executable, "-c", program + "payee_precheck.main()"],
         capture_output=True,

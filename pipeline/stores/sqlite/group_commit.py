@@ -82,6 +82,7 @@ class Commits:
         else:
             await batch.ended.wait()
         if not batch.durable:
+            assert self.refusal is not None, "a write failed, and nothing says why"
             raise DiskError(self.refusal)
 
     async def _commit_in_turn(self, batch: _Batch) -> None:
