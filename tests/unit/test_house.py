@@ -1,5 +1,6 @@
 """The rules of the house: `make imports` sees that they are kept; here each is broken, and that is seen."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+CONTRACTS = TOOLS["importlinter"]["contracts"]
+BANNED = TOOLS["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
 BREACHES = {
     "layers": ("pipeline/rules/amounts.py", "import pipeline.stages.read"),
     "documents": ("schemas/cop.py", "import pipeline.errors"),
@@ -21,9 +24,24 @@ BREACHES = {
     "httpx": ("pipeline/reports/page.py", "import httpx"),
     "aiohttp": ("pipeline/transport/client.py", "import aiohttp"),
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
+    "click": ("pipeline/jobs/check.py", "import click"),
+    "signals": ("pipeline/executors/local.py", "import signal"),
     "polars": ("pipeline/transport/pool.py", "import polars"),
 }
 """Contract -> a module and a line that it must not have."""
+
+USES = {
+    "datetime.datetime.now": "from datetime import UTC, datetime\n\nprint(datetime.now(UTC))\n",
+    "datetime.datetime.today": "import datetime\n\nprint(datetime.datetime.today())\n",
+    "datetime.datetime.utcnow": "import datetime as dt\n\nprint(dt.datetime.utcnow())\n",
+    "datetime.date.today": "from datetime import date\n\nprint(date.today())\n",
+    "random": "from random import random\n\nprint(random())\n",
+    "time": "from time import monotonic\n\nprint(monotonic())\n",
+    "uuid.uuid4": "from uuid import uuid4\n\nprint(uuid4())\n",
+    "sys.argv": "import sys\n\nprint(sys.argv)\n",
+    "sys.exit": "import sys\n\nsys.exit()\n",
+}
+"""What only some rooms may use -> lines that use it."""
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +81,57 @@ def test_two_frames_that_are_swapped_do_not_pass_the_type_checker(tmp_path):
     assert said.count('incompatible type "Checks"; expected "Accepted"') == 1
     assert said.count('incompatible type "Accepted"; expected "Checks"') == 1
     assert "swapped.py:4" not in said
+
+
+@pytest.fixture(scope="module")
+def uses_seen(tmp_path_factory):
+    """What ruff says of a module of a room for each of the uses: `uses_seen(room)`."""
+    copy = tmp_path_factory.mktemp("uses")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+
+    def look(room):
+        folder = copy / "pipeline" / room
+        folder.mkdir(parents=True)
+        for name, lines in USES.items():
+            (folder / f"{name.replace('.', '_')}.py").write_text(lines)
+        command = [
+            Path(sys.executable).with_name("ruff"),
+            "check",
+            "--select",
+            "TID251",
+            "--no-cache",
+            folder,
+        ]
+        return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False).stdout
+
+    return look
+
+
+def test_every_ban_is_broken_by_somebody():
+    assert set(BANNED) == set(USES)
+
+
+@pytest.mark.parametrize("room", ["jobs", "runs", "stages", "stores", "reports", "config"])
+def test_time_chance_and_the_process_are_for_some_rooms_only(room, uses_seen):
+    said = uses_seen(room)
+    assert [name for name in USES if f"`{name}` is banned" not in said] == []
+
+
+@pytest.mark.parametrize("room", ["cli", "executors", "transport", "sandbox"])
+def test_the_rooms_that_give_them_may_have_them(room, uses_seen):
+    assert "TID251" not in uses_seen(room)
+
+
+def test_no_reason_speaks_of_the_command_line():
+    """What an error of a job says first is for every surface; `option` and `advice` are for one."""
+    rooms = ("jobs", "runs", "review", "executors")
+    spoken = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for room in rooms
+        for path in (ROOT / "pipeline" / room).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        for reason in node.exc.args[:1]
+        if re.search(r"--[a-z]", ast.unparse(reason))
+    ]
+    assert spoken == []
