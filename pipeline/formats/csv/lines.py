@@ -30,8 +30,8 @@ def read_lines(
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end; or
-            the text is UTF-16, and nobody said so.
+        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end;
+            or the text is UTF-16, and nobody said so.
     """
     read: list[bytes] = []
     rest, done_bytes = b"", 0
