@@ -8,11 +8,13 @@ folder meanwhile, nor anybody else where a file is written.
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
+from pydantic import SecretStr
 
-from pipeline.config.profiles import choose, signer_again
+from pipeline.config.profiles import choose, ledger_key, signer_again
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.signatures import sign
 from pipeline.frames import CHANGES, OUTCOMES, REJECTS, Accepted, Changes, Outcomes
@@ -25,7 +27,7 @@ from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import read
 from pipeline.stages.validate import Routes, validate
-from pipeline.stores.sqlite.reader import recorded, require_idle
+from pipeline.stores.sqlite.reader import Record, recorded, require_idle
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import made_anew
 from schemas.manifest import FileEvidence, Manifest, ProfileUsed
@@ -105,7 +107,30 @@ def story(folder: Path, row: int) -> Story:
             rows.outcomes,
             places,
         )
-        return tell(row, told, record)
+        secret = key_of_names(record, manifest, None)
+        return tell(row, told, partial(record.attempts, secret=secret))
+
+
+def key_of_names(record: Record, manifest: Manifest, config: Path | None) -> SecretStr | None:
+    """The key of what servers wrote in the ledger, where it needs one and the run's profile still has it.
+
+    Args:
+        record: the ledger of the run.
+        manifest: of the run.
+        config: where the profile is; None: the usual configuration, which need not have it.
+
+    Raises:
+        ConfigurationError: the configuration that was named does not have it.
+    """
+    if not record.is_encrypted:
+        return None
+    try:
+        secret = ledger_key(choose(manifest.profile.name, config))
+        return secret if secret is not None and record.opens_with(secret) else None
+    except ConfigurationError:
+        if config is not None:
+            raise
+        return None
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:

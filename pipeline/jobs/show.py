@@ -1,7 +1,7 @@
 """tell: one row's whole story, from what the file says to what a person does next."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
@@ -37,15 +37,14 @@ class Told(NamedTuple):
     """Of the rows in their file; None where they have none."""
 
 
-class Requests(Protocol):
-    """Who knows the requests for a question; `ledger.reading.Record` does."""
+def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]]) -> Story:
+    """Put together what is known about one row, which must exist.
 
-    def attempts(self, check: Check) -> Sequence[Attempt]:
-        """Every request for it, first to last."""
-
-
-def tell(row: int, told: Told, requests: Requests) -> Story:
-    """Put together what is known about one row, which must exist."""
+    Args:
+        row: its number.
+        told: the whole file.
+        attempts_for: every request for a question, first to last.
+    """
     assert told.payments.schema == PAYMENTS
     assert told.accepted.schema == ACCEPTED
     assert told.outcomes.schema == OUTCOMES
@@ -53,7 +52,7 @@ def tell(row: int, told: Told, requests: Requests) -> Story:
     [payment] = mine.with_columns(currency_shown(mine)).select(FIELDS).to_dicts()
     [outcome] = told.outcomes.filter(pl.col("row") == row).select(COLUMNS).to_dicts()
     check = _check_of(row, told.planned)
-    attempts = [] if check is None else requests.attempts(check)
+    attempts = [] if check is None else attempts_for(check)
     return Story(
         file=told.file,
         row=row,
@@ -72,6 +71,8 @@ def tell(row: int, told: Told, requests: Requests) -> Story:
                 ended=attempt.ended,
                 code=attempt.code,
                 ended_at=attempt.ended_at,
+                detail=attempt.detail,
+                has_hidden_detail=attempt.has_hidden_detail,
             )
             for attempt in attempts
         ],

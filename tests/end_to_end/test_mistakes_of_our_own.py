@@ -13,16 +13,16 @@ PAYEE = {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00
 OTHER = {"name": "Rowan Blackmere", "sort_code": "001122", "account_number": "00012345"}
 # A stage that fails for a file of one payment, and says in its error what only the file may say.
 SITE_CUSTOMIZE = """
-import pipeline.run as run
+import pipeline.jobs.prepare as prepare
 
-planned = run.plan
+planned = prepare.plan
 
 def plan(accepted, order="file"):
     if accepted.height == 1:
         raise {error}(f"{{accepted['name'][0]}} of {{accepted['account'][0]}}")
     return planned(accepted, order)
 
-run.plan = plan
+prepare.plan = plan
 """
 
 

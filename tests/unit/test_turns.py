@@ -20,7 +20,7 @@ from pipeline.stores.sqlite.server_lease import _write, turn
 HOLDER = """
 import sys, anyio
 from pathlib import Path
-from pipeline.turns import turn
+from pipeline.stores.sqlite.server_lease import turn
 async def main():
     async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, waiting=lambda _: None):
         print("mine", flush=True)
