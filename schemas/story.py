@@ -50,6 +50,11 @@ class AttemptTold(Part):
     """answered, refused, failed, or `in doubt` where the run was killed meanwhile."""
     code: str | None
     ended_at: str | None
+    detail: str | None = None
+    """What the server said of a problem, at most 200 characters, numbers of accounts masked; None where it
+    said nothing, where it was purged, and in folders of versions that did not keep it."""
+    has_hidden_detail: bool = False
+    """Whether it said something that is encrypted under a key which the usual configuration does not have."""
 
 
 class Story(Part):

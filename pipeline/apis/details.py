@@ -1,7 +1,7 @@
-"""What a server says of a problem in its own words, fit for a log line and for the terminal.
+"""What a server says of a problem in its own words, fit for a log line, the ledger and the terminal.
 
 Source: API reference, "Problem details": `detail` is a sentence for people. It is the server's text, so it
-may quote what was asked: names and numbers of the question are taken out of it, and numbers of others.
+may quote what was asked: names and numbers of the question are taken out of it, numbers of others, tokens.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _IBAN = re.compile(
 )  # whole, or in groups of four
 _NUMBER = re.compile(r"[0-9](?:[ ./-]?[0-9]){4,}")
 """Account numbers, sort codes and what else has five digits or more; an HTTP status has three."""
+_CREDENTIAL = re.compile(r"\b(?:Bearer|Basic)\s+\S+", re.IGNORECASE)
+_LONG = re.compile(r"[\w.~+/=-]{20,}")
+"""A token or a correlation id, if it has letters and digits."""
 _WORD_CHARS_MIN = 2
 """A name is taken out word by word as well: a server may quote a part of it, or reverse it."""
 
@@ -58,10 +61,16 @@ def with_detail(sentence: str, detail: str) -> str:
 
 
 def _without(text: str, said: list[str]) -> str:
-    """A text with every number of an account masked, and whatever was asked about."""
+    """A text with every number of an account masked, every token, and whatever was asked about."""
+    text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
     for word in said:
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)
     return _NUMBER.sub(MASK, _IBAN.sub(MASK, text))
+
+
+def _unless_a_word(long: re.Match[str]) -> str:
+    text = long[0]
+    return MASK if re.search("[0-9]", text) and re.search("[A-Za-z]", text) else text
 
 
 def _said_of(check: Check) -> list[str]:

@@ -55,8 +55,9 @@ def purge(  # noqa: PLR0913 (one argument per option)
 ) -> None:
     """Delete the names that banks returned from the ledger in each DIR, the folder of a run.
 
-    Nothing of them is left in the ledger's bytes. The answers stay: no question is asked again. A DIR may be
-    a pattern in quotes, such as 'checked/*.precheck'. With --older-than, a run that has not finished is told
+    What servers said of a problem, which may quote a name, goes with them. Nothing of either is left in the
+    ledger's bytes. The answers stay: no question is asked again. A DIR may be a pattern in quotes, such as
+    'checked/*.precheck'. With --older-than, a run that has not finished is told
     and left as it is (75), and so is a folder that is in use (75) or damaged (74); the others are purged.
     A folder that only fits a pattern, and in which no run was, is told and left.
 
@@ -96,7 +97,10 @@ def _told(folder: Path, job: "PurgeJob", purged: "Purged") -> list[str]:
     if not purged.was_due:
         return [f"{folder}: nothing to purge is older than {counted(job.older_than.days, 'day')}"]
     would = "would be " if job.dry_run else ""
-    said = [f"{folder}: {counted(purged.name_count, 'returned name')} {would}purged from the ledger"]
+    what = counted(purged.name_count, "returned name")
+    if purged.detail_count:
+        what += f" and {counted(purged.detail_count, 'detail')} of problems"
+    said = [f"{folder}: {what} {would}purged from the ledger"]
     if purged.deleted:
         said.append(f"{folder}: {would}deleted {', '.join(purged.deleted)}")
     if purged.left:

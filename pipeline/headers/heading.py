@@ -1,4 +1,4 @@
-"""The header line of a table that people made: titles above it, headers in two rows, headers again below.
+"""The header line of a table that people made: titles above it, headers in several rows, headers again below.
 
 It is the line in which an account and a payee are known. What stands above it is no payment, unless it holds
 an account: then the header line is not where it was thought.
@@ -39,7 +39,7 @@ class Heading(NamedTuple):
     at: int
     """The first line of them, counted from 0."""
     cells: tuple[str, ...]
-    """The headers; of labels over two rows, what both say."""
+    """The headers; of labels over two or three rows, what all of them say."""
     end: int
     """The first line below all headers; the same where the file has none."""
     repeated: tuple[int, ...]
@@ -153,8 +153,25 @@ def _filled(cells: Sequence[str]) -> list[str]:
 
 
 def _joined(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]) -> Heading:
-    below = _heading(lines, at + 1, mapping)
-    return below._replace(at=at, cells=_pairs(lines[at], lines[at + 1]))
+    cells, last = _pairs(lines[at], lines[at + 1]), at + 1
+    below, after = (lines[row] if row < len(lines) else () for row in (last + 1, last + 2))
+    if _goes_on(cells, below, after, mapping):
+        cells, last = _pairs(cells, below), last + 1
+    return _heading(lines, last, mapping)._replace(at=at, cells=cells)
+
+
+def _goes_on(
+    cells: Sequence[str], below: Sequence[str], after: Sequence[str], mapping: Mapping[str, str]
+) -> bool:
+    """Whether labels over two rows go on in a third one, which stands above the first payment."""
+    if _has_data(below) or len(_filled(below)) < _LABELS_MIN or not _has_data(after):
+        return False
+    known = recognised(_pairs(cells, below), mapping)
+    return (
+        not _names_columns(below, mapping)
+        and is_sufficient(known)
+        and len(known) >= len(recognised(cells, mapping))
+    )
 
 
 def _heading(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]) -> Heading:

@@ -116,7 +116,7 @@ def _look(values: Sequence[str]) -> Look:
     for field, words, look in _LOOKS:
         if _are_mostly(look, values):
             return Look(field, f"its cells look like {words or listed(kinds_in(values))}")
-    if _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values):
+    if are_amounts(values):
         return Look("amount", "its cells look like amounts")
     return Look(None, "its cells show nothing that is asked about")
 
@@ -131,6 +131,11 @@ _LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
     ("name", "names", _NAME),
 )
 """The first that most cells have counts; without words it is what they hold."""
+
+
+def are_amounts(values: Sequence[str]) -> bool:
+    """Whether most cells are numbers, and some have decimals, as a number of something has not."""
+    return _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values)
 
 
 def _with_bic(looks: dict[str, Look], cells: Cells) -> dict[str, Look]:

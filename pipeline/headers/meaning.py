@@ -121,6 +121,9 @@ _ALIASES: Mapping[str, Meaning] = {
     "vkwahrung": Meaning("currency", "a known header"),
     "zweck1": Meaning("reference", "a known header"),
     "sendvalue": Meaning("amount", "a known header"),
+    **dict.fromkeys(
+        ("rent", "rents", "refund", "refunds"), Meaning("amount", "what is paid, as amounts", explicit=0)
+    ),
 }
 """Headers of single products whose words say nothing to anybody else, folded."""
 

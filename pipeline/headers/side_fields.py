@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import Choice, either, quoted
+from pipeline.headers.looks import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
 from pipeline.headers.spelling import fold
 from schemas.payments import FIELDS
@@ -80,6 +81,8 @@ def _fits(field: str, header: str, cells: Cells) -> bool:
         return bool(sample.str.contains(_CURRENCY).any())
     if field == "account_type":
         return fold(header) == "accounttype" or any(fold(word) in _ACCOUNT_TYPES for word in sample)
+    if field == "amount" and meaning(header).explicit == 0:
+        return are_amounts(sample.to_list())
     return True
 
 

@@ -45,6 +45,8 @@ class Purged(NamedTuple):
 
     name_count: int
     """Names deleted from the ledger."""
+    detail_count: int
+    """Details of problems deleted from the ledger: what a server said of its own."""
     deleted: list[str]
     """Files that were deleted."""
     left: list[str]
@@ -57,6 +59,7 @@ class Look(NamedTuple):
     """What a purge would come to."""
 
     name_count: int
+    detail_count: int
     files_are_due: bool
 
 
@@ -98,10 +101,14 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
     time, answers_before = timestamp(now), timestamp(now - job.older_than)
     look = _look(folder, job, answers_before, time)
     files = _files_to_delete(folder, job)
-    is_due = not job.older_than or look.name_count > 0 or (look.files_are_due and bool(_there(files)))
+    is_due = (
+        not job.older_than
+        or look.name_count + look.detail_count > 0
+        or (look.files_are_due and bool(_there(files)))
+    )
     if not is_due or job.dry_run:
         deleted = _there(files) if is_due else []
-        return Purged(look.name_count, deleted, [], was_due=is_due)
+        return Purged(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     signer, deleted = _signer(folder, job), []
 
     def delete_files() -> None:
@@ -114,7 +121,8 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
         _delete([*files, *map(unfinished, files)])
 
     name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
-    return Purged(name_count, deleted, [*_there(files_with_names(folder)), *_not_ours(folder)])
+    left = [*_there(files_with_names(folder)), *_not_ours(folder)]
+    return Purged(name_count, look.detail_count, deleted, left)
 
 
 def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
@@ -133,7 +141,8 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
             )
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before
-        return Look(name_count, name_count > 0 or record.has_purged_names or has_ended_before)
+        files_are_due = name_count > 0 or record.has_purged_names or has_ended_before
+        return Look(name_count, record.detail_count(answers_before), files_are_due)
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:

@@ -4,10 +4,11 @@ The outcome file is read again like any payment file; what was asked is planned 
 in the manifest; and the ledger is opened for reading, so that no run can work in the folder meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import polars as pl
 
@@ -63,13 +64,6 @@ class Told(NamedTuple):
     """Of the rows in their file; None where they have none."""
 
 
-class Requests(Protocol):
-    """Who knows the requests for a question; `reader.Record` does."""
-
-    def attempts(self, check: Check) -> Sequence[Attempt]:
-        """Every request for it, first to last."""
-
-
 def story(folder: Path, row: int, *, now: datetime) -> Story:
     """Tell everything that is known about one row.
 
@@ -110,7 +104,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             rows.outcomes,
             places,
         )
-        return tell(row, told, record)
+        return tell(row, told, partial(record.attempts, secret=run.key_of_names(record)))
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -132,8 +126,14 @@ def _extent(manifest: Manifest) -> str:
     return f"{name} has rows 1 to {last}{where}"
 
 
-def tell(row: int, told: Told, requests: Requests) -> Story:
-    """Put together what is known about one row, which must exist."""
+def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]]) -> Story:
+    """Put together what is known about one row, which must exist.
+
+    Args:
+        row: its number.
+        told: the whole file.
+        attempts_for: every request for a question, first to last.
+    """
     assert told.payments.schema == PAYMENTS
     assert told.accepted.schema == ACCEPTED
     assert told.outcomes.schema == OUTCOMES
@@ -141,7 +141,7 @@ def tell(row: int, told: Told, requests: Requests) -> Story:
     [payment] = mine.with_columns(currency_shown(mine)).select(FIELDS).to_dicts()
     [outcome] = told.outcomes.filter(pl.col("row") == row).select(COLUMNS).to_dicts()
     check = _check_of(row, told.planned)
-    attempts = [] if check is None else requests.attempts(check)
+    attempts = [] if check is None else attempts_for(check)
     return Story(
         file=told.file,
         row=row,
@@ -160,6 +160,8 @@ def tell(row: int, told: Told, requests: Requests) -> Story:
                 ended=attempt.ended,
                 code=attempt.code,
                 ended_at=attempt.ended_at,
+                detail=attempt.detail,
+                has_hidden_detail=attempt.has_hidden_detail,
             )
             for attempt in attempts
         ],

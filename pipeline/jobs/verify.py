@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.config.profiles import choose, ledger_key
-from pipeline.errors import ConfigurationError, DiskError, InputError, OutputError, UsageError
+from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.reports.documents import Rows
 from pipeline.reports.terminal import counted
@@ -184,7 +183,7 @@ def _ledger_agrees(
             return ledger_agrees(manifest, kept, rows().outcomes)
         payments = rows().payments if original is None else original().payments
         validated = validate(payments, routes_of(manifest.profile), manifest.input.places)
-        known = _known(record, _key_of_names(record, manifest, job.config))
+        known = _known(record, run.key_of_names(record, job.config))
         agree = answers_agree(manifest, plan(validated.accepted), rows().outcomes, known)
         return [
             *ledger_agrees(manifest, kept, None),
@@ -199,19 +198,6 @@ def _known(record: Record, secret: SecretStr | None) -> Answered:
     has_names = secret is not None or not record.is_encrypted
     answers = record.answers_with_names(secret) if has_names else record.answers()
     return Answered(record.question_key, answers, has_names, record.purged_before or "")
-
-
-def _key_of_names(record: Record, manifest: Manifest, config: Path | None) -> SecretStr | None:
-    """The key of the names in the ledger, where it needs one and the profile of the run still has it."""
-    if not record.is_encrypted:
-        return None
-    try:
-        secret = ledger_key(choose(manifest.profile.name, config))
-        return secret if secret is not None and record.opens_with(secret) else None
-    except ConfigurationError:
-        if config is not None:
-            raise
-        return None
 
 
 def _by_another_version(manifest: Manifest) -> str:

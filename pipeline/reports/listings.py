@@ -26,6 +26,10 @@ from schemas.summary import ApiForecast, Forecast
 REJECTS_SHOWN_MAX = 20
 VALUE_CHARS_MAX = 34
 """As long as an IBAN can be."""
+COLUMNS_WIDTH_MIN = 110
+"""Of a terminal that has room for a header, a field, a sentence and an IBAN side by side."""
+HEADER_WIDTH_MAX = 28
+"""Of the first column on a narrow terminal; a longer header goes on in the next line."""
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
@@ -110,22 +114,32 @@ def _rejects(forecast: Forecast, width: int) -> Table:
 
 def print_columns(told: ColumnsRead, console: Console) -> None:
     """Show how the columns of a file are read, one a row, and what is noted of them."""
-    table = table_of("header", "field", "why", "values")
-    for shown in table.columns:
-        shown.no_wrap, shown.overflow = False, "fold"  # a header can be a sentence, and an IBAN stays whole
-    table.columns[1].no_wrap = True
-    for column in told.columns:
-        table.add_row(
-            Text(visible(column.header)),
-            Text(column.field or "-", style="bold" if column.field else "dim"),
-            Text(visible(_why(column)), style="yellow" if column.disputed or column.map else ""),
-            Text(visible("; ".join(map(_cut, column.values))), style="dim"),
-        )
-    console.print(table)
+    console.print(_columns_table(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
     if any(column.field is None for column in told.columns) and told.refusal is None:
         console.print(Text("Columns with - are not read, and come back as they are."))
     for line in notes_told(told.notes):
         console.print(Text(visible(line)))
+
+
+def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
+    """In four columns where there is room; elsewhere what a column is read as above its values."""
+    table = table_of("header", "field", "why", "values") if has_room else table_of("header", "read as")
+    for shown in table.columns:
+        shown.no_wrap, shown.overflow = False, "fold"  # a header can be a sentence, and an IBAN stays whole
+    if has_room:
+        table.columns[1].no_wrap = True
+    else:
+        table.columns[0].max_width = HEADER_WIDTH_MAX
+    for column in columns:
+        field = Text(column.field or "-", style="bold" if column.field else "dim")
+        why = Text(visible(_why(column)), style="yellow" if column.disputed or column.map else "")
+        values = Text(visible("; ".join(map(_cut, column.values))), style="dim")
+        if has_room:
+            table.add_row(Text(visible(column.header)), field, why, values)
+        else:
+            lines = [Text("  ").join([field, why]), *([values] if values else [])]
+            table.add_row(Text(visible(column.header)), Text("\n").join(lines))
+    return table
 
 
 def _why(column: Column) -> str:

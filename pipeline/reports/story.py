@@ -66,7 +66,15 @@ def _requests(story: Story) -> RenderableType:
             if story.answered_by_earlier_run
             else "None in this folder so far."
         )
-    return _pairs((str(attempt.number), _request(attempt)) for attempt in story.attempts)
+    return _pairs(line for attempt in story.attempts for line in _lines_of(attempt))
+
+
+def _lines_of(attempt: AttemptTold) -> Iterable[tuple[str, str]]:
+    yield str(attempt.number), _request(attempt)
+    if attempt.detail is not None:
+        yield "", f'the server says: "{attempt.detail}"'
+    if attempt.has_hidden_detail:
+        yield "", "what the server says is encrypted, and the usual configuration does not have its key"
 
 
 def _request(attempt: AttemptTold) -> str:

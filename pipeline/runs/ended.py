@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from pydantic import SecretStr
 
-from pipeline.errors import InputError
+from pipeline.config.profiles import choose, ledger_key
+from pipeline.errors import ConfigurationError, InputError
 from pipeline.frames import CHANGES, OUTCOMES, Changes, Outcomes
 from pipeline.reports.documents import Rows
 from pipeline.runs.folder import read_summary, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
 from pipeline.stages.read import Source, read
+from pipeline.stores.sqlite.reader import Record
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import SUMMARY, changed_since, made_anew
 from schemas.manifest import Manifest
@@ -49,6 +52,26 @@ class EndedRun:
         if not is_as_recorded:
             raise InputError(changed_since(path))
         return read_summary(self.folder)
+
+    def key_of_names(self, record: Record, config: Path | None = None) -> SecretStr | None:
+        """The key of what servers wrote in the ledger, where it needs one and the run's profile still has it.
+
+        Args:
+            record: the ledger.
+            config: where the profile is; None: the usual configuration, which need not have it.
+
+        Raises:
+            ConfigurationError: the configuration that was named does not have it.
+        """
+        if not record.is_encrypted:
+            return None
+        try:
+            secret = ledger_key(choose(self.manifest.profile.name, config))
+            return secret if secret is not None and record.opens_with(secret) else None
+        except ConfigurationError:
+            if config is not None:
+                raise
+            return None
 
     def rows(self, *, changed: bool = False) -> Rows:
         """Every payment, read from the outcome file.

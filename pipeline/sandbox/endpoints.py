@@ -32,9 +32,6 @@ from schemas.cop import (
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import GatewayRequest, StandardRequest
 
-EMPTY = b"{}"
-"""A document that asks nothing; a client may send it to hear whether it is known."""
-
 
 @dataclass(frozen=True, slots=True)
 class Directory:
@@ -166,7 +163,7 @@ class CheckEndpoint:
             clock_skew_max_s=self.clock_skew_max_s,
         )
         body = await read_body(request, self.request_wait_s)
-        call.question = None if body == EMPTY else fingerprint(body)
+        call.question = fingerprint(body)
         question = intake.read_question(self.api.document, body)
         call.question = fingerprint(intake.canonical(question))
         call.account = _account_of(question)

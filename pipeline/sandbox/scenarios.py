@@ -30,7 +30,7 @@ _ONCE = (
     "500", "duplicate-keys", "502", "no-content-type", "reset-before-headers", "wrong-echo", "503-seconds",
     "matched-with-reason-code", "504", "html-page", "truncated-body", "unknown-code",
     "closed-without-answer", "empty-body", "429-seconds", "missing-echo", "set-cookie", "not-json",
-    "504-after-wait", "no-verdict",
+    "504-after-wait", "no-verdict", "redirect-307", "redirect-302",
 )  # fmt: skip
 """Each befalls one question, at its first attempt."""
 _ALWAYS = ("400", "500")
@@ -78,7 +78,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "Check scenario.csv with the profile production, until each row has an answer or is given up.",
         (
             *_CHECKS, "token-reuse", "token-renewal", "no-repeat-after-400", "retry-after", "echo", "content",
-            "retry", "retry-limit", "responder-wait", "cookie",
+            "retry", "retry-limit", "responder-wait", "cookie", "redirect",
         ),
         faults=(
             *(f"{name}:question={place * _SPACING},first=1" for place, name in enumerate(_ONCE, start=1)),

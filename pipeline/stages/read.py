@@ -125,8 +125,8 @@ def read(
     file_format = format_of(path)
     if sheet is not None and file_format.NAME != excel.NAME:
         raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
-    data = _bytes(path, file_format, encoding)
     said = Said(mapping, encoding, sheet, decided)
+    data = _bytes(path, file_format, said)
     table, identity = _parsed(data, file_format, path.name, said)
     return _source(table, identity, file_format, path.name, said)
 
@@ -241,7 +241,7 @@ def _refuse_what_is_no_file(path: Path) -> None:
         )
 
 
-def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
+def _bytes(path: Path, file_format: Format, said: Said) -> bytes:
     """The file, read once: what is hashed is what is parsed."""
     try:
         status = path.stat()
@@ -250,7 +250,7 @@ def _bytes(path: Path, file_format: Format, encoding: str | None) -> bytes:
         refuse_too_large(status.st_size, per_byte=MEMORY_PER_BYTE[file_format.NAME], where=path.name)
         with path.open("rb") as file:
             if file_format.NAME == delimited.NAME:
-                return read_lines(file, encoding=encoding, where=path.name)
+                return read_lines(file, encoding=said.encoding, where=path.name, mapping=said.mapping)
             return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"

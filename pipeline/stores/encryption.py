@@ -1,7 +1,8 @@
 """The names that banks returned, as they lie in the ledger: in clear, or encrypted under a key of the user's.
 
-A matched name is the only personal data in a ledger. With a key it is encrypted by AES-256-GCM, each
-under a nonce of its own and bound to its line, so that a name which was moved to another line is refused.
+A matched name is personal data, and what a server says of a problem may be. They are all of it in a ledger.
+With a key each is encrypted by AES-256-GCM, under a nonce of its own and bound to its line, so that a name
+which was moved to another line is refused.
 The key is derived from a secret that is not in the folder, by scrypt: a secret that a person made up
 costs whoever guesses it. The run's own key is the salt, so that one secret gives each run another key.
 
@@ -80,13 +81,13 @@ class Names:
             return "this ledger was encrypted with another key; name that one in the profile"
         return None
 
-    def write(self, name: str | None, intent: int) -> str | bytes | None:
-        """A name as it goes into the line of an intent's answer."""
+    def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:
+        """A name, or what else a server wrote, as it goes into the line of an intent in a table."""
         if name is None or self._cipher is None:
             return name
-        return _encrypted(self._cipher, name.encode(), _line(intent))
+        return _encrypted(self._cipher, name.encode(), _line(intent, table))
 
-    def read(self, written: str | bytes | None, intent: int) -> str | None:
+    def read(self, written: str | bytes | None, intent: int, table: str = "answer") -> str | None:
         """The name that `write` was given.
 
         Raises:
@@ -96,7 +97,7 @@ class Names:
             return written
         if self._cipher is None or isinstance(written, str):
             raise damaged(self._path, "a name is not encrypted as the others are")
-        name = _decrypted(self._cipher, written, _line(intent))
+        name = _decrypted(self._cipher, written, _line(intent, table))
         if name is None:
             raise damaged(self._path, "a name cannot be decrypted")
         return name.decode()
@@ -118,5 +119,5 @@ def _decrypted(cipher: "AESGCM", written: bytes, bound_to: bytes) -> bytes | Non
         return None
 
 
-def _line(intent: int) -> bytes:
-    return f"answer {intent}".encode()
+def _line(intent: int, table: str) -> bytes:
+    return f"{table} {intent}".encode()

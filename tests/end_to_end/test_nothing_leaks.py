@@ -17,7 +17,7 @@ NAME = "Canary Featherstonehaugh"
 HELD_NAME = "Canary Heldname"
 SORT_CODE, ACCOUNT = "010203", "87654321"
 IBAN = "FR7630003012340000482100733"
-TOKEN = "canary-token-5f1d"  # the impostor's
+TOKEN = "quoted-token-5f1d"  # the impostor's
 SECRET = "canary-secret-77aa"
 
 

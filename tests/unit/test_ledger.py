@@ -476,7 +476,7 @@ from pathlib import Path
 import anyio
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 ledger = Ledger.open(Path(sys.argv[1]), RunIdentity(*sys.argv[2:]), now="now")
@@ -528,7 +528,7 @@ import os, sys
 from pathlib import Path
 import anyio
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 
 def say(word, question):
     os.write(1, f"{word} {question.hex()}\\n".encode())

@@ -57,8 +57,8 @@ def test_a_record_tells_what_the_ledger_holds(filled, check_of):
 def test_every_attempt_has_its_end(filled, check_of):
     with recorded(filled, now=NOW) as record:
         assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
-            (1, "id-1", NOW, "failed", "TIMEOUT_ERROR", NOW),
-            (2, "id-2", NOW, "answered", "ANNM", LATER),
+            (1, "id-1", NOW, "failed", "TIMEOUT_ERROR", NOW, None, False),
+            (2, "id-2", NOW, "answered", "ANNM", LATER, None, False),
         ]
         assert record.attempts(check_of(name="Somebody Else")) == []
 
@@ -72,7 +72,7 @@ def test_an_attempt_without_an_end_is_in_doubt(path, check_of):
         anyio.run(main, ledger)
     with recorded(path, now=NOW) as record:
         assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
-            (1, "id-1", NOW, "in doubt", None, None)
+            (1, "id-1", NOW, "in doubt", None, None, None, False)
         ]
 
 

@@ -772,7 +772,7 @@ CHILD = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from pipeline.quota import Quota
+from pipeline.stores.sqlite.quota import Quota
 
 clock = lambda: datetime(2031, 3, 1, 12, tzinfo=UTC)
 with Quota(Path(sys.argv[1]), scope=sys.argv[2], cap=50, window="utc_day", clock=clock) as quota:

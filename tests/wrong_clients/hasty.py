@@ -1,7 +1,8 @@
 """A client that is wrong on purpose: it has no time, checks nothing and asks at once again.
 
 It sends one correlation id for all, takes whatever comes with a 200, knows of no pause, sends a refused
-question again, keeps its first token for ever and every cookie, and hangs up after half a second.
+question again, keeps its first token for ever and every cookie, follows every redirect with all it has, and
+hangs up after half a second.
 
     hasty.py FOLDER PROFILE FILE        the folder of a sandbox, the profile and the payment file to use
 """
@@ -33,7 +34,7 @@ def section_of(folder, profile):
 
 class Client:
     def __init__(self, section):
-        self.address = urlsplit(section["base_url"])
+        self.url = urlsplit(section["base_url"] + wire.PATH)
         self.context = ssl.create_default_context(cafile=section["ca_file"])
         self.headers = {**wire.headers(wire.token(section)), "Content-Type": "application/json"}
         self.headers["x-fapi-interaction-id"] = str(uuid.uuid4())
@@ -43,22 +44,25 @@ class Client:
         body = json.dumps(wire.body(row))
         for _ in range(ATTEMPTS):
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if self.send(body) == 200:
+                if self.send(self.url, body) == 200:
                     return
                 continue
             self.connection = None
 
-    def send(self, body):
+    def send(self, url, body):
         if self.connection is None:
             self.connection = http.client.HTTPSConnection(
-                self.address.hostname, self.address.port, context=self.context, timeout=PATIENCE_S
+                url.hostname, url.port, context=self.context, timeout=PATIENCE_S
             )
         stamp = {name: value for name, value in wire.headers("").items() if name == "X-Request-Timestamp"}
-        self.connection.request("POST", self.address.path + wire.PATH, body, {**self.headers, **stamp})
+        self.connection.request("POST", url.path, body, {**self.headers, **stamp})
         response = self.connection.getresponse()
         response.read()
         if cookie := response.getheader("Set-Cookie"):
             self.headers["Cookie"] = cookie.partition(";")[0]
+        if location := response.getheader("Location"):
+            self.connection = None
+            return self.send(urlsplit(location), body)
         return response.status
 
 

@@ -1,46 +1,83 @@
-"""Read a delimited text a little at a time: a line that no payment has is found before it is in memory."""
+"""Read a delimited text a little at a time: a row that no payment has is found before it is in memory."""
 
 import codecs
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO
 
-from pipeline.formats.csv.dialect import codec_of, refuse_unsaid_utf_16
-from pipeline.formats.csv.tally import line_ends, long_line, long_line_at
+from pipeline.errors import InputError
+from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.formats.csv.dialect import codec_of, find_layout, refuse_unsaid_utf_16
+from pipeline.formats.csv.tally import line_ends, long_line, long_line_at, unclosed_row, whole_rows
 
 _PIECE_BYTES = 256 * 1024
 """Small, so that the memory of one is taken again for the next."""
+_HEAD_BYTES = 2 * RECORD_BYTES_MAX
+"""In which the header line stands, as `find_layout` looks for it."""
 
 
-def read_lines(file: IO[bytes], *, encoding: str | None, where: str) -> bytes:
-    """Read a delimited text, up to its end or up to a line that no payment has.
+def read_lines(
+    file: IO[bytes], *, encoding: str | None, where: str, mapping: Mapping[str, str] | None = None
+) -> bytes:
+    """Read a delimited text, up to its end or up to a line or row that no payment has.
 
     Args:
         file: Open for reading, at its start.
         encoding: As the user said it; None means UTF-8.
         where: The file, for messages.
+        mapping: From `--map FIELD=HEADER`, to find the header line.
 
     Returns:
         The bytes of the file as they are.
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: a line is longer than `RECORD_BYTES_MAX`; or the text is UTF-16, and nobody said so.
+        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end;
+            or the text is UTF-16, and nobody said so.
     """
     read = io.BytesIO()
     rest, done_bytes = b"", 0
+    head: bytes | None = None
+    body: tuple[str, int] | None = None
     for piece, lines in _pieces(file, encoding, where):
         text = rest + lines
-        start = long_line_at(text)
-        if start is not None:
+
+        def line_at(start: int, before: int = done_bytes) -> int:
             file.seek(0)
-            line = _line_ends_before(done_bytes + start, _pieces(file, encoding, where)) + 1
-            raise long_line(line, where)
-        # What is left after the last line end is looked at again, with what follows it.
+            return _line_ends_before(before + start, _pieces(file, encoding, where)) + 1
+
+        if (start := long_line_at(text)) is not None:
+            raise long_line(line_at(start), where)
+        head = lines[:_HEAD_BYTES] if head is None else head
         end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        if len(text) > RECORD_BYTES_MAX and b'"' in text:
+            body = body or _body_of(head, encoding, mapping, where)
+            delimiter, body_at = body
+            end = whole_rows(text, max(0, body_at - done_bytes), delimiter=delimiter) if delimiter else end
+            if len(text) - end > RECORD_BYTES_MAX:
+                raise unclosed_row(line_at(end), where)
+        # What is left after the last row is looked at again, with what follows it.
         done_bytes, rest = done_bytes + end, text[end:]
         read.write(piece)
     return read.getvalue()  # without a copy
+
+
+def _body_of(
+    head: bytes, encoding: str | None, mapping: Mapping[str, str] | None, where: str
+) -> tuple[str, int]:
+    """The delimiter, and the byte at which the first row stands; no delimiter where there are no headers.
+
+    What is wrong with a text without headers is told when all of it is read.
+    """
+    codec = "utf-8" if encoding is None or _is_utf_16(encoding) else codec_of(encoding)
+    mark = codecs.BOM_UTF8 if head.startswith(codecs.BOM_UTF8) else b""
+    text = head.removeprefix(mark).decode(codec, errors="ignore").encode()
+    try:
+        layout = find_layout(text, mapping, where=where)
+    except InputError:
+        return "", 0
+    above = text[: layout.body_at].decode(errors="ignore")
+    return layout.delimiter, len(mark) + len(above.encode(codec, errors="ignore"))
 
 
 def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) -> int:
@@ -61,10 +98,14 @@ def _pieces(file: IO[bytes], encoding: str | None, where: str) -> Iterator[tuple
     That is UTF-8 for UTF-16, where half a character can look like a line end.
     """
     decoder = None
-    if encoding is not None and (codec := codec_of(encoding)).startswith("utf-16"):
+    if encoding is not None and _is_utf_16(encoding):
         # What is no character is told when all is read.
-        decoder = codecs.getincrementaldecoder(codec)("replace")
+        decoder = codecs.getincrementaldecoder(codec_of(encoding))("replace")
     while piece := file.read(_PIECE_BYTES):
         if encoding is None and file.tell() == len(piece):
             refuse_unsaid_utf_16(piece, where=where)
         yield piece, piece if decoder is None else decoder.decode(piece).encode(errors="replace")
+
+
+def _is_utf_16(encoding: str) -> bool:
+    return codec_of(encoding).startswith("utf-16")

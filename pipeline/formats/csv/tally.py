@@ -97,6 +97,8 @@ class _Grammar(NamedTuple):
     legal: re.Pattern[bytes]
     """As much of a text as is well formed, stray quotes inside of cells included."""
     quoted_cell: re.Pattern[bytes]
+    whole_rows: re.Pattern[bytes]
+    """As many rows as there are with the line ends that end them."""
 
 
 @cache
@@ -110,6 +112,7 @@ def _grammar(mark: bytes) -> _Grammar:
         not_separators=bytes(range(256)).translate(None, mark + b"\r\n"),
         legal=re.compile(b'(?:[^"]*+(?:%b|%b))*+[^"]*+' % (cell, stray)),
         quoted_cell=re.compile(cell),
+        whole_rows=re.compile(rb'(?:(?:[^"\r\n]++|%b|%b)*+[\r\n])*+' % (cell, stray)),
     )
 
 
@@ -215,6 +218,31 @@ def long_line_at(body: bytes) -> int | None:
             return start
         start = end + 1
     return None
+
+
+def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
+    """The byte after the last whole row of a text; or, if none ends near its end, one within the row there.
+
+    Args:
+        text: Rows, the last of which may be cut.
+        start: The byte at which the first of them starts.
+        delimiter: One ASCII character.
+    """
+    grammar = _grammar(delimiter.encode())
+    # Row by row is slow: so only near the end, from wherever no cell is open before the line there.
+    near = text.find(b"\n", max(start, len(text) - 2 * RECORD_BYTES_MAX)) + 1
+    closed = grammar.legal.match(text, start, max(start, near))
+    start = start if closed is None else closed.end()
+    rows = grammar.whole_rows.match(text, start)
+    return start if rows is None else rows.end()
+
+
+def unclosed_row(line: int, where: str) -> InputError:
+    """What to say of a row that no payment has, as a cell in it goes on and on."""
+    return InputError(
+        f"{where} line {line}: a quoted cell is not closed, or its row is longer than {RECORD_BYTES_MAX} "
+        "bytes; close the cell, and double every quote inside it"
+    )
 
 
 def long_line(line: int, where: str) -> InputError:

@@ -41,11 +41,6 @@ def standard_checks(journal: Journal) -> list[Call]:
     return [call for call in checks(journal) if call.asked is ApiName.VOP_STANDARD]
 
 
-def questions(journal: Journal) -> list[Call]:
-    """The checks without those that ask nothing, `{}`."""
-    return [call for call in checks(journal) if call.byte_count != len("{}")]
-
-
 def carries_its_token(journal: Journal) -> Judgement:
     """Every check of a gateway carries a token of this issuer for this server."""
     calls = gateway_checks(journal)

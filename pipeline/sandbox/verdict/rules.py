@@ -95,7 +95,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "document", "sends documents that keep the rules of every field",
-        "reference, Resources and their fields", never_refused(_R.DOCUMENT, of=requests.questions),
+        "reference, Resources and their fields", never_refused(_R.DOCUMENT, of=checks),
     ),
     Rule(
         "no-repeat-after-400", "never sends a question again that was refused with 400",

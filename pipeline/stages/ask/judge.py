@@ -41,6 +41,8 @@ class Final(NamedTuple):
     state: AnswerState
     code: str
     matched_name: str | None
+    detail: str = ""
+    """What the server says of the problem, where it refused the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Useless(NamedTuple):
     """Whether it belongs to another request, so that its connection has lost its place."""
     told_to_wait: bool = False
     """Whether it only asks for a pause."""
+    detail: str = ""
+    """What the server says of the problem."""
 
 
 class Judge:
@@ -89,16 +93,14 @@ class Judge:
                 assert isinstance(reply, httpx.Response)
                 detail = self._tell(check, reply, request_id)
                 error = self._not_let_in(reply) or error
-                return Useless(
-                    f"HTTP_{reply.status_code}", retry.TurnAway(type(error)(with_detail(str(error), detail)))
-                )
+                away = retry.TurnAway(type(error)(with_detail(str(error), detail)))
+                return Useless(f"HTTP_{reply.status_code}", away, detail=detail)
             case _:
-                if isinstance(reply, httpx.Response):
-                    self._tell(check, reply, request_id)
+                detail = self._tell(check, reply, request_id) if isinstance(reply, httpx.Response) else ""
                 if isinstance(decision, retry.RenewToken):
-                    return Useless("HTTP_401", decision)
+                    return Useless("HTTP_401", decision, detail=detail)
                 is_busy = asks_for_a_pause(reply, self._world.now())
-                return Useless(code_of(reply), decision, told_to_wait=is_busy)
+                return Useless(code_of(reply), decision, told_to_wait=is_busy, detail=detail)
 
     def _tell(self, check: Check, response: httpx.Response, request_id: str) -> str:
         """Log what a server says of a problem, each thing once in a run, and return it."""
@@ -132,13 +134,13 @@ class Judge:
         code = problem_code(response)
         if refuses_our_time(response):
             wrong = wrong_clock(self._api.name, response, self._world.now())
-            return Useless(OwnCode.CLOCK, retry.TurnAway(wrong))
+            return Useless(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
         self._refusals_in_a_row += 1
         has_answered = self._standing.has_answered
         if self._refusals_in_a_row <= (
             REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
         ):
-            return Final(AnswerState.REFUSED, code, None)
+            return Final(AnswerState.REFUSED, code, None, detail)
         refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
         error = ProtocolError(
             with_detail(
@@ -147,7 +149,7 @@ class Judge:
                 detail,
             )
         )
-        return Useless(code, Stop(error))
+        return Useless(code, Stop(error), detail=detail)
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.Attempt

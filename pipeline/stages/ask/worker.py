@@ -203,11 +203,17 @@ class Asking:
             reply = await self._send(check, request_id, token)
             verdict = self._judge.judge(check, reply, request_id, attempt)
             if isinstance(verdict, Final):
-                answer = Answer(check.check, *verdict, request_id, self._time(), task.sent_count)
-                await ledger.settle(task.question, answer)
+                state, code, matched_name, detail = verdict
+                time = self._time()
+                answer = Answer(check.check, state, code, matched_name, request_id, time, task.sent_count)
+                await ledger.settle(task.question, answer, detail)
             else:
                 await ledger.fail(
-                    task.question, attempt=task.sent_count, code=verdict.code, time=self._time()
+                    task.question,
+                    attempt=task.sent_count,
+                    code=verdict.code,
+                    time=self._time(),
+                    detail=verdict.detail,
                 )
         task.streak, ticket = await self._gate.note(check, reply)
         if isinstance(verdict, Final):

@@ -19,6 +19,8 @@ LINGER_S = 0.001
 """A batch of fewer writes waits this long for company: a commit costs as much CPU as thirty writes."""
 
 Row = tuple[str | bytes | int | None, ...]
+Insert = tuple[str, Row]
+"""An INSERT and its parameters."""
 
 
 class _Batch:
@@ -65,19 +67,21 @@ class Commits:
                 async with self._turn:
                     self._joining = None
 
-    async def write(self, statement: str, row: Row) -> None:
-        """Run one INSERT; it is on disk when this returns.
+    async def write(self, *inserts: Insert) -> None:
+        """Run an INSERT, or several that belong together; they are on disk when this returns.
 
         Raises:
             DiskError: this or an earlier write did not reach the disk; nothing more is accepted.
         """
         batch = self._joining
         assert batch is not None, f"{self._path}: written to outside of writing()"
-        batch.rows[statement].append(row)
-        batch.size += 1
-        if batch.size == BATCH_MAX:
+        is_first = batch.size == 0
+        for statement, row in inserts:
+            batch.rows[statement].append(row)
+        batch.size += len(inserts)
+        if batch.size >= BATCH_MAX:
             self._joining = _Batch()
-        if batch.size == 1:
+        if is_first:
             await self._commit_in_turn(batch)
         else:
             await batch.ended.wait()

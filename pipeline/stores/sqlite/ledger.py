@@ -5,9 +5,10 @@ only after its intent is on disk, and a check counts as done only after its answ
 crash leaves in doubt is therefore known exactly: intents with neither failure nor answer.
 
 The ledger is append-only, and it holds no name or account that the payer sent: a question is known by
-a keyed hash. The only personal data in it are the matched names that banks returned. They are also the
-only thing that can ever leave it, by `pipeline.stores.sqlite.purge`; the answer they came with stays
-final. With a secret of the user's they are encrypted (`pipeline.stores.encryption`).
+a keyed hash. The only personal data in it are what servers wrote of their own: the matched names, and
+perhaps the detail of a problem, whose caller takes out of it what was asked. They are also the only thing
+that can ever leave it, by `pipeline.stores.sqlite.purge`; the answer they came with stays final. With a
+secret of the user's they are encrypted (`pipeline.stores.encryption`).
 
 It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and
 SMB shares. One process and one connection work on it at a time: SQLite before 3.51.3 can corrupt a
@@ -29,14 +30,15 @@ from pipeline.frames import Answer, AnswerState, Check
 from pipeline.stores.encryption import Names
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
 from pipeline.stores.sqlite import lines
-from pipeline.stores.sqlite.group_commit import Commits
+from pipeline.stores.sqlite.group_commit import Commits, Insert
 from pipeline.stores.sqlite.ledger_file import RunIdentity, opened
 from pipeline.stores.sqlite.lines import Counts, FinalAnswer, Finish, Fruitless, Reuse
 from pipeline.stores.sqlite.seals import damaged, insertion
 
 __all__ = ["Counts", "FinalAnswer", "Finish", "Fruitless", "Ledger", "Reuse", "RunIdentity"]
 
-_INTEND, _FAIL, _SETTLE, _FINISH, _REUSE = map(insertion, ("intent", "failure", "answer", "finish", "reuse"))
+_INTEND, _FAIL, _SETTLE, _TELL = map(insertion, ("intent", "failure", "answer", "problem"))
+_FINISH, _REUSE = map(insertion, ("finish", "reuse"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 
 
@@ -178,22 +180,34 @@ class Ledger:
         assert attempt == (earlier.attempt if earlier else 0) + 1, f"{self._path}: an attempt was skipped"
         self._last_id += 1
         self._unsettled[question] = _Intent(self._last_id, attempt)
-        await self._commits.write(_INTEND, (self._last_id, question, attempt, request_id, time))
+        await self._commits.write((_INTEND, (self._last_id, question, attempt, request_id, time)))
 
-    async def fail(self, question: bytes, *, attempt: int, code: str, time: str) -> None:
+    async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable. The question stays open.
+
+        Args:
+            question: the question's key.
+            attempt: the number of its latest intent.
+            code: what it came to.
+            time: UTC, ISO 8601 with Z.
+            detail: what the server says of it, without what the question said of anybody.
 
         Raises:
             DiskError: as `intend`.
         """
         intent = self._latest_intent(question, attempt)
-        await self._commits.write(_FAIL, (intent.id, code, time))
+        await self._commits.write((_FAIL, (intent.id, code, time)), *self._told(intent, detail))
 
-    async def settle(self, question: bytes, answer: Answer) -> None:
+    async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer, to the latest intent; `answer.attempts` is that intent's number.
 
         A question is settled once: settling it again is a mistake of the caller's, even with the
         same answer.
+
+        Args:
+            question: the question's key.
+            answer: what came back.
+            detail: what the server says of a refusal, without what the question said of anybody.
 
         Raises:
             DiskError: as `intend`.
@@ -203,7 +217,8 @@ class Ledger:
         intent = self._latest_intent(question, attempts)
         del self._unsettled[question]
         written = self._names.write(matched_name, intent.id)
-        await self._commits.write(_SETTLE, (intent.id, str(state), code, written, request_id, time))
+        settled = (_SETTLE, (intent.id, str(state), code, written, request_id, time))
+        await self._commits.write(settled, *self._told(intent, detail))
 
     @property
     def counts(self) -> Counts:
@@ -279,6 +294,11 @@ class Ledger:
             self._db.execute(insertion("allowance"), (time, reason))
         except sqlite3.OperationalError as error:
             raise unwritten(self._path, error) from error
+
+    def _told(self, intent: _Intent, detail: str) -> Iterator[Insert]:
+        """The line of what the server says, if it says anything."""
+        if detail:
+            yield _TELL, (intent.id, self._names.write(detail, intent.id, "problem"))
 
     def _latest_intent(self, question: bytes, attempt: int) -> _Intent:
         intent = self._unsettled.get(question)

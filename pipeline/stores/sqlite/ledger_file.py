@@ -17,8 +17,16 @@ from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import damaged
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
-_SCHEMA_VERSION = 4
-_SCHEMA = f"""
+_SCHEMA_VERSION = 5
+_VERSION_WITHOUT_PROBLEMS = 4
+"""Of older ledgers: the same, but what servers said of a problem was not kept."""
+_PROBLEM = """
+CREATE TABLE problem(
+    intent INTEGER PRIMARY KEY REFERENCES intent, detail ANY NOT NULL, seal BLOB NOT NULL) STRICT;
+"""
+_NO_PROBLEM = "CREATE TEMP TABLE problem(intent, detail, seal)"
+"""With it an older ledger reads like one in which no server said anything."""
+_SCHEMA_WITHOUT_PROBLEMS = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
 CREATE TABLE run(
@@ -61,6 +69,7 @@ CREATE TRIGGER reuse_never_changes BEFORE UPDATE ON reuse
 CREATE TRIGGER reuse_never_leaves BEFORE DELETE ON reuse
     BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
 """
+_SCHEMA = _SCHEMA_WITHOUT_PROBLEMS + _PROBLEM
 _COLUMNS = """
 SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
 WHERE tables.type = 'table' ORDER BY tables.name, columns.cid
@@ -119,6 +128,8 @@ def opened(
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
             _require_sound(path, db)
+            if identity is not None:
+                _make_room_for_problems(db)
             if identity is not None and _binds(db):
                 _require_same_run(path, db, identity)
             elif identity is not None:
@@ -155,7 +166,7 @@ def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sql
             # Nobody writes while the lock is held, and SQLite need not make files of its own beside it.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
-            db.execute("PRAGMA trusted_schema = OFF")
+            db.executescript("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
             _require_sound(path, db)
         yield db
 
@@ -228,7 +239,7 @@ def _require_ours(path: Path) -> None:
             f"{path}: not a ledger of this tool, or cut short; choose another --out, or start over with "
             "--fresh"
         )
-    if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
+    if int.from_bytes(header[60:64]) not in {_VERSION_WITHOUT_PROBLEMS, _SCHEMA_VERSION}:
         raise OutputError(
             f"{path}: a ledger of another version of this tool; use that version, or start over with --fresh"
         )
@@ -239,9 +250,11 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     if finding != "ok":
         raise damaged(path, finding)
     with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_SCHEMA)
+        model.executescript(_SCHEMA_WITHOUT_PROBLEMS if _is_older(db) else _SCHEMA)
         if db.execute(_COLUMNS).fetchall() != model.execute(_COLUMNS).fetchall():
             raise damaged(path, "its tables are not as this tool makes them")
+    if _is_older(db):
+        db.execute(_NO_PROBLEM)
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
         raise damaged(path, "it names no run")
@@ -249,6 +262,22 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     seals.teach(db, run_key)
     if (changed := seals.finding(db)) is not None:
         raise damaged(path, changed)
+
+
+def _is_older(db: sqlite3.Connection) -> bool:
+    [version] = db.execute("PRAGMA user_version").fetchone()
+    return int(version) == _VERSION_WITHOUT_PROBLEMS
+
+
+def _make_room_for_problems(db: sqlite3.Connection) -> None:
+    """Let an older ledger, which a run takes up again, keep what servers say of a problem."""
+    if not _is_older(db):
+        return
+    db.execute("DROP TABLE temp.problem")
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(_PROBLEM)
+        db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 
 def _binds(db: sqlite3.Connection) -> bool:
@@ -272,7 +301,7 @@ def _make_its_own(
         return
     with db:
         db.execute("BEGIN IMMEDIATE")
-        for table in ("failure", "intent", "finish", "purge", "allowance", "run"):
+        for table in ("problem", "failure", "intent", "finish", "purge", "allowance", "run"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
         db.execute(seals.insertion("run"), (*identity, now, run_key, names.proof))
 

@@ -12,6 +12,12 @@ from pipeline.stores.sqlite.ledger_file import RunIdentity
 _ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
 """Codes that do not speak of a server or a network in trouble, and so may come back for ever."""
 
+DETAIL_IS_DUE = (
+    "(SELECT time FROM failure WHERE failure.intent = problem.intent"
+    " UNION ALL SELECT ifnull(time, '') FROM answer WHERE answer.intent = problem.intent) < ?"
+)
+"""SQL: whether what a server said of a problem, it said before a time."""
+
 
 class FinalAnswer(NamedTuple):
     """An `Answer`, with its question's key in the place of a check number."""
@@ -59,6 +65,10 @@ class Attempt(NamedTuple):
     """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
     code: str | None
     ended_at: str | None
+    detail: str | None = None
+    """What the server said of a problem; None where it said nothing, or where it is purged or not read."""
+    has_hidden_detail: bool = False
+    """Whether it said something that is encrypted, and was read without the key."""
 
 
 class Fruitless(NamedTuple):
@@ -170,16 +180,26 @@ def last_failures(db: sqlite3.Connection) -> dict[bytes, str]:
     )
 
 
-def attempts(db: sqlite3.Connection, question: bytes) -> Iterator[Attempt]:
-    """Every request for a question, first to last."""
-    yield from (
-        Attempt(*row)
-        for row in db.execute(
-            "SELECT attempt, intent.request_id, intent.time,"
-            " coalesce(state, iif(failure.intent IS NULL, 'in doubt', 'failed')),"
-            " coalesce(answer.code, failure.code), coalesce(answer.time, failure.time)"
-            " FROM intent LEFT JOIN answer ON answer.intent = intent.id"
-            " LEFT JOIN failure ON failure.intent = intent.id WHERE question = ? ORDER BY intent.id",
-            (question,),
-        )
-    )
+def attempts(
+    db: sqlite3.Connection, question: bytes, detail_of: Callable[[str | bytes, int], str | None]
+) -> Iterator[Attempt]:
+    """Every request for a question, first to last.
+
+    Args:
+        db: the ledger.
+        question: its key.
+        detail_of: gives the detail behind what is written in the line of an intent; None where it is
+            encrypted, and there is no key.
+    """
+    for intent, written, *row in db.execute(
+        "SELECT intent.id, detail, attempt, intent.request_id, intent.time,"
+        " coalesce(state, iif(failure.intent IS NULL, 'in doubt', 'failed')),"
+        " coalesce(answer.code, failure.code), coalesce(answer.time, failure.time)"
+        " FROM intent LEFT JOIN answer ON answer.intent = intent.id"
+        " LEFT JOIN failure ON failure.intent = intent.id"
+        " LEFT JOIN problem ON problem.intent = intent.id WHERE question = ? ORDER BY intent.id",
+        (question,),
+    ):
+        detail = None if written is None else detail_of(written, intent)
+        is_hidden = written is not None and detail is None
+        yield Attempt(*row)._replace(detail=detail, has_hidden_detail=is_hidden)

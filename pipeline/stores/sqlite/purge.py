@@ -2,6 +2,7 @@
 
 A matched name is personal data of somebody else's customer, and is needed until the payment is
 corrected. Its answer is needed as long as the run: purged, it stays final and is never asked again.
+What a server said of a problem may quote a name of its own, and goes with them.
 """
 
 import sqlite3
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from pipeline.files.disk_errors import unwritten
 from pipeline.stores.sqlite.ledger_file import opened, require_ledger
+from pipeline.stores.sqlite.lines import DETAIL_IS_DUE
 from pipeline.stores.sqlite.seals import insertion, sealed_anew
 
 _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
@@ -17,11 +19,11 @@ _WITHOUT_NAME = sealed_anew("answer", matched_name="NULL")
 
 
 def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], object] = lambda: None) -> int:
-    """Delete the matched names of answers that came before a time.
+    """Delete the matched names, and the details of problems, that came before a time.
 
     Args:
         path: the ledger's file.
-        answers_before: UTC, ISO 8601 with Z; a name of an answer from then on is kept.
+        answers_before: UTC, ISO 8601 with Z; what came from then on is kept.
         now: UTC, ISO 8601 with Z.
         first: deletes what else holds the names. It is called before they go, so that a purge that was
             interrupted is made good by the next one; but not where all names are to be kept that the
@@ -56,13 +58,14 @@ def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], obje
 
 
 def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
-    """Delete the names, then every copy of them: in the log, and in what the file has left unused."""
+    """Delete what is due, then every copy of it: in the log, and in what the file has left unused."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         erased = db.execute(
             f"UPDATE answer SET matched_name = NULL, seal = {_WITHOUT_NAME} WHERE {_DUE}",  # noqa: S608 (constants)
             (answers_before,),
         )
+        db.execute(f"DELETE FROM problem WHERE {DETAIL_IS_DUE}", (answers_before,))  # noqa: S608 (a constant)
         db.execute(insertion("purge"), (now, answers_before, erased.rowcount))
     # Also where no name was due: the purge before this one may have been interrupted here.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

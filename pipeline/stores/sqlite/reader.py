@@ -13,7 +13,7 @@ from pipeline.stores.encryption import Names
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
 from pipeline.stores.sqlite import lines
 from pipeline.stores.sqlite.ledger_file import explained, opened_to_read
-from pipeline.stores.sqlite.lines import Attempt, Counts, FinalAnswer, Finish
+from pipeline.stores.sqlite.lines import DETAIL_IS_DUE, Attempt, Counts, FinalAnswer, Finish
 
 __all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded", "require_idle"]
 
@@ -78,9 +78,29 @@ class Record:
         [has_any] = self._db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
         return bool(has_any)
 
-    def attempts(self, check: Check) -> list[Attempt]:
-        """Every request for a question, first to last."""
-        return list(lines.attempts(self._db, self.question_key(check)))
+    def detail_count(self, before: str) -> int:
+        """How many details of problems there are that came before a time."""
+        [count] = self._db.execute(
+            f"SELECT count(*) FROM problem WHERE {DETAIL_IS_DUE}",  # noqa: S608 (a constant)
+            (before,),
+        ).fetchone()
+        return int(count)
+
+    def attempts(self, check: Check, secret: SecretStr | None = None) -> list[Attempt]:
+        """Every request for a question, first to last.
+
+        Args:
+            check: the question.
+            secret: what the details of problems are encrypted with; None where they are not, or where the
+                key is not there: encrypted ones then stay hidden.
+        """
+        names = Names.under(secret, self._run_key, self.path)
+        is_hidden = self.is_encrypted and secret is None
+
+        def detail_of(written: str | bytes, intent: int) -> str | None:
+            return None if is_hidden else names.read(written, intent, "problem")
+
+        return list(lines.attempts(self._db, self.question_key(check), detail_of))
 
     @property
     def last_finish(self) -> Finish | None:

@@ -17,6 +17,7 @@ SEALED: Mapping[str, Sequence[str]] = {
     "intent": ("id", "question", "attempt", "request_id", "time"),
     "failure": ("intent", "code", "time"),
     "answer": ("intent", "state", "code", "matched_name", "request_id", "time"),
+    "problem": ("intent", "detail"),
     "reuse": ("question", "code", "request_id", "time", "source_sha256", "reused_at"),
     "finish": ("time", "question_count", "unanswered_count", "outcome_sha256"),
     "purge": ("time", "answers_before", "name_count"),

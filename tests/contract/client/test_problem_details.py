@@ -58,6 +58,18 @@ def test_what_was_asked_about_is_masked(check_of, detail):
     assert not any(part in said.casefold() for part in ("ada", "exemplar", "77/x"))
 
 
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "the token eyJ0eXAiOiJKV1QiLCJhbGciOi.eyJhdWQiOiJ4.c2ln has expired",
+        "the token Bearer abc-7 has expired",
+        "the token 9f8e7d6c5b4a3f2e1d0c9b8a has expired",
+    ],
+)
+def test_a_token_that_is_quoted_is_masked(detail):
+    assert problem_detail(saying(detail)) == "the token *** has expired"
+
+
 def test_it_is_short_and_printable():
     said = problem_detail(saying("\x1b[2J\u202e beware " + "x" * 5_000))
     assert len(said) == DETAIL_CHARS_MAX

@@ -93,7 +93,7 @@ RESERVE = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from pipeline.quota import Quota
+from pipeline.stores.sqlite.quota import Quota
 path, sent = Path(sys.argv[1]), os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 with Quota(path, scope="s", cap=50, window="utc_day", clock=lambda: datetime.now(UTC)) as quota:
     while quota.reserve():

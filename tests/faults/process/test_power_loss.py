@@ -36,7 +36,7 @@ import os, sys
 from pathlib import Path
 import anyio
 from pipeline.frames import Answer, AnswerState
-from pipeline.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 
 IDENTITY = RunIdentity("a" * 64, "b" * 64, "sandbox", "1")
 folder, count, now = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

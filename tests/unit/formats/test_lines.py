@@ -27,7 +27,7 @@ class Watched(io.BytesIO):
 
 def look(data, encoding=None):
     file = Watched(data)
-    assert read_lines(file, encoding=encoding, where="payroll.csv") == data
+    assert read_lines(file, encoding=encoding, where="payroll.csv", mapping={}) == data
     return file.furthest
 
 
@@ -70,6 +70,63 @@ def test_in_utf_16_half_a_character_is_no_line_end(encoding):
         look(text.encode(encoding), encoding)
     short = HEADERS.decode() * 10 + "Zo\u00eb,x"
     assert look(short.encode(encoding), encoding) == len(short.encode(encoding))
+
+
+UNCLOSED = "a quoted cell is not closed, or its row is longer than 65536 bytes"
+SHORT = b"x" * 1023 + b"\n"
+CELLS = b'"a ""b""\nc",' * 100
+
+
+@pytest.mark.parametrize(
+    ("row", "encoding"),
+    [
+        (b'Ada,"' + SHORT * 9000, None),
+        (b'Ada,"' + SHORT * 9000, "cp1252"),
+        (b'Ada,"' + SHORT.replace(b"xxx", b'""x') * 9000, None),  # every quote in it is doubled
+        (b'Ada,"closed" ' + SHORT * 9000, None),
+    ],
+)
+@pytest.mark.parametrize("above", [b"", b'"Payments" of March\n'])
+def test_a_row_that_goes_on_over_lines_is_refused_before_all_of_it_is_read(row, encoding, above):
+    head = above + (HEADERS.replace(b"name", "empf\u00e4nger".encode("cp1252")) if encoding else HEADERS)
+    file = Watched(head + row)
+    with pytest.raises(InputError, match=f"line {3 if above else 2}: {UNCLOSED}"):
+        read_lines(file, encoding=encoding, where="payroll.csv", mapping={})
+    assert file.furthest <= PIECE
+
+
+def test_a_row_of_cells_without_end_is_refused_before_all_of_it_is_read():
+    file = Watched(HEADERS + CELLS * 10_000)
+    with pytest.raises(InputError, match=UNCLOSED):
+        read_lines(file, encoding=None, where="payroll.csv", mapping={})
+    assert file.furthest <= PIECE
+
+
+def test_an_unclosed_row_far_below_is_told_by_its_line():
+    rows = b'Ada,"a\nb"\r\n' * 800_000
+    with pytest.raises(InputError, match=r"^payroll\.csv line 1600002: a quoted cell is not closed"):
+        look(HEADERS + rows + b'Ada,"' + SHORT * 100)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b'"Ada ""A"" Exemplar","a\nb"\n',
+        b'5" pipe,DE\n',  # a quote inside of a cell is text
+        b'x;"y,DE\n',  # also where it stands after what could be a delimiter
+        b'"' + b"x\n" * 32_000 + b'",DE\n',
+    ],
+)
+@pytest.mark.parametrize("above", [b"", b'"Payments" of "March\n\n'])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_quotes_of_rows_that_end_refuse_nothing_wherever_pieces_are_cut(row, above, mark):
+    data = mark + above + HEADERS + row * (2 * PIECE // len(row))
+    assert look(data) == len(data)
+
+
+def test_quotes_in_a_text_without_headers_are_left_to_who_looks_for_them():
+    data = b'12-34-56,"12345678\n' * 10_000
+    assert look(data) == len(data)
 
 
 def test_utf_16_that_nobody_spoke_of_is_told_at_once():

@@ -11,7 +11,7 @@ from pipeline.files.memory import GIB, memory_max_bytes, refuse_too_large
 IN_LITTLE = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (3 * 1024**3, 3 * 1024**3))
-from pipeline.formats.memory import memory_max_bytes
+from pipeline.files.memory import memory_max_bytes
 print(memory_max_bytes())
 """
 

@@ -117,7 +117,7 @@ FILL_UP = """
 import resource, signal, sys
 from pathlib import Path
 from pipeline.errors import DiskError
-from pipeline.formats.whole import write_whole
+from pipeline.files.atomic import write_whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:

@@ -46,6 +46,24 @@ def test_labels_over_two_rows_are_one_header_line():
     assert (found.at, found.end) == (0, 2)
 
 
+def test_labels_over_three_rows_are_one_header_line():
+    three = ("Payee,Payee,Beneficiary,Payment", "sort,account,full,in", "code,number,name,GBP")
+    table = read("\n".join(("Payroll, June", *three, "12-34-56,12345678,Ada Quillon,10.00", "")))
+    assert table.cells.columns == [
+        "Payee sort code",
+        "Payee account number",
+        "Beneficiary full name",
+        "Payment in GBP",
+    ]
+    assert table.places.of(1) == 5
+
+
+@pytest.mark.parametrize("first", ["Ada Quillon,,,", "Ada,unknown,unknown,later", "Name,,,"])
+def test_a_payment_without_any_number_below_two_rows_of_labels_is_no_third(first):
+    found = heading("Payee,Sort,Account,", "name,code,number,Amount", first, PAYMENT)
+    assert (found.cells[0], found.end) == ("Payee name", 2)
+
+
 @pytest.mark.parametrize(
     "again", ["Nm,SortCd,Account,InstdAmt", "name,sort_code,account_number,amount", HEADERS]
 )

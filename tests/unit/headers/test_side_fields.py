@@ -37,6 +37,16 @@ def test_of_two_columns_for_a_side_field_the_more_explicit_is_read_and_the_other
     assert read.sources[field] == ((header,),)
 
 
+@pytest.mark.parametrize("header", ["Rent", "Refund", "REFUNDS"])
+def test_what_is_paid_is_the_amount_where_its_cells_are_amounts(header):
+    assert columns_of({header: ["412.50", "1,020"]}).sources["amount"] == ((header,),)
+    assert columns_of({header: ["£412.50", "£1,020.00"]}).sources["amount"] == ((header,),)
+    assert "amount" not in columns_of({header: ["1", "2"]}).sources, "numbers of refunds"
+    assert "amount" not in columns_of({header: ["yes", "no"]}).sources
+    beside = columns_of({header: ["412.50", "99.00"], "Amount": ["1.00", "2.00"]})
+    assert beside.sources["amount"] == (("Amount",),)
+
+
 def test_a_choice_between_two_columns_is_told():
     read = columns_of({"Our reference": ["a", "b"], "Payment reference": ["c", "d"]})
     assert read.notes == ('"Payment reference" is read as reference, and "Our reference" is kept as it is',)

@@ -148,6 +148,27 @@ def test_columns_nobody_can_choose_between_are_candidates_and_a_guess_says_the_m
     assert "come back" not in text  # nothing does
 
 
+def test_on_a_narrow_terminal_headers_rules_and_ibans_are_whole(shown):
+    ibans = ["GB10THRN30120000700700", "FR7630003012340000482100733"]
+    told = columns_of(
+        column_of("secondary_reference", "secondary_reference", "the field's name", values=["ROLL0042"]),
+        column_of("Bank account", "iban", "the header says account, and each cell an IBAN", values=ibans),
+        column_of("Building Society Roll No", rule="header not known", values=["a.thornwood@example.com"]),
+        column_of("Empty", rule="empty in every row"),
+    )
+    text = shown(lambda console: print_columns(told, console), width=80)
+    assert [" ".join(line.split()) for line in text.splitlines()][2:] == [
+        "secondary_reference secondary_reference the field's name",
+        "ROLL0042",
+        "Bank account iban the header says account, and each cell an IBAN",
+        f"{ibans[0]}; {ibans[1]}",
+        "Building Society Roll No - header not known",
+        "a.thornwood@example.com",
+        "Empty - empty in every row",
+        "Columns with - are not read, and come back as they are.",
+    ]
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_columns_lose_no_character_of_a_header_a_field_or_an_iban(shown, width):
     field = "organisation_id_scheme"

@@ -159,6 +159,11 @@ def test_every_rule_is_tried_here_and_says_where_it_is_written():
     assert all(rule.source.startswith(sources) for rule in RULES)
 
 
+def test_an_empty_document_breaks_the_rule_as_any_other_does():
+    empty = refused(Refusal.DOCUMENT, api="vop_standard", byte_count=len(b"{}"))
+    assert RULE["document"].judge(journal_of([empty])).standing is Standing.BROKEN
+
+
 def test_the_last_reply_need_not_be_asked_again_where_nothing_follows():
     calls = [check(0, "two"), check(1, faults=("wrong-echo",))]
     assert RULE["echo"].judge(journal_of(calls)).standing is Standing.KEPT

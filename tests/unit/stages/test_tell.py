@@ -45,7 +45,7 @@ def story(payments_of, outcomes_of):
             plan(validated.accepted),
             outcomes_of(*outcomes),
         )
-        return tell(row, told, Requests(*attempts))
+        return tell(row, told, Requests(*attempts).attempts)
 
     return build
 
