@@ -197,7 +197,7 @@ def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
     nowhere = standard.model_copy(update={"base_url": "https://127.0.0.1:9"})
 
     with pytest.raises(IncompleteError, match=r"127\.0\.0\.1:9"):
-        anyio.run(greet, nowhere, NOW)
+        anyio.run(greet, nowhere, datetime.now(UTC))
 
 
 def test_relative_paths_of_the_configuration_are_relative_to_it(running):

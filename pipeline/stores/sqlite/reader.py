@@ -7,7 +7,6 @@ from sqlite3 import Connection
 
 from pydantic import SecretStr
 
-from pipeline.files.folder_lock import require_folder, shared
 from pipeline.frames import Check
 from pipeline.stores.encryption import Names
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
@@ -15,7 +14,7 @@ from pipeline.stores.sqlite import lines
 from pipeline.stores.sqlite.ledger_file import explained, opened_to_read
 from pipeline.stores.sqlite.lines import DETAIL_IS_DUE, Attempt, Counts, FinalAnswer, Finish
 
-__all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded", "require_idle"]
+__all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded"]
 
 
 class Record:
@@ -111,21 +110,6 @@ class Record:
     def counts(self) -> Counts:
         """How much it holds."""
         return lines.counts(self._db)
-
-
-def require_idle(folder: Path) -> None:
-    """Refuse a folder that is not there, and one in which somebody is at work.
-
-    For who reads a file of the folder before the ledger; the ledger's own lock is taken later.
-
-    Raises:
-        UsageError: there is no such folder.
-        LockedError: a run works in the folder, or another who must be alone.
-        InputError, OutputError: it cannot be read.
-    """
-    require_folder(folder)
-    with explained(folder / "ledger.db"), shared(folder):
-        pass
 
 
 @contextmanager
