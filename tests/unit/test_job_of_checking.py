@@ -1,13 +1,15 @@
-"""The job that checks a file, called as any surface calls it: no signal, no terminal, no command line."""
+"""The jobs that check files, called as any surface calls them: no signal, no terminal, no command line."""
 
 import threading
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.errors import StoppedError
+from pipeline.errors import InputError, StoppedError, UsageError
 from pipeline.jobs.check import check
-from pipeline.runs.request import Job, Phase, Stop, Surface, Wish
+from pipeline.jobs.check_files import check_files
+from pipeline.runs.request import Job, Permitted, Phase, Stop, Surface, Wish
 
 HEADER = "name,sort_code,account_number\n"
 ROWS = [f"Avery Thornwood {chr(ord('A') + at % 26)}{at // 26},001122,{at:08d}\n" for at in range(400)]
@@ -101,3 +103,64 @@ def test_a_wish_is_heeded_while_questions_are_asked_and_at_no_other_time(checked
     checked(2, Onlooker(looks), stop)
 
     assert [phase for phase in Phase if heeded[phase]] == [Phase.CONNECTING, Phase.ASKING]
+
+
+# Several files
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    """Check files of so many payments each (None: no file); `on`: at which phase of the first what happens."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def run(stop, *row_counts, on=None, **options):
+        jobs = []
+        for number, row_count in enumerate(row_counts):
+            file = tmp_path / f"{number}.csv"
+            if row_count is not None:
+                file.write_text("".join([HEADER, *ROWS[:row_count]]))
+            jobs.append(Job(file, tmp_path / f"out-{number}", **options))
+
+        @contextmanager
+        def surfaces(job):
+            watch = Onlooker(on if job is jobs[0] else None)
+            yield Surface(watch, lambda: datetime.now(UTC), stop)
+
+        return check_files(jobs, surfaces)
+
+    return run
+
+
+def test_a_file_that_cannot_be_checked_keeps_no_other_from_it(several):
+    missing, there = several(Stop(), None, 1)
+
+    assert isinstance(missing.end, InputError)
+    assert missing.result is None
+    assert there.end is None
+    assert there.result.summary.complete
+
+
+def test_a_mistake_with_one_file_keeps_no_other_from_being_checked(several):
+    def mistake():
+        raise KeyError("a name")
+
+    broken, there = several(Stop(), 1, 1, on={Phase.READING: mistake})
+
+    assert (type(broken.end), broken.result) == (KeyError, None)
+    assert there.result.summary.complete
+
+
+def test_a_wish_to_stop_is_told_of_its_file_and_ends_them_all(several):
+    stop = Stop()
+    files = several(stop, 400, 1, on={Phase.CONNECTING: lambda: stop.wish(WISH)})
+
+    first = next(files)
+    assert isinstance(first.end, StoppedError)
+    assert not first.result.summary.complete
+    with pytest.raises(StoppedError):
+        next(files)
+
+
+def test_what_concerns_every_file_is_raised(several, tmp_path):
+    with pytest.raises(UsageError, match=r"no ledger\.db in this folder"):
+        next(several(Stop(), 1, 1, reusable=Permitted([tmp_path])))
