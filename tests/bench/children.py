@@ -15,6 +15,8 @@ from typing import NamedTuple
 COMMAND = [sys.executable, "-m", "payee_precheck"]
 RUN_MAX_S = 900
 LOOK_EVERY_S = 0.05
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""As users have it: what Python has compiled once, it need not compile at every start."""
 
 
 class Cost(NamedTuple):
@@ -39,7 +41,7 @@ def cost_of(command, *, status=0, stdin=""):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"XDG_STATE_HOME": os.environ.get("XDG_STATE_HOME", "")},
+        env=ENVIRONMENT | {"XDG_STATE_HOME": os.environ.get("XDG_STATE_HOME", "")},
     ) as process:
         together = Together(process.pid)
         process.stdin.write(stdin)
@@ -122,7 +124,11 @@ def sandbox(folder, *words):
     command = [*COMMAND, "sandbox", "--folder", folder, "--call-log", folder / "calls.jsonl", *words]
     folder.mkdir()
     with subprocess.Popen(
-        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=ENVIRONMENT,
     ) as process:
         assert process.stdout.readline().startswith("https://")
         try:
