@@ -110,7 +110,7 @@ def test_a_wish_is_heeded_while_questions_are_asked_and_at_no_other_time(checked
 
 @pytest.fixture
 def several(tmp_path, monkeypatch):
-    """Check files of so many payments each (None: no file); `on`: at which phase of the first what happens."""
+    """Check files of so many payments each (None: no file); `on`: what to do at a phase of the first."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def run(stop, *row_counts, on=None, **options):
