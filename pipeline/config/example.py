@@ -21,6 +21,6 @@ def write_example(path: Path, *, force: bool) -> None:
         with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
             file.write(EXAMPLE)
     except FileExistsError:
-        raise OutputError(f"{path}: exists already; --force replaces it") from None
+        raise OutputError(f"{path}: exists already", advice="--force replaces it") from None
     except OSError as error:
         raise refused(path, error, otherwise="choose another path") from None

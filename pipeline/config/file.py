@@ -58,7 +58,8 @@ def find(explicit: Path | None) -> Path:
             return path
     looked = " or ".join(str(path) for path in candidates)
     raise ConfigurationError(
-        f"{looked}: no such configuration file; write one with `precheck init`, or name one with --config"
+        f"{looked}: no such configuration file",
+        advice="write one with `precheck init`, or name one with --config",
     )
 
 
@@ -86,7 +87,8 @@ def load(path: Path, profile_name: str) -> Profile:
     profiles = read(path).profiles
     if profile_name not in profiles:
         raise ConfigurationError(
-            f"{path}: no profile {profile_name!r}; pick one of {', '.join(sorted(profiles))} with --profile"
+            f"{path}: no profile {profile_name!r}",
+            advice=f"pick one of {', '.join(sorted(profiles))} with --profile",
         )
     return profiles[profile_name]
 

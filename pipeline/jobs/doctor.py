@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 
@@ -13,19 +12,10 @@ from pipeline.config.profiles import choose, opened
 from pipeline.connections import AnyServer, greet, tokens_of
 from pipeline.errors import PrecheckError, TlsError
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
+from pipeline.runs.evidence import Finding
 from pipeline.transport.tls import inspect_certificate
 
 _PARTICIPANT = "not tried: whether the scheme lists us is told by the first answer of a run, which asks alone"
-
-
-class Finding(NamedTuple):
-    """One thing that was tried."""
-
-    what: str
-    said: str
-    """What was found, or what is wrong and what to do."""
-    exit_code: int
-    """0 where it is well."""
 
 
 def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
@@ -39,10 +29,10 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
         chosen = choose(profile_name, config)
         where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
         with opened(chosen) as profile:
-            findings.append(Finding("configuration", f"{where}, profile {chosen.name}", 0))
+            findings.append(Finding("configuration", f"{where}, profile {chosen.name}"))
             if profile_name is None and (untried := usual()) is not None:
                 said = f"{untried} is there and was not tried; name one of its profiles with --profile"
-                findings.append(Finding("not tried", said, 0))
+                findings.append(Finding("not tried", said))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(_try("ledger key", partial(_ledger_key, profile)))
             findings.extend(_try_modulus_tables(profile, now.date()))
@@ -87,7 +77,7 @@ def _try_server(server: AnyServer, now: datetime) -> list[Finding]:
         return [
             _try(f"{name} certificate", partial(_certificate, server, now)),
             _try(f"{name} TLS", partial(anyio.run, greet, server, now)),
-            Finding(f"{name} participant", _PARTICIPANT, 0),
+            Finding(f"{name} participant", _PARTICIPANT),
         ]
     findings = [
         _try(f"{name} secret", partial(_secret, server)),
@@ -100,7 +90,7 @@ def _try_server(server: AnyServer, now: datetime) -> list[Finding]:
 
 def _try(what: str, trial: Callable[[], str]) -> Finding:
     try:
-        return Finding(what, trial(), 0)
+        return Finding(what, trial())
     except PrecheckError as error:
         return Finding(what, str(error), error.exit_code)
 

@@ -38,7 +38,7 @@ _ON_RECORD = "_on_record"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """One thing that was looked at, or tried."""
 
     what: str
     said: str
