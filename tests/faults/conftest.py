@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from desk import Desk
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 MARK, END = "<!-- figures -->", "<!-- end -->"
@@ -51,6 +52,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.faults)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _real_starts():
+    """Every command of the table is started as users start it."""
+    Desk.is_warm = False
 
 
 @pytest.fixture
