@@ -134,8 +134,9 @@ def _end(status: int) -> NoReturn:
 if __name__ == "__main__":
     import payee_precheck  # noqa: F401
     import pipeline.cli.main
+    import pipeline.cli.progress
     import pipeline.executors.local
-    import pipeline.jobs.check
+    import pipeline.jobs.check_files
     import pipeline.jobs.fix
     import pipeline.jobs.forecast
     import pipeline.jobs.purge
@@ -143,7 +144,6 @@ if __name__ == "__main__":
     import pipeline.jobs.verify
     import pipeline.jobs.writing
     import pipeline.reports.page
-    import pipeline.reports.progress
     import pipeline.reports.workbook
     import pipeline.transport.client  # noqa: F401
 
