@@ -19,7 +19,7 @@ from typing import NoReturn
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
 IDLE_THREADS = ("jemalloc_bg_thd", "polars-ooc-clea")
-"""Of libraries, from their import on; a fork is without them, and needs none: they give back what is not used."""
+"""Of libraries, from their import on. A fork is without them and needs none: they give back idle memory."""
 REQUEST_BYTES_MAX = 1 << 20
 
 
