@@ -50,8 +50,9 @@ def copy(tmp_path):
     root = tmp_path / "copy"
     shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "sample_data", root / "sample_data")
-    for page in (*ROOT.glob("*.md"), ROOT / "LICENSE", ROOT / "Dockerfile"):
+    for page in (*ROOT.glob("*.md"), ROOT / "LICENSE", ROOT / "Dockerfile", ROOT / "pyproject.toml"):
         shutil.copy(page, root)
+    (root / "pipeline").symlink_to(ROOT / "pipeline")  # of which the picture of the house is drawn
     return root
 
 
