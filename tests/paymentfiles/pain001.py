@@ -132,7 +132,7 @@ _Node = _Element | _Comment | _Instruction | None
 
 def document(
     batches: tuple[Batch, ...],
-    dialect: Dialect = Dialect(),  # noqa: B008 - frozen
+    dialect: Dialect = Dialect(),
     *,
     message_id: str | None = "MESSAGE-1",
     count: str | None = "",
@@ -260,7 +260,7 @@ def _payment(payment: Payment, dialect: Dialect) -> Iterator[_Node]:
         _element("CdtrAgt", _agent(payment, dialect)),
         _creditor(payment, dialect),
         _account(payment, dialect),
-        payment.ultimate and _element("UltmtCdtr", _leaf("Nm", payment.ultimate)) or None,
+        (payment.ultimate and _element("UltmtCdtr", _leaf("Nm", payment.ultimate))) or None,
         _remittance(payment, dialect),
         _supplement() if payment.supplement else None,
     )
