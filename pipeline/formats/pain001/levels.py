@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
-from pipeline.formats.pain001.elements import PASSED, SEARCHED_DEPTH, Element, Kind
+from pipeline.formats.pain001.elements import Kind
 from pipeline.formats.pain001.versions import (
     dialect_of,
     name_chars_max,
@@ -51,15 +51,14 @@ class Levels:
         self._batches: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
 
-    def enveloped(self, tag: str, attributes: Sequence[str], depth: int) -> Element | None:
-        """Look at an element around the message; None where the search goes on within it.
+    def enveloped(self, tag: str, attributes: Sequence[str]) -> None:
+        """Look at an element around the message.
 
         Raises:
             InputError: it is another message.
         """
         self._declare(attributes)
         refuse_other_message(tag.rpartition(":")[2])
-        return PASSED if depth > SEARCHED_DEPTH else None
 
     def found(self, tag: str, attributes: Sequence[str]) -> None:
         """Take note of the message.

@@ -17,6 +17,7 @@ from pipeline.formats.pain001.elements import (
     INDEX,
     PASSED,
     REPEATABLE,
+    SEARCHED_DEPTH,
     TEXTS,
     Element,
     Kind,
@@ -199,7 +200,8 @@ class _Reader:
         if entered is state.otherwise:
             self.passed.add(tag)
         if state.kind is Kind.ENVELOPE and entered is state:
-            return self.levels.enveloped(tag, attributes, depth) or state
+            self.levels.enveloped(tag, attributes)
+            return state if depth < SEARCHED_DEPTH else PASSED
         state[tag] = entered
         return entered
 
