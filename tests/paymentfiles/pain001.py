@@ -184,33 +184,56 @@ def said_of(payment: Payment) -> dict[str, str | None]:
 
 
 def write_many(path: Path, payment_count: int, *, per_batch: int) -> None:
-    """Write a file of any size, of 1 KB a payment, without holding it."""
+    """Write a file of any size, of nearly 1 KB a payment, a fifth of them to the UK, without holding it."""
     amounts = [f"{100 + at * 7919 % 4_000_000}.{at % 100:02}" for at in range(payment_count)]
-    dialect = Dialect()
-    frame = document((), dialect, count=str(payment_count), sum=str(sum(map(Decimal, amounts))))
-    head, _, tail = frame.rpartition(b"\n  </CstmrCdtTrfInitn>")
+    frame = document((), count=str(payment_count), sum=f"{sum(map(Decimal, amounts)):f}")
+    head, end, tail = frame.partition(b"\n  </CstmrCdtTrfInitn>")
+    batch = Batch((), id="@BATCH@", count="@COUNT@", sum="@SUM@")
+    heading, closing, _ = "".join(_written(next(_batch(batch, Dialect())), Dialect(), 2)).partition(
+        "\n    </PmtInf>"
+    )
+    euros, pounds = (
+        "".join(_written(next(_payment(payment, Dialect())), Dialect(), 3))
+        for payment in (replace(_LARGE, iban="DE@CHECK@20050000@IBAN@", bic="COBADEFFXXX"), _LARGE_UK)
+    )
     with path.open("wb", buffering=1 << 20) as file:
         file.write(head)
         for first in range(0, payment_count, per_batch):
-            payments = tuple(
-                _large(at, amounts[at]) for at in range(first, min(first + per_batch, payment_count))
-            )
-            for node in _batch(Batch(payments, id=f"BATCH-{first}"), dialect):
-                file.write("".join(_written(node, dialect, 2)).encode())
-        file.write(b"\n  </CstmrCdtTrfInitn>" + tail)
+            part = amounts[first : first + per_batch]
+            said = {"BATCH": f"BATCH-{first}", "COUNT": len(part), "SUM": f"{sum(map(Decimal, part)):f}"}
+            file.write(_filled(heading, said).encode())
+            for at, amount in enumerate(part, start=first):
+                file.write(_filled(pounds if at % 5 == 4 else euros, _large(at, amount)).encode())
+            file.write(closing.encode())
+        file.write(end + tail)
 
 
-def _large(at: int, amount: str) -> Payment:
-    common = Payment(
-        end_to_end_id=f"E2E-2026-11-{at:09}",
-        instruction_id=f"INSTR-{at:09}",
-        name=("Müller & Söhne GmbH", "Ada Quillon", "Łukasz Wiśniewski")[at % 3] + f" {at}",
-        amount=amount,
-        references=(f"Invoice 2026-{at:09} of 2026-11-01, customer 4711, thank you for your business",),
-    )
-    if at % 5 == 4:
-        return replace(common, sort_code=f"{at % 10**6:06}", account=f"{at % 10**8:08}", currency="GBP")
-    return replace(common, iban=f"DE{10 + at % 90}20050000{at % 10**10:010}", bic="COBADEFFXXX")
+_LARGE = Payment(
+    end_to_end_id="E2E-2026-11-@AT@",
+    instruction_id="INSTR-@AT@",
+    name="@NAME@ @AT@",
+    amount="@AMOUNT@",
+    references=("Invoice 2026-@AT@ of 2026-11-01, customer 4711, thank you for your business",),
+)
+_LARGE_UK = replace(_LARGE, sort_code="@SORT@", account="@UK@", currency="GBP")
+
+
+def _large(at: int, amount: str) -> dict[str, object]:
+    return {
+        "AT": f"{at:09}",
+        "NAME": ("M\u00fcller &amp; S\u00f6hne GmbH", "Ada Quillon", "\u0141ukasz Wi\u015bniewski")[at % 3],
+        "AMOUNT": amount,
+        "CHECK": 10 + at % 90,
+        "IBAN": f"{at % 10**10:010}",
+        "SORT": f"{at % 10**6:06}",
+        "UK": f"{at % 10**8:08}",
+    }
+
+
+def _filled(template: str, said: dict[str, object]) -> str:
+    for name, value in said.items():
+        template = template.replace(f"@{name}@", str(value))
+    return template
 
 
 def _totals(payments: list[Payment], count: str | None, total: str | None) -> Iterator[_Node]:

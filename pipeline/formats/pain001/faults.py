@@ -8,13 +8,14 @@ TOO_LONG = (
     "has a tag, a comment or a text longer than 64 KiB at line {line}, which no payment has; export it again"
 )
 TOO_DEEP = "has elements more than {depth} deep at line {line}, which no payment has; export it again"
+OTHER_ENCODING = "is written in another encoding than it says; export it as UTF-8"
 
 _CUT = (
     expat.errors.XML_ERROR_NO_ELEMENTS,
     expat.errors.XML_ERROR_UNCLOSED_TOKEN,
     expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
 )
-_OTHER_ENCODING = (
+_ENCODINGS = (
     expat.errors.XML_ERROR_INCORRECT_ENCODING,
     expat.errors.XML_ERROR_UNKNOWN_ENCODING,
 )
@@ -34,8 +35,8 @@ def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> str:
     place = f"at line {error.lineno}, column {error.offset + 1}"
     if what in _CUT:
         return f"ends {place}, before its end; it may have been cut: copy or export it again"
-    if what in _OTHER_ENCODING:
-        return "is written in another encoding than it says; export it as UTF-8"
+    if what in _ENCODINGS:
+        return OTHER_ENCODING
     if what in _ENTITY:
         return f"has an entity {place} that nobody has defined; write the character itself"
     if data[at : at + 1] > bytes([_ASCII_MAX]):

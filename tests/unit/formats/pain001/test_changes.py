@@ -262,6 +262,10 @@ def test_nothing_is_written_where_nothing_is_to_change():
     ("data", "sentence"),
     [
         (document((Batch((Payment(iban=IBAN),)),), UTF_16), "is written in UTF-16"),
+        (
+            document((Batch((Payment(iban=IBAN),)),), replace(UTF_16, declaration=False)),
+            "is written in UTF-16",
+        ),
         (document((Batch((Payment(iban=IBAN),)),), count="2"), "says 2 payments and has 1; it may be cut"),
         (
             document((Batch((Payment(iban=IBAN),)),)).replace(

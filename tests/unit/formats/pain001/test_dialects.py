@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Other, Payment, document, said_of
+from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Other, Payment, document, said_of, write_many
 
 from pipeline.formats import pain001
 from pipeline.formats.pain001 import reading
@@ -108,6 +108,17 @@ def test_thousands_of_batches_are_told_apart():
     assert message.batch_ids.to_list() == [f"B-{number}" for number in range(3_000)]
     assert message.controls.height == 2 * 3_001
     assert message.controls["agrees"].all()
+
+
+def test_a_large_file_is_read_in_several_blocks(tmp_path):
+    path = tmp_path / "large.xml"
+    write_many(path, 10_000, per_batch=3_000)
+    message = read(path.read_bytes())
+    assert message.payments.height == 10_000
+    assert message.ids["end_to_end_id"].to_list() == [f"E2E-2026-11-{at:09}" for at in range(10_000)]
+    assert message.places["batch"].value_counts(sort=True)["count"].to_list() == [3_000, 3_000, 3_000, 1_000]
+    assert message.controls["agrees"].all()
+    assert message.payments["sort_code"].is_not_null().sum() == 2_000
 
 
 @pytest.mark.parametrize("clearing", ["Cd", "Prtry", "text"])

@@ -61,6 +61,11 @@ def wrapped(element, inside=b""):
         (FILE.replace(b"UTF-8", b"ISO-8859-2"), "is written in 'ISO-8859-2', which is not read"),
         (FILE.replace(b"UTF-8", b"Shift_JIS"), "is written in 'Shift_JIS', which is not read"),
         (FILE.replace(b"UTF-8", b"UTF-16"), "is written in another encoding than it says"),
+        (
+            b"\xef\xbb\xbf" + FILE.replace(b"UTF-8", b"ISO-8859-1"),
+            "is written in another encoding than it says; export it as UTF-8",
+        ),
+        (FILE.decode().encode("utf-16"), "is written in another encoding than it says"),
         (FILE.replace(b'"1.0"', b'"1.1"'), "is not XML 1.0, which alone is read"),
         (wrapped(b"CstmrDrctDbtInitn"), r"is a pain.008 \(direct debits\); only credit transfers"),
         (wrapped(b"x:CstmrDrctDbtInitn"), "is a pain.008"),
