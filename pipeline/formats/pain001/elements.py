@@ -61,9 +61,9 @@ SEARCHED_DEPTH = 8
 
 
 class Kind(IntEnum):
-    """What a reader must do at an element that holds no text."""
+    """What a reader must do at an element; nothing at most of them."""
 
-    PASSED = 0
+    NOTHING = 0
     ENVELOPE = 1
     MESSAGE = 2
     HEADER = 3
@@ -71,6 +71,8 @@ class Kind(IntEnum):
     PAYMENT = 5
     IDENTIFICATION = 6
     SIBLING = 7  # of payments or batches, and of no interest but for where it ends
+    TEXT = 8  # goes into a column of a payment
+    TOLD = 9  # a text of a level
 
 
 class Element(dict[str, "Element"]):
@@ -78,13 +80,13 @@ class Element(dict[str, "Element"]):
 
     __slots__ = ("column", "kind", "otherwise", "told")
 
-    def __init__(self, kind: Kind = Kind.PASSED) -> None:
+    def __init__(self, kind: Kind = Kind.NOTHING) -> None:
         super().__init__()
         self.kind = kind
-        self.column: int | None = None
-        """Where in a payment its text goes."""
-        self.told: str | None = None
-        """What a level says by it."""
+        self.column = 0
+        """Where in a payment a text goes."""
+        self.told = ""
+        """What a level says by a text."""
         self.otherwise = self
         """Where a child that is not named leads."""
 
@@ -115,7 +117,7 @@ def _level(kind: Kind, told: dict[str, str], *, otherwise: Element) -> Element:
     level = Element(kind)
     level.otherwise = otherwise
     for name, what in (told | {"NbOfTxs": "count", "CtrlSum": "sum"}).items():
-        level[name] = Element()
+        level[name] = Element(Kind.TOLD)
         level[name].told, level[name].otherwise = what, PASSED
     return level
 
@@ -127,5 +129,5 @@ def _within(parent: Element, columns: dict[str, int]) -> Element:
         for name in path.split("/"):
             element = element.setdefault(name, Element())
             element.otherwise = PASSED
-        element.column = column
+        element.kind, element.column = Kind.TEXT, column
     return parent

@@ -81,7 +81,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     """Walk down and up the tree of elements with the parser, and write down what it finds."""
     levels, text = found.levels, found.text
     hear, forget, pass_by = text.append, text.clear, found.passed.add
-    state = tree()
+    state, is_text = tree(), Kind.TEXT
     stack: list[Element] = []
     push, pop = stack.append, stack.pop
     blank: list[str | None] = [None] * len(INDEX)
@@ -103,21 +103,23 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
                 return
             entered = found.enter(state, tag, attributes, len(stack))
         state = entered
-        if entered.column is not None:
+        kind = entered.kind
+        if not kind:
+            return
+        if kind is is_text:
             forget()
             parser.CharacterDataHandler = hear
             if entered.column == _NAME:
                 leaf_start = parser.CurrentByteIndex
             elif attributes and entered.column in CURRENCY_OF:
-                payment[CURRENCY_OF[entered.column]] = (
-                    attributes[1] if attributes[0] == "Ccy" else _currency(attributes)
-                )
-        elif entered.kind:
-            opened(entered.kind, tag, attributes)
-        elif entered.told is not None:
+                currency = attributes[1] if attributes[0] == "Ccy" else _currency(attributes)
+                payment[CURRENCY_OF[entered.column]] = currency
+        elif kind is Kind.TOLD:
             forget()
             parser.CharacterDataHandler = hear
             leaf_start = parser.CurrentByteIndex
+        else:
+            opened(kind, tag, attributes)
 
     def opened(kind: Kind, tag: str, attributes: Sequence[str]) -> None:
         nonlocal payment, name, element_start, line, message_start, batch_start, batches_from, payments_from
@@ -134,19 +136,20 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
 
     def end(tag: str) -> None:
         nonlocal state, name
-        column = state.column
-        if column is not None:
+        kind = state.kind
+        if kind is is_text:
             parser.CharacterDataHandler = None
+            column = state.column
             if payment[column] is None:
                 payment[column] = text[0] if len(text) == 1 else found.text_so_far()
                 if column == _NAME:
                     name = (tag_end(data, leaf_start), parser.CurrentByteIndex)
             elif column not in REPEATABLE:
                 payment[_TWICE] = tag
-        elif state.kind:
-            closed(state.kind, tag)
-        elif state.told is not None:
+        elif kind is Kind.TOLD:
             told(state.told, tag)
+        elif kind:
+            closed(kind, tag)
         state = pop()
 
     def closed(kind: Kind, tag: str) -> None:
