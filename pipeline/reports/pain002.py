@@ -101,7 +101,7 @@ def pieces(name: str) -> list[str]:
     """A name in lines that are short enough and lose nothing to a reader who trims them.
 
     >>> [len(piece) for piece in pieces("x" * 104 + " " + "y" * 35)]
-    [104, 36]
+    [103, 37]
     """
     cut = []
     while len(name) > LINE_CHARS_MAX:
