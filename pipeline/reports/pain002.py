@@ -14,8 +14,8 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 
-from pipeline.apis.mending import mended
 from pipeline.formats.message import Message
+from pipeline.rules.columnwise import mended
 from schemas.outcomes import ApiName, Outcome
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"

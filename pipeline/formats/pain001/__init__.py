@@ -7,7 +7,7 @@ A file is known by its content, read in a child in one pass (`reading`), and cha
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.confined import parse_confined
+from pipeline.files.confined import parse_confined
 from pipeline.formats.message import Message
 from pipeline.formats.pain001 import reading
 from pipeline.formats.pain001.changes import (

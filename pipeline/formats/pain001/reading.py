@@ -43,7 +43,7 @@ _UTF_8_MARK = b"\xef\xbb\xbf"
 
 
 def parse(data: Bytes) -> Iterator[pl.DataFrame]:
-    """Read a message; what `formats.confined` calls in its child.
+    """Read a message; what `files.confined` calls in its child.
 
     Returns:
         Parts of `PARTS`, in the order of the file.
