@@ -85,15 +85,14 @@ def kept(
     assert obstacle(message) is None
     assert keep.any()
     payments = message.places.select("start", "end", "batch").with_columns(keep=keep)
-    levels = message.levels.with_row_index("level").with_columns(
-        emptied=pl.col("level").cast(pl.Int64).is_in(_emptied(payments).implode())
-    )
+    emptied = _emptied(payments).implode()
+    levels = message.levels.with_columns(emptied=pl.int_range(pl.len()).is_in(emptied))
     amounts = message.payments.select("amount").with_columns(message.places["batch"]).filter(keep)
     left = levels.hstack(totals(amounts, levels.height).rename({"count": "left", "sum": "left_sum"}))
     return in_order(
         [
             *_runs(levels.filter("emptied")),
-            *_runs(payments.filter(~pl.col("keep") & ~pl.col("batch").is_in(_emptied(payments).implode()))),
+            *_runs(payments.filter(~pl.col("keep") & ~pl.col("batch").is_in(emptied))),
             *_said_anew(message, left.filter(~pl.col("emptied")), _SUFFIXES[role]),
         ]
     )
