@@ -1,0 +1,77 @@
+"""Changes of a file's bytes: what is not named in an edit stays, byte for byte."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from mmap import mmap
+from typing import NamedTuple
+
+Bytes = bytes | mmap
+"""The bytes of a file, in memory or mapped into it."""
+
+_BLOCK_BYTES = 1024**2
+
+
+class Edit(NamedTuple):
+    """The bytes from `start` up to `end` are to be `text`; nothing where they are to go."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits as they follow one another in the file; two that overlap are a mistake of the caller."""
+    ordered = sorted(
+        edits, key=lambda edit: (edit.start, edit.end)
+    )  # of insertions at one place, as they come
+    assert all(edit.start <= edit.end for edit in ordered), "an edit ends before it starts"
+    assert all(a.end <= b.start for a, b in pairwise(ordered)), "two edits overlap"
+    return ordered
+
+
+def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
+    """The bytes of the changed file, piece by piece; what stays is not copied.
+
+    >>> b"".join(edited(b"seven payments", [Edit(0, 5, b"two")]))
+    b'two payments'
+    """
+    at = 0
+    with memoryview(data) as view:
+        for edit in in_order(edits):
+            yield view[at : edit.start]
+            yield edit.text
+            at = edit.end
+        yield view[at:]
+
+
+def undoing(data: Bytes, edits: Iterable[Edit]) -> list[Edit]:
+    """The edits that make of the changed file what it was.
+
+    >>> undoing(b"seven payments", [Edit(0, 5, b"two")])
+    [Edit(start=0, end=3, text=b'seven')]
+    """
+    undone, shift = [], 0
+    for start, end, text in in_order(edits):
+        undone.append(Edit(start + shift, start + shift + len(text), data[start:end]))
+        shift += len(text) - (end - start)
+    return undone
+
+
+def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
+    """Compare what was written with what it was made of: undone, the edits give the input back.
+
+    Raises:
+        AssertionError: it holds something else, so that it must not get its name.
+    """
+    at = 0
+    for piece in edited(changed, undoing(data, edits)):
+        for start in range(0, len(piece), _BLOCK_BYTES):
+            block = bytes(piece[start : start + _BLOCK_BYTES])
+            if block != data[at : at + len(block)]:
+                raise AssertionError("the changed file differs from its original in more than was to change")
+            at += len(block)
+    if at != len(data):
+        raise AssertionError("the changed file has lost a part of its original")
+    written = sum(len(piece) for piece in edited(data, edits))
+    if written != len(changed):
+        raise AssertionError("the changed file is not as long as its changes make it")

@@ -1,0 +1,161 @@
+"""The changes of a pain.001, as edits of its bytes: payees' names, and which payments are in it.
+
+Only what must change does. A payment goes with the comments before it; a batch that is left empty goes as a
+whole; the count and the sum of what is left are corrected where the file has them, and the ids of the
+message and of its batches become new ones. Everything else stays, byte for byte.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+from xml.sax.saxutils import escape
+
+import polars as pl
+
+from pipeline.formats.edits import Bytes, Edit, in_order
+from pipeline.formats.message import Message
+from pipeline.formats.pain001.controls import amount_like, difference, totals
+
+ID_CHARS_MAX = 35
+_SUFFIXES = {"release": "-R", "hold": "-H"}
+_HASH_CHARS = 6
+_NO_NAME_CHARACTER = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_EMPTY_TAG = b"/>"
+_UNWRITABLE = "utf-16"
+
+SINGLE_PAYMENT = (
+    "holds a single payment: a bank may refuse a file of one payment that asks for no verification of the "
+    "payee; send it by itself, or leave the verification on"
+)
+
+
+def obstacle(message: Message) -> str | None:
+    """Why a file must not be changed, as a sentence about it; None where it may."""
+    if "sealed" in message.facts:
+        return "is signed; a changed copy would be refused by the bank; correct it where it is made"
+    if message.facts["encoding"] == _UNWRITABLE:
+        return "is written in UTF-16, in which it can be read but not changed; export it as UTF-8"
+    return difference(message.controls)
+
+
+def name_obstacle(message: Message, row: int, name: str) -> str | None:
+    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+    if message.places["name_start"][row - 1] is None:
+        return "has no element for the name of the payee; correct it where it is made"
+    if _NO_NAME_CHARACTER.search(name):
+        return "the new name has a character that XML or a name cannot hold; type it again"
+    longest = int(message.facts["name_chars_max"])
+    if len(name) > longest:
+        return f"the new name has more than {longest} characters, which {message.facts['version']} allows"
+    return None
+
+
+def renamed(data: Bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
+    """Give payees new names.
+
+    Args:
+        data: the bytes of the file.
+        message: what was read from them.
+        names: the new name of each row that gets one.
+    """
+    assert obstacle(message) is None
+    starts, ends = message.places["name_start"], message.places["name_end"]
+    edits = []
+    for row, name in names.items():
+        assert name_obstacle(message, row, name) is None
+        edits.append(_filled(data, starts[row - 1], ends[row - 1], _encoded(message, name)))
+    return in_order(edits)
+
+
+def kept(
+    data: Bytes,  # noqa: ARG001 - other formats need it
+    message: Message,
+    keep: pl.Series,
+    role: Literal["release", "hold"],
+) -> list[Edit]:
+    """Leave only some of the payments in the file.
+
+    Args:
+        data: the bytes of the file.
+        message: what was read from them.
+        keep: of each payment, in order, whether it stays; one at least does.
+        role: what the file that is made is for; its ids say it.
+    """
+    assert obstacle(message) is None
+    assert keep.any()
+    payments = message.places.select("start", "end", "batch").with_columns(keep=keep)
+    emptied = _emptied(payments).implode()
+    levels = message.levels.with_columns(emptied=pl.int_range(pl.len()).is_in(emptied))
+    amounts = message.payments.select("amount").with_columns(message.places["batch"]).filter(keep)
+    left = levels.hstack(totals(amounts, levels.height).rename({"count": "left", "sum": "left_sum"}))
+    return in_order(
+        [
+            *_runs(levels.filter("emptied")),
+            *_runs(payments.filter(~pl.col("keep") & ~pl.col("batch").is_in(emptied))),
+            *_said_anew(message, left.filter(~pl.col("emptied")), _SUFFIXES[role]),
+        ]
+    )
+
+
+def is_single(keep: pl.Series) -> bool:
+    """Whether what stays is one payment; see `SINGLE_PAYMENT`."""
+    return keep.sum() == 1
+
+
+def _emptied(payments: pl.DataFrame) -> pl.Series:
+    """The batches that have payments, none of which stays."""
+    kept_in = payments.group_by("batch").agg(pl.col("keep").any())
+    return kept_in.filter(~pl.col("keep"))["batch"]
+
+
+def _runs(pieces: pl.DataFrame) -> Iterator[Edit]:
+    """The removal of pieces; of those that follow one another, at once."""
+    begins = pl.col("start") != pl.col("end").shift(1)
+    runs = pieces.group_by(begins.fill_null(value=True).cum_sum().alias("run"), maintain_order=True).agg(
+        pl.col("start").first(), pl.col("end").last()
+    )
+    return (Edit(start, end, b"") for _, start, end in runs.iter_rows())
+
+
+def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[Edit]:
+    """The ids, counts and sums of the levels that stay."""
+    ids = _new_ids(levels["id"], suffix)
+    for level in levels.iter_rows(named=True):
+        new = {
+            "id": ids.get(level["id"]),
+            "count": None if level["count"] is None else str(level["left"]),
+            "sum": None if level["sum"] is None else amount_like(level["left_sum"], level["sum"]),
+        }
+        for told, text in new.items():
+            if text is not None and text != level[told]:
+                yield Edit(level[f"{told}_start"], level[f"{told}_end"], _encoded(message, text))
+
+
+def _new_ids(ids: pl.Series, suffix: str) -> dict[str, str]:
+    """A new id for each id: different ids stay different."""
+    new: dict[str, str] = {}
+    taken: set[str] = set()
+    for old in ids.drop_nulls().unique(maintain_order=True):
+        candidate, attempt = old + suffix, 0
+        while len(candidate) > ID_CHARS_MAX or candidate in taken:
+            digest = hashlib.sha256(f"{attempt}{old}".encode()).hexdigest()[:_HASH_CHARS]
+            room = ID_CHARS_MAX - len(suffix) - len(digest) - 1
+            candidate, attempt = f"{old[:room].rstrip()}-{digest}{suffix}", attempt + 1
+        new[old] = candidate
+        taken.add(candidate)
+    return new
+
+
+def _filled(data: Bytes, start: int, end: int, text: bytes) -> Edit:
+    """The content of an element anew; an element that is one tag gets a second one."""
+    if start != end or data[start - len(_EMPTY_TAG) : start] != _EMPTY_TAG:
+        return Edit(start, end, text)
+    name = re.match(rb"<([^\s/>]+)", data[data.rfind(b"<", 0, start) : start])
+    assert name is not None
+    return Edit(start - len(_EMPTY_TAG), end, b">" + text + b"</" + name[1] + b">")
+
+
+def _encoded(message: Message, text: str) -> bytes:
+    """Text as the file would hold it; what its encoding lacks, by number."""
+    return escape(text).encode(message.facts["encoding"], "xmlcharrefreplace")

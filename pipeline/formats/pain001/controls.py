@@ -1,0 +1,110 @@
+"""Control totals: what each level says of its payments beside what is there."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+import polars as pl
+
+MONEY = pl.Decimal(precision=38, scale=5)
+"""Amounts as the schemas allow them, exact. Sums add them up whatever their currencies, as banks do."""
+_AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
+_CONTROLS = {"where": pl.String(), "said": pl.String(), "found": pl.String(), "agrees": pl.Boolean()}
+
+
+class Control(NamedTuple):
+    """One control total."""
+
+    where: str
+    said: str
+    found: str | None
+    agrees: bool | None
+
+
+def money() -> pl.Expr:
+    """The amount of a payment as a number; null where it is none."""
+    return pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
+
+
+def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
+    """Count and add up payments, of the message and of each batch.
+
+    Args:
+        amounts: `batch` and `amount` (text) of each payment.
+        level_count: how many rows: the message, in the first, and every batch in its own.
+
+    Returns:
+        `count`, and `sum`, which is null where an amount is not a number.
+    """
+    summed = (
+        amounts.select("batch", money=money())
+        .group_by("batch")
+        .agg(count=pl.len(), sum=pl.col("money").sum(), known=pl.col("money").is_not_null().all())
+    )
+    whole = summed.select(
+        pl.lit(0, pl.Int64).alias("batch"), pl.col("count", "sum").sum(), pl.col("known").all()
+    )
+    levels = pl.DataFrame({"batch": range(level_count)}, schema={"batch": pl.Int64})
+    return (
+        levels.join(pl.concat([whole, summed]), on="batch", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("count").fill_null(0), pl.col("sum").fill_null(0), pl.col("known").fill_null(value=True)
+        )
+        .select("count", pl.when("known").then("sum").alias("sum"))
+    )
+
+
+def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Compare what all levels say with their `totals`."""
+    return pl.DataFrame(list(_controls(levels, found)), schema=_CONTROLS, orient="row")
+
+
+def amount_like(total: Decimal, said: str) -> str:
+    """A sum with as many decimals as another text has, or as many as it needs.
+
+    >>> amount_like(Decimal("3.50000"), "6.00"), amount_like(Decimal("3.50000"), "6")
+    ('3.50', '3.5')
+    """
+    whole, _, decimals = f"{total:f}".partition(".")
+    decimals = decimals.rstrip("0").ljust(len(said.partition(".")[2]), "0")
+    return f"{whole}.{decimals}" if decimals else whole
+
+
+def difference(all_controls: pl.DataFrame) -> str | None:
+    """The first control total that is not kept, as a sentence about the file; None where all are."""
+    for where, said, found, agrees in all_controls.iter_rows():
+        if agrees:
+            continue
+        level = where.rpartition("/")[0]
+        says = "says" if level == "GrpHdr" else f"says in {level}"
+        if found is None:
+            return f"{says} a sum of {said} and has an amount that is no number; correct it where it is made"
+        if where.endswith("NbOfTxs"):
+            return f"{says} {said} payments and has {found}; it may be cut"
+        return f"{says} a sum of {said} and has {found}; it may be cut or changed"
+    return None
+
+
+def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
+    pairs = zip(
+        levels.select("count", "sum").iter_rows(), found.select("count", "sum").iter_rows(), strict=True
+    )
+    for level, ((said_count, said_sum), (count, total)) in enumerate(pairs):
+        place = f"PmtInf[{level}]" if level else "GrpHdr"
+        if said_count is not None:
+            yield Control(f"{place}/NbOfTxs", said_count, str(count), _number(said_count) == count)
+        if said_sum is not None:
+            text = None if total is None else amount_like(total, said_sum)
+            yield Control(
+                f"{place}/CtrlSum", said_sum, text, None if total is None else _number(said_sum) == total
+            )
+
+
+def _number(said: str) -> Decimal | None:
+    """The number that a level says; None where it says something else.
+
+    >>> _number("12.50"), _number("1e3")
+    (Decimal('12.50'), None)
+    """
+    digits = said.replace(".", "", 1)
+    return Decimal(said) if digits.isascii() and digits.isdecimal() else None

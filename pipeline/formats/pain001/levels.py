@@ -1,0 +1,153 @@
+"""What a message and its batches say of themselves, and where in the bytes they say it."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.edits import Bytes
+from pipeline.formats.pain001.elements import Kind
+from pipeline.formats.pain001.versions import (
+    dialect_of,
+    name_chars_max,
+    namespace_of,
+    refuse_other_message,
+    version_of,
+)
+
+TOLD = ("id", "created", "method", "count", "sum")
+"""What a level may say; each lies between `..._start` and `..._end`."""
+_SPANS = {f"{told}_{end}": pl.Int64() for told in ("id", "count", "sum") for end in ("start", "end")}
+LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(TOLD, pl.String()), **_SPANS}
+"""`start` is the end of what stands before a level, so that comments go with what follows them."""
+FACTS = {"name": pl.String(), "fact": pl.String()}
+
+_METHODS = ("TRF", "TRA", "CHK")
+CHEQUES = "CHK"
+_FRAME_HEIGHT = 65_536
+_TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+_SEALS = ("signature", "sgntr", "digest", "hash")
+
+
+class Said(NamedTuple):
+    """A text of a level and where it lies."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Levels:
+    """The message and its batches, as they are met."""
+
+    def __init__(self) -> None:
+        self.batch_count = 0
+        self.facts: dict[str, str] = {}
+        self._declared: dict[str, str] = {}
+        self._header: dict[str, Said] = {}
+        self._said = self._header
+        self._batches: list[tuple[object, ...]] = []
+        self._frames: list[pl.DataFrame] = []
+
+    def enveloped(self, tag: str, attributes: Sequence[str]) -> None:
+        """Look at an element around the message.
+
+        Raises:
+            InputError: it is another message.
+        """
+        self._declare(attributes)
+        refuse_other_message(tag.rpartition(":")[2])
+
+    def found(self, tag: str, attributes: Sequence[str]) -> None:
+        """Take note of the message.
+
+        Raises:
+            InputError: it is not the first.
+        """
+        if self.facts:
+            raise InputError("holds several messages; give each a file of its own")
+        self._declare(attributes)
+        namespace = namespace_of(tag, self._declared)
+        version = version_of(namespace, tag)
+        self.facts |= {
+            "version": version,
+            "namespace": namespace or "",
+            "dialect": dialect_of(namespace),
+            "name_chars_max": str(name_chars_max(version)),
+        }
+
+    def opened(self, kind: Kind) -> None:
+        """Begin a header or a batch: what is said from here on is said by it."""
+        if kind is Kind.BATCH:
+            self.batch_count += 1
+            self._said = {}
+        elif self._header:
+            raise InputError("has two group headers; export it again")
+        else:
+            self._said = self._header
+
+    def says(self, told: str, said: Said, *, line: int) -> None:
+        """Take note of what a level says.
+
+        Raises:
+            InputError: it has said so before, or is a way to pay that nobody knows.
+        """
+        if told in self._said:
+            raise InputError(f"says the same of a level twice, at line {line}; export it again")
+        if told == "method" and said.text not in _METHODS:
+            raise InputError(
+                f"has a payment method at line {line} that is none of {', '.join(_METHODS)}; export it again"
+            )
+        self._said[told] = said
+
+    def closed(self, start: int, end: int) -> None:
+        """End a batch."""
+        self._batches.append(_row(start, end, self._said))
+        if len(self._batches) == _FRAME_HEIGHT:
+            self._frames.append(_frame(self._batches))
+            self._batches = []
+
+    def whole(self, start: int, end: int) -> pl.DataFrame:
+        """All levels, the message first."""
+        return pl.concat([_frame([_row(start, end, self._header)]), *self._frames, _frame(self._batches)])
+
+    def _declare(self, attributes: Sequence[str]) -> None:
+        for name, value in zip(attributes[::2], attributes[1::2], strict=True):
+            prefix, _, local = name.partition(":")
+            if prefix == "xmlns":
+                self._declared[local] = value
+
+
+def _row(start: int, end: int, said: dict[str, Said]) -> tuple[object, ...]:
+    texts = (said[told].text or None if told in said else None for told in TOLD)
+    spans = (
+        getattr(said.get(column.rpartition("_")[0]), column.rpartition("_")[2], None) for column in _SPANS
+    )
+    return (start, end, *texts, *spans)
+
+
+def _frame(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=LEVELS, orient="row")
+
+
+def tag_end(data: Bytes, start: int) -> int:
+    """The end of the tag that starts here; quotes may hold its last character.
+
+    >>> tag_end(b'<Nm note=">">', 0)
+    13
+    """
+    tag = _TAG.match(data, start)
+    assert tag is not None, "the parser has found a tag here"
+    return tag.end()
+
+
+def is_seal(element: str) -> bool:
+    """Whether an element, by its name, is about the bytes of the file: a signature or a hash.
+
+    >>> is_seal("ds:SignatureValue"), is_seal("PstlAdr")
+    (True, False)
+    """
+    name = element.rpartition(":")[2].lower()
+    return any(seal in name for seal in _SEALS)

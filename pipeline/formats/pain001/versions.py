@@ -1,0 +1,126 @@
+"""Which message a file is, in which version and encoding; what else it may be is told in a sentence."""
+
+import codecs
+import re
+from collections.abc import Mapping
+
+from pipeline.errors import InputError
+
+CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02")
+"""The elements that hold the message, the second up to version .02."""
+_ONLY_TRANSFERS = "only credit transfers (pain.001) are checked"
+_OTHERS = {
+    "CstmrDrctDbtInitn": f"is a pain.008 (direct debits); {_ONLY_TRANSFERS}",
+    "pain.008.001.01": f"is a pain.008 (direct debits); {_ONLY_TRANSFERS}",
+    "CstmrPmtStsRpt": "is a pain.002 (a report of the bank); give the pain.001 that it reports on",
+    "pain.002.001.02": "is a pain.002 (a report of the bank); give the pain.001 that it reports on",
+    "CstmrPmtRvsl": f"is a pain.007 (reversals); {_ONLY_TRANSFERS}",
+    "MndtInitnReq": f"is a pain.009 (a mandate); {_ONLY_TRANSFERS}",
+    "CdtrPmtActvtnReq": f"is a pain.013 (requests to pay); {_ONLY_TRANSFERS}",
+    "BkToCstmrAcctRpt": f"is a camt.052 (an account report); {_ONLY_TRANSFERS}",
+    "BkToCstmrStmt": f"is a camt.053 (an account statement); {_ONLY_TRANSFERS}",
+    "BkToCstmrDbtCdtNtfctn": f"is a camt.054 (booking notices); {_ONLY_TRANSFERS}",
+    "CstmrPmtCxlReq": f"is a camt.055 (cancellations); {_ONLY_TRANSFERS}",
+    "FIToFICstmrCdtTrf": "is a pacs.008 (between banks); give the pain.001 that the payer sends",
+    "FIToFIPmtStsRpt": "is a pacs.002 (between banks); give the pain.001 that the payer sends",
+    "PmtRtr": "is a pacs.004 (between banks); give the pain.001 that the payer sends",
+}
+_ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
+"""No two of them differ by one character: a damaged declaration cannot turn one into another."""
+_CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS}
+
+_VERSION = re.compile(r"pain\.001\.\d{3}\.\d{2}(?:\.ch\.\d{2})?")
+_SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
+_NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
+_MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
+_OPENING = re.compile(
+    r"\s*(<\?xml\s|(<!--.*?-->\s*)*(<!DOCTYPE\s|<([^\s<>:/]+:)?(" + _MESSAGES + r")[\s>/]))", re.DOTALL
+)
+_HEAD_BYTES_MAX = 64 * 1024
+
+
+def sniff(head: bytes) -> bool:
+    """Whether a file that begins so is XML that only `read` can read, or say what it is instead.
+
+    >>> sniff(b'<?xml version="1.0"?><Document>'), sniff(b"name,iban")
+    (True, False)
+    """
+    return _OPENING.match(_as_text(head[:_HEAD_BYTES_MAX])) is not None
+
+
+def refuse_other_message(element: str) -> None:
+    """Refuse a message that holds no credit transfers, by the local name of its element.
+
+    Raises:
+        InputError: it is one.
+    """
+    if element in _OTHERS:
+        raise InputError(_OTHERS[element])
+
+
+def version_of(namespace: str | None, element: str) -> str:
+    """The version of a message by its namespace; where that does not say, what its element says.
+
+    >>> version_of("http://www.six-interbank-clearing.com/de/pain.001.001.03.ch.02.xsd", "CstmrCdtTrfInitn")
+    'pain.001.001.03.ch.02'
+    >>> version_of(None, "CstmrCdtTrfInitn")
+    'pain.001'
+    """
+    found = _VERSION.search(namespace or "") or _VERSION.search(element)
+    return found[0] if found else "pain.001"
+
+
+def dialect_of(namespace: str | None) -> str:
+    """Whose rules a message follows, by its namespace.
+
+    >>> dialect_of("urn:swift:xsd:$pain.001.002.02")
+    'German'
+    """
+    if re.search(r"pain\.001\.00[23]\.\d{2}", namespace or ""):
+        return "German"
+    return "Swiss" if ".ch." in (namespace or "") else "ISO 20022"
+
+
+def name_chars_max(version: str) -> int:
+    """How long a name may be in a version.
+
+    >>> name_chars_max("pain.001.003.03"), name_chars_max("pain.001.001.09")
+    (70, 140)
+    """
+    return _SHORT_NAME_CHARS if _SHORT_NAMES.match(version) else _NAME_CHARS
+
+
+def encoding_of(declared: str) -> str:
+    """The encoding that a declaration names, by its usual name.
+
+    >>> encoding_of("ISO-8859-1"), encoding_of("latin1")
+    ('iso-8859-1', 'iso-8859-1')
+
+    Raises:
+        InputError: it is none that is read.
+    """
+    try:
+        return _CODECS[codecs.lookup(declared).name]
+    except (LookupError, ValueError):
+        raise InputError(f"is written in {declared[:40]!r}, which is not read; export it as UTF-8") from None
+
+
+def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
+    """The namespace of an element, by the declarations around it: of prefixes, and of none ('')."""
+    prefix, _, name = tag.rpartition(":")
+    return declared.get(prefix) if name else None
+
+
+def _as_text(head: bytes) -> str:
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if head.startswith(mark):
+            return head[len(mark) :].decode(encoding, errors="replace")
+    if head.startswith(b"<\x00"):
+        return head.decode("utf-16-le", errors="replace")
+    if head.startswith(b"\x00<"):
+        return head.decode("utf-16-be", errors="replace")
+    return head.decode("latin-1")

@@ -1,0 +1,195 @@
+"""Down and up the tree of elements with the parser: what it finds, and where in the bytes."""
+
+from collections.abc import Sequence
+from xml.parsers.expat import XMLParserType
+
+from pipeline.errors import InputError
+from pipeline.formats.edits import Bytes
+from pipeline.formats.pain001.elements import (
+    CURRENCY_OF,
+    INDEX,
+    PASSED,
+    REPEATABLE,
+    SEARCHED_DEPTH,
+    Element,
+    Kind,
+    tree,
+)
+from pipeline.formats.pain001.faults import TOO_DEEP, TOO_LONG
+from pipeline.formats.pain001.levels import Levels, Said, tag_end
+from schemas.vop import SchemeCode
+
+TOKEN_BYTES_MAX = 64 * 1024
+DEPTH_MAX = 32
+_NAME, _TWICE = INDEX["name"], INDEX["twice"]
+_LEI = INDEX["lei"]
+_ID, _SCHEME, _ISSUER = (INDEX[f"organisation_id{part}"] for part in ("", "_scheme", "_issuer"))
+_OTHER_ID, _OTHER_SCHEME, _OTHER_ISSUER = (INDEX[f"other_{part}"] for part in ("id", "scheme", "issuer"))
+_SCHEMES = frozenset(SchemeCode)
+
+
+class Found:
+    """What has been found since it was last taken away."""
+
+    def __init__(self, parser: XMLParserType, data: Bytes) -> None:
+        self.levels = Levels()
+        self.rows: list[list[str | None]] = []
+        """The texts of each payment, in the order of `elements.INDEX`."""
+        self.spans: list[tuple[int | None, ...]] = []
+        """The places of each payment, in the order of `reading.PLACES`."""
+        self.text: list[str] = []
+        """Of the element that is read."""
+        self.passed: set[str] = set()
+        """The names of elements that are not read."""
+        self.message = (0, 0)
+        self.codec = "utf-8"
+        self._parser, self._data = parser, data
+
+    def text_so_far(self) -> str:
+        """The text of the element that is read.
+
+        Raises:
+            InputError: it is longer than any token.
+        """
+        if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
+            raise InputError(TOO_LONG.format(line=self._parser.CurrentLineNumber))
+        return "".join(self.text)
+
+    def after(self, tag: str) -> int:
+        """Where the element ends whose end is being told; one without content has no end tag."""
+        at = self._parser.CurrentByteIndex
+        closing = b"</" + tag.encode(self.codec)
+        return self._data.find(b">", at) + 1 if self._data[at : at + len(closing)] == closing else at
+
+    def enter(self, state: Element, tag: str, attributes: Sequence[str], depth: int) -> Element:
+        """The element that a tag leads to where it is met for the first time; kept for the next time.
+
+        Raises:
+            InputError: it is another message.
+        """
+        entered = state.get(tag.rpartition(":")[2], state.otherwise)
+        if entered is state.otherwise:
+            self.passed.add(tag)
+        if state.kind is Kind.ENVELOPE and entered is state:
+            self.levels.enveloped(tag, attributes)
+            return state if depth < SEARCHED_DEPTH else PASSED
+        state[tag] = entered
+        return entered
+
+
+def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
+    """Walk down and up the tree of elements with the parser, and write down what it finds."""
+    levels, text = found.levels, found.text
+    hear, forget, pass_by = text.append, text.clear, found.passed.add
+    state, is_text = tree(), Kind.TEXT
+    stack: list[Element] = []
+    push, pop = stack.append, stack.pop
+    blank: list[str | None] = [None] * len(INDEX)
+    payment = blank
+    name: tuple[int | None, int | None] = (None, None)
+    leaf_start = element_start = line = 0
+    message_start = batch_start = 0
+    batches_from = payments_from = 0  # the end of what stands before the next one
+
+    def start(tag: str, attributes: Sequence[str]) -> None:
+        nonlocal state, leaf_start
+        push(state)
+        entered = state.get(tag)
+        if entered is None:
+            if state is PASSED:
+                pass_by(tag)
+                if len(stack) > DEPTH_MAX:
+                    raise InputError(TOO_DEEP.format(depth=DEPTH_MAX, line=parser.CurrentLineNumber))
+                return
+            entered = found.enter(state, tag, attributes, len(stack))
+        state = entered
+        kind = entered.kind
+        if not kind:
+            return
+        if kind is is_text:
+            forget()
+            parser.CharacterDataHandler = hear
+            if entered.column == _NAME:
+                leaf_start = parser.CurrentByteIndex
+            elif attributes and entered.column in CURRENCY_OF:
+                currency = attributes[1] if attributes[0] == "Ccy" else _currency(attributes)
+                payment[CURRENCY_OF[entered.column]] = currency
+        elif kind is Kind.TOLD:
+            forget()
+            parser.CharacterDataHandler = hear
+            leaf_start = parser.CurrentByteIndex
+        else:
+            opened(kind, tag, attributes)
+
+    def opened(kind: Kind, tag: str, attributes: Sequence[str]) -> None:
+        nonlocal payment, name, element_start, line, message_start, batch_start, batches_from, payments_from
+        if kind is Kind.PAYMENT:
+            payment, name = blank.copy(), (None, None)
+            element_start, line = parser.CurrentByteIndex, parser.CurrentLineNumber
+        elif kind is Kind.BATCH or kind is Kind.HEADER:
+            levels.opened(kind)
+            batch_start, payments_from = batches_from, tag_end(data, parser.CurrentByteIndex)
+        elif kind is Kind.MESSAGE:
+            levels.found(tag, attributes)
+            message_start = parser.CurrentByteIndex
+            batches_from = tag_end(data, message_start)
+
+    def end(tag: str) -> None:
+        nonlocal state, name
+        kind = state.kind
+        if kind is is_text:
+            parser.CharacterDataHandler = None
+            column = state.column
+            if payment[column] is None:
+                payment[column] = text[0] if len(text) == 1 else found.text_so_far()
+                if column == _NAME:
+                    name = (tag_end(data, leaf_start), parser.CurrentByteIndex)
+            elif column not in REPEATABLE:
+                payment[_TWICE] = tag
+        elif kind is Kind.TOLD:
+            told(state.told, tag)
+        elif kind:
+            closed(kind, tag)
+        state = pop()
+
+    def closed(kind: Kind, tag: str) -> None:
+        nonlocal batches_from, payments_from
+        if kind is Kind.PAYMENT:
+            payment_end = found.after(tag)
+            found.spans.append((payments_from, payment_end, element_start, line, levels.batch_count, *name))
+            found.rows.append(payment)
+            payments_from = payment_end
+        elif kind is Kind.IDENTIFICATION:
+            _identify(payment)
+        elif kind is Kind.MESSAGE:
+            found.message = (message_start, found.after(tag))
+        elif kind is Kind.SIBLING and stack[-1].kind is Kind.BATCH:
+            payments_from = found.after(tag)
+        elif kind is not Kind.ENVELOPE:
+            batches_from = found.after(tag)
+            if kind is Kind.BATCH:
+                levels.closed(batch_start, batches_from)
+
+    def told(what: str, tag: str) -> None:
+        nonlocal payments_from
+        parser.CharacterDataHandler = None
+        said = Said(found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
+        levels.says(what, said, line=parser.CurrentLineNumber)
+        payments_from = found.after(tag)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+
+
+def _currency(attributes: Sequence[str]) -> str | None:
+    return dict(zip(attributes[::2], attributes[1::2], strict=True)).get("Ccy")
+
+
+def _identify(payment: list[str | None]) -> None:
+    """Take a further identification of the payee: a LEI, or the first of a scheme that can be asked about."""
+    found, scheme, issuer = payment[_OTHER_ID], payment[_OTHER_SCHEME], payment[_OTHER_ISSUER]
+    payment[_OTHER_ID] = payment[_OTHER_SCHEME] = payment[_OTHER_ISSUER] = None
+    if scheme == "LEI" and payment[_LEI] is None:
+        payment[_LEI] = found
+    elif scheme in _SCHEMES and payment[_ID] is None:
+        payment[_ID], payment[_SCHEME], payment[_ISSUER] = found, scheme, issuer

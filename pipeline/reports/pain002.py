@@ -1,0 +1,293 @@
+"""A payment file and its outcomes -> pain.002.001.10, the report that bank software reads.
+
+It says what a bank would have said after a verification of payees, by the codes of ISO's external code sets:
+of each payment RCVC (match), RVMC (close match), RVNM (no match), RVNA (not possible) or RVNC (not yet
+answered), and of the message and each batch RCVC, RVCM (with mismatches) or RVNC. Payments to UK accounts
+carry the same codes, which is our own convention, and the report says so. What a payment has in a form that
+the schema does not allow is left out of it.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+import polars as pl
+
+from pipeline.formats.message import Message
+from pipeline.rules.columnwise import mended
+from schemas.outcomes import ApiName, Outcome
+
+NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
+ID_CHARS_MAX = 35
+LINE_CHARS_MAX = 105
+"""Of additional information, by the schema (Max105Text)."""
+SIMULATED = "SIMULATED: these answers come from a sandbox; no bank was asked. Release no payment by them."
+SAME_CODES = "UK accounts: outcomes of Confirmation of Payee, by the codes of the Verification of Payee."
+
+_ROWS_AT_ONCE = 20_000
+_NOT_PROVIDED = "NOTPROVIDED"
+_MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_NO_XML = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\x{FFFE}\x{FFFF}]"
+_ID = r"^(?s:.{1,35})$"
+_UETR = r"^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}$"
+_AMOUNT = r"^[0-9]{1,13}(\.[0-9]{1,5})?$"
+_CURRENCY = r"^[A-Z]{3}$"
+_NAME = r"^(?s:.{1,140})$"
+_IBAN = r"^[A-Z]{2}[0-9]{2}[a-zA-Z0-9]{1,30}$"
+_OTHER_ACCOUNT = r"^(?s:.{1,34})$"
+_BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
+_COUNT = r"^[0-9]{1,15}$"
+_SUM = r"^[0-9]{1,13}(\.[0-9]{1,5})?$"
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$"
+
+
+class Status(StrEnum):
+    """What is reported of a payment. Source: ISO 20022, ExternalPaymentTransactionStatus1Code."""
+
+    MATCH = "RCVC"
+    CLOSE_MATCH = "RVMC"
+    NO_MATCH = "RVNM"
+    NOT_APPLICABLE = "RVNA"
+    NOT_COMPLETED = "RVNC"
+
+
+_STATUSES = {
+    Outcome.MATCH: Status.MATCH,
+    Outcome.CLOSE_MATCH: Status.CLOSE_MATCH,
+    Outcome.NO_MATCH: Status.NO_MATCH,
+    Outcome.NOT_POSSIBLE: Status.NOT_APPLICABLE,
+    Outcome.REJECTED: Status.NOT_APPLICABLE,
+    Outcome.DEFERRED: Status.NOT_COMPLETED,
+    Outcome.UNANSWERED: Status.NOT_COMPLETED,
+}
+_WITH_MISMATCHES = "RVCM"  # of a message or a batch only
+
+
+class Heading(NamedTuple):
+    """What the report says of itself."""
+
+    message_id: str
+    """At most 35 characters, and never the same for two reports."""
+    created: str
+    """When it is written: UTC, `2026-11-22T02:40:00Z`."""
+    simulated: bool
+    """Whether its answers come from a sandbox."""
+
+
+def report(message: Message, outcomes: pl.DataFrame, heading: Heading) -> Iterator[bytes]:
+    """Write a report, piece by piece, in UTF-8.
+
+    Args:
+        message: what was read from the payment file.
+        outcomes: of each payment, in the order of the file: `check_outcome`, `check_code`,
+            `check_matched_name`, `check_api`.
+        heading: of the report.
+    """
+    assert outcomes.height == message.payments.height
+    assert 0 < len(heading.message_id) <= ID_CHARS_MAX
+    rows = _rows(message, outcomes)
+    levels = _levels(message, rows, _notes(outcomes, heading))
+    yield _opening(heading, levels["text"][0]).encode()
+    for start in range(0, rows.height, _ROWS_AT_ONCE):
+        part = rows.slice(start, _ROWS_AT_ONCE).with_columns(
+            batch_text=levels["text"].gather(rows["batch"].slice(start, _ROWS_AT_ONCE))
+        )
+        yield part.select(pl.concat_str(_batch_opening(), _payment()).str.join("")).item().encode()
+    yield b"</OrgnlPmtInfAndSts>\n</CstmrPmtStsRpt>\n</Document>\n"
+
+
+def pieces(name: str) -> list[str]:
+    """A name in lines that are short enough and lose nothing to a reader who trims them.
+
+    >>> [len(piece) for piece in pieces("x" * 104 + " " + "y" * 35)]
+    [103, 37]
+    """
+    cut = []
+    while len(name) > LINE_CHARS_MAX:
+        ends = (end for end in range(LINE_CHARS_MAX, 0, -1) if " " not in name[end - 1 : end + 1])
+        end = next(ends, LINE_CHARS_MAX)
+        cut.append(name[:end])
+        name = name[end:]
+    return [*cut, name]
+
+
+def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """What is told of each payment."""
+    batch = message.places["batch"]
+    return pl.concat(
+        [
+            message.payments.select(
+                "name", "sort_code", "account_number", "iban", "bic", "amount", "currency"
+            ),
+            message.ids,
+            outcomes.select(
+                pl.col("check_outcome")
+                .cast(pl.String)
+                .replace_strict(_STATUSES, return_dtype=pl.String)
+                .alias("status"),
+                pl.col("check_code").cast(pl.String).alias("code"),
+                _matched_names(outcomes).alias("lines"),
+            ),
+        ],
+        how="horizontal",
+    ).with_columns(
+        batch, is_first=batch.ne_missing(batch.shift(1)), is_very_first=pl.int_range(pl.len()) == 0
+    )
+
+
+def _matched_names(outcomes: pl.DataFrame) -> pl.Series:
+    """The name that the account has, for a close match, as the lines of additional information."""
+    is_close = pl.col("check_outcome").cast(pl.String) == Outcome.CLOSE_MATCH.value
+    name = pl.col("check_matched_name").str.replace_all(_NO_XML, "\ufffd")
+    names = outcomes.select(pl.when(is_close & (name != "")).then(name)).to_series()
+    is_long = names.str.len_chars() > LINE_CHARS_MAX
+    return mended(
+        pl.select(lines=_element("AddtlInf", pl.lit(names)))["lines"],
+        where=is_long,
+        by=lambda _: names.filter(is_long).map_elements(_lines, pl.String),
+    )
+
+
+def _lines(text: str) -> str:
+    return "".join(f"<AddtlInf>{escape(piece)}</AddtlInf>" for piece in pieces(text))
+
+
+def _levels(message: Message, rows: pl.DataFrame, notes: str) -> pl.DataFrame:
+    """Of the message, in the first row, and of each batch: the `text` that opens it, and its statuses."""
+    is_status = [(pl.col("status") == status.value).sum().alias(status) for status in Status]
+    whole = rows.select(pl.lit(0, pl.Int64).alias("batch"), *is_status)
+    counted = pl.concat([whole, rows.group_by("batch", maintain_order=True).agg(is_status)])
+    levels = message.levels.with_columns(batch=pl.int_range(pl.len()))
+    return levels.join(counted, on="batch", how="left", maintain_order="left").select(
+        text=_level(message, notes)
+    )
+
+
+def _level(message: Message, notes: str) -> pl.Expr:
+    """What is said of the message or a batch before its payments."""
+    is_message = pl.col("batch") == 0
+    every = pl.sum_horizontal(*Status)
+    status = (
+        pl.when(pl.col(Status.NOT_COMPLETED) > 0)
+        .then(pl.lit(Status.NOT_COMPLETED.value))
+        .when(pl.col(Status.MATCH) == every)
+        .then(pl.lit(Status.MATCH.value))
+        .otherwise(pl.lit(_WITH_MISMATCHES))
+    )
+    said_id = _fitting("id", _ID).fill_null(_NOT_PROVIDED)
+    created = _fitting("created", _TIME)
+    return pl.concat_str(
+        pl.when(is_message)
+        .then(
+            pl.concat_str(
+                _element("OrgnlMsgId", said_id),
+                pl.lit(f"<OrgnlMsgNmId>{escape(message.facts['version'])}</OrgnlMsgNmId>"),
+                _element("OrgnlCreDtTm", created),
+            )
+        )
+        .otherwise(_element("OrgnlPmtInfId", said_id)),
+        _element("OrgnlNbOfTxs", _fitting("count", _COUNT)),
+        _element("OrgnlCtrlSum", _fitting("sum", _SUM)),
+        pl.when(is_message).then(_element("GrpSts", status)).otherwise(_element("PmtInfSts", status)),
+        pl.when(is_message).then(pl.lit(notes)).otherwise(pl.lit("")),
+        *(_counted(status) for status in Status),
+    )
+
+
+def _counted(status: Status) -> pl.Expr:
+    """How many payments have a status; none is told, too, but of those that are not completed."""
+    count = pl.col(status)
+    if status is Status.NOT_COMPLETED:
+        count = pl.when(count > 0).then(count)
+    text = pl.format(
+        "<NbOfTxsPerSts><DtldNbOfTxs>{}</DtldNbOfTxs><DtldSts>" + status + "</DtldSts></NbOfTxsPerSts>", count
+    )
+    return text.fill_null("")
+
+
+def _notes(outcomes: pl.DataFrame, heading: Heading) -> str:
+    """What whoever reads the report must know of all of it."""
+    is_uk = outcomes["check_api"].cast(pl.String).eq_missing(ApiName.COP.value).any()
+    notes = [note for note, holds in ((SIMULATED, heading.simulated), (SAME_CODES, is_uk)) if holds]
+    return f"<StsRsnInf>{''.join(map(_lines, notes))}</StsRsnInf>" if notes else ""
+
+
+def _opening(heading: Heading, level: str) -> str:
+    """Everything before the first batch."""
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="{NAMESPACE}">\n<CstmrPmtStsRpt>\n'
+        f"<GrpHdr><MsgId>{escape(heading.message_id)}</MsgId><CreDtTm>{heading.created}</CreDtTm></GrpHdr>\n"
+        f"<OrgnlGrpInfAndSts>{level}</OrgnlGrpInfAndSts>\n"
+    )
+
+
+def _batch_opening() -> pl.Expr:
+    """What stands before the first payment of a batch: the end of the one before, and its own beginning."""
+    closing = pl.when("is_very_first").then(pl.lit("")).otherwise(pl.lit("</OrgnlPmtInfAndSts>\n"))
+    return (
+        pl.when("is_first")
+        .then(pl.concat_str(closing, pl.lit("<OrgnlPmtInfAndSts>"), "batch_text", pl.lit("\n")))
+        .otherwise(pl.lit(""))
+    )
+
+
+def _payment() -> pl.Expr:
+    code = _around("Rsn", _element("Prtry", _fitting("code", _ID)))
+    is_match = pl.col("status") == Status.MATCH.value
+    return pl.concat_str(
+        pl.lit("<TxInfAndSts>"),
+        _element("OrgnlInstrId", _fitting("instruction_id", _ID)),
+        _element("OrgnlEndToEndId", _fitting("end_to_end_id", _ID)),
+        _element("OrgnlUETR", _fitting("uetr", _UETR)),
+        _element("TxSts", pl.col("status")),
+        pl.when(is_match).then(pl.lit("")).otherwise(_around("StsRsnInf", pl.concat_str(code, "lines"))),
+        _around("OrgnlTxRef", pl.concat_str(_amount(), _agent(), _creditor(), _account())),
+        pl.lit("</TxInfAndSts>\n"),
+    )
+
+
+def _amount() -> pl.Expr:
+    said = pl.format(
+        '<Amt><InstdAmt Ccy="{}">{}</InstdAmt></Amt>',
+        _fitting("currency", _CURRENCY),
+        _fitting("amount", _AMOUNT),
+    )
+    return said.fill_null("")
+
+
+def _agent() -> pl.Expr:
+    sort_code = _around(
+        "ClrSysMmbId",
+        pl.format(
+            "<ClrSysId><Cd>GBDSC</Cd></ClrSysId><MmbId>{}</MmbId>", _fitting("sort_code", r"^[0-9]{6}$")
+        ).fill_null(""),
+    )
+    bank = pl.concat_str(_element("BICFI", _fitting("bic", _BIC)), sort_code)
+    return _around("CdtrAgt", _around("FinInstnId", bank))
+
+
+def _creditor() -> pl.Expr:
+    return _around("Cdtr", _around("Pty", _element("Nm", _fitting("name", _NAME))))
+
+
+def _account() -> pl.Expr:
+    number = _around("Othr", _element("Id", _fitting("account_number", _OTHER_ACCOUNT)))
+    iban = _element("IBAN", _fitting("iban", _IBAN))
+    return _around("CdtrAcct", _around("Id", pl.when(iban != "").then(iban).otherwise(number)))
+
+
+def _fitting(column: str, pattern: str) -> pl.Expr:
+    """The texts that the schema allows; null for others."""
+    text = pl.col(column)
+    return pl.when(text.str.contains(pattern) & ~text.str.contains(_NO_XML)).then(text)
+
+
+def _element(tag: str, text: pl.Expr) -> pl.Expr:
+    """An element with a text; nothing where there is none."""
+    return pl.format(f"<{tag}>{{}}</{tag}>", text.str.replace_many(_MARKUP)).fill_null("")
+
+
+def _around(tag: str, inside: pl.Expr) -> pl.Expr:
+    """An element with others in it; nothing where there are none."""
+    return pl.when(inside != "").then(pl.format(f"<{tag}>{{}}</{tag}>", inside)).otherwise(pl.lit(""))
