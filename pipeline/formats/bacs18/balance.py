@@ -1,0 +1,87 @@
+"""What a Standard 18 file must add up to: the totals of UTL1, and a contra for what each account pays."""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from pipeline.formats.bacs18.labels import TOTALS, Label, Totals, totals_said
+from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
+from pipeline.formats.messages import Control
+
+BOOKING = ("originator", "day")
+"""What payments are booked with: a contra stands for all payments of one account for one day."""
+_UNKNOWN = "what cannot be known, as an amount is malformed"
+
+
+def totals_of(records: pl.DataFrame) -> Totals:
+    """What these records add up to; a malformed amount adds nothing, and instructions do not count."""
+    is_debit, is_credit = pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT
+    pence = pl.col("pence").fill_null(0)
+    row = records.select(
+        pence.filter(is_debit).sum().alias("debit"),
+        pence.filter(is_credit).sum().alias("credit"),
+        is_debit.sum().alias("debit_count"),
+        is_credit.sum().alias("credit_count"),
+    ).row(0)
+    return Totals(*row)
+
+
+def controls_of(records: pl.DataFrame, labels: Mapping[str, Label], *, where: str) -> tuple[Control, ...]:
+    """Every total that the file says of itself, and what its records give."""
+    return (*_of_trailer(records, labels, where), *_of_contras(records))
+
+
+def _of_trailer(records: pl.DataFrame, labels: Mapping[str, Label], where: str) -> Iterator[Control]:
+    if "UTL1" not in labels:
+        return
+    is_malformed = _has_malformed(records)
+    said, found = totals_said(labels["UTL1"], where=where), totals_of(records)
+    for name, value_said, value_found in zip(TOTALS, said, found, strict=True):
+        is_money = name.endswith("total")
+        shown = _pounds if is_money else str
+        unknown = is_money and is_malformed
+        yield Control(f"UTL1, {name}", shown(value_said), _UNKNOWN if unknown else shown(value_found))
+
+
+def _of_contras(records: pl.DataFrame) -> Iterator[Control]:
+    """A total for each account and day; none at all where the file has no contras."""
+    contras = records.filter(kind=CONTRA)
+    if contras.is_empty():
+        return
+    is_contra = pl.col("kind") == CONTRA
+    # A contra is a debit for credits, and a credit for debits.
+    owed = pl.col("pence").filter(~is_contra & (pl.col("code") == CREDIT)).sum()
+    due = pl.col("pence").filter(~is_contra & pl.col("code").is_in(DEBITS)).sum()
+    debited = pl.col("pence").filter(is_contra & pl.col("code").is_in(DEBITS)).sum()
+    credited = pl.col("pence").filter(is_contra & (pl.col("code") == CREDIT)).sum()
+    has_money = pl.col("code").is_in([*DEBITS, CREDIT])
+    by_booking = (
+        records.filter(has_money)
+        .group_by(BOOKING, maintain_order=True)
+        .agg(
+            line=pl.col("line").filter(is_contra).first(),
+            line_first=pl.col("line").first(),
+            said=debited - credited,
+            found=owed - due,
+            is_malformed=pl.col("pence").is_null().any(),
+        )
+    )
+    for _, _, line, line_first, said, found, is_malformed in by_booking.iter_rows():
+        if line is None:
+            yield Control(f"line {line_first}, contra of its account and day", "no contra", _pounds(found))
+        else:
+            yield Control(f"line {line}, contra", _pounds(said), _UNKNOWN if is_malformed else _pounds(found))
+
+
+def _has_malformed(records: pl.DataFrame) -> bool:
+    has_money = pl.col("code").is_in([*DEBITS, CREDIT])
+    return records.filter(has_money & pl.col("pence").is_null()).height > 0
+
+
+def _pounds(pence: int) -> str:
+    """An amount for people.
+
+    >>> _pounds(123456), _pounds(-5)
+    ('1,234.56', '-0.05')
+    """
+    return f"{'-' if pence < 0 else ''}{abs(pence) // 100:,}.{abs(pence) % 100:02d}"

@@ -1,0 +1,153 @@
+"""Changed copies of a Standard 18 file: names corrected, payments taken out, contras and totals made anew."""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from pipeline.errors import InputError, OutputError
+from pipeline.formats.bacs18.balance import BOOKING, totals_of
+from pipeline.formats.bacs18.labels import (
+    BLOCK_COUNT,
+    TOTALS_FIELD,
+    Label,
+    block_count,
+    labels_of,
+    totals_text,
+)
+from pipeline.formats.bacs18.records import (
+    CONTRA,
+    CREDIT,
+    NAME,
+    NAME_LENGTH_MAX,
+    NOTHING,
+    PAYMENT,
+    PENCE,
+    PENCE_MAX,
+    records_of,
+)
+from pipeline.formats.charsets import in_bacs_characters
+from pipeline.formats.edits import Edit, removals
+from pipeline.formats.messages import Message, Role, refuse_differing_totals
+
+
+def fitted(name: str) -> str | None:
+    """A name as a record has it: Bacs' own characters, cut at the end of its field; None where it has none.
+
+    >>> fitted("Quillon & Marrow Engineering Ltd")
+    'QUILLON & MARROW E'
+    """
+    text = in_bacs_characters(name)
+    return None if text is None else text[:NAME_LENGTH_MAX].rstrip()
+
+
+def renamed(data: bytes, message: Message, names: Mapping[int, str], *, where: str) -> list[Edit]:
+    """The edits that write names into payments.
+
+    Args:
+        data: The bytes of the file.
+        message: What was read from them.
+        names: Row -> name. A name that the record has already, as far as it goes, is no edit.
+        where: The file, for messages.
+
+    Raises:
+        InputError: the file is not what its totals say.
+        OutputError: a name has letters that Bacs does not have.
+    """
+    refuse_differing_totals(message, where=where)
+    starts = message.places["start"]
+    edits = []
+    for row, name in sorted(names.items()):
+        text = fitted(name)
+        if text is None:
+            raise OutputError(
+                f"{where} row {row}: the name has letters that Bacs does not have; correct it where the file "
+                "is made"
+            )
+        start, end = NAME.within(starts[row - 1])
+        field = text.ljust(NAME_LENGTH_MAX).encode("ascii")
+        if data[start:end] != field:
+            edits.append(Edit(start, end, field))
+    return edits
+
+
+def kept(data: bytes, message: Message, keep: pl.Series, role: Role, *, where: str) -> list[Edit]:  # noqa: ARG001 - Standard 18 has no ids of its own
+    """The edits that leave some of the payments, with contras and totals for just these.
+
+    Args:
+        data: The bytes of the file.
+        message: What was read from them.
+        keep: Of each payment, whether it stays; at least one does.
+        role: Not needed: both files keep the labels, and the serial is given when a file is sent.
+        where: The file, for messages.
+
+    Raises:
+        InputError: the file is not what it says, or has more than payments and their contras.
+    """
+    assert keep.len() == message.payments.height
+    assert keep.any()
+    refuse_differing_totals(message, where=where)
+    records = records_of(data, where=where)
+    _refuse_what_is_mixed_in(records, message, where)
+    rows = records.filter(kind=PAYMENT)["line"].filter(keep)
+    stays = (pl.col("kind") != PAYMENT) | pl.col("line").is_in(rows.implode())
+    after = _with_new_contras(records.filter(stays), records)
+    labels = labels_of(records, where=where)
+    gone = records.join(after.select("line"), on="line", how="anti", maintain_order="left")
+    edits = [*removals(gone), *_amounts(records, after), *_labels(labels, records, after)]
+    return sorted(edits)
+
+
+def _refuse_what_is_mixed_in(records: pl.DataFrame, message: Message, where: str) -> None:
+    for line, _, kind in message.set_aside.head(1).iter_rows():
+        raise InputError(
+            f"{where} line {line} is a {kind}; a file that mixes them with payments is not split: "
+            "split it where it is made"
+        )
+    odd = records.filter(pl.col("kind") == PAYMENT, pl.col("code") != CREDIT)
+    odd_contra = records.filter(pl.col("kind") == CONTRA, pl.col("code") == CREDIT)
+    for line in pl.concat([odd, odd_contra])["line"].head(1):
+        raise InputError(
+            f"{where} line {line} has a transaction code that does not belong among payments; "
+            "split the file where it is made"
+        )
+
+
+def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataFrame:
+    """The records with contras that make up for their payments; one that is not needed is gone.
+
+    An account whose payments are more than one contra has room for uses several, the first ones full, in the
+    places that they had.
+    """
+    is_contra = pl.col("kind") == CONTRA
+    if original.filter(is_contra).is_empty():
+        return records
+    owed = pl.col("pence").filter(pl.col("kind") == PAYMENT).sum().over(BOOKING)
+    paid = pl.col("pence").filter(is_contra).sum().over(BOOKING)
+    in_full = PENCE_MAX * (is_contra.cum_sum().over(BOOKING) - 1)
+    due = pl.when(owed == paid).then("pence").otherwise((owed - in_full).clip(0, PENCE_MAX))
+    is_money = pl.col("kind").is_in([PAYMENT, CONTRA])
+    money = records.filter(is_money).with_columns(pence=pl.when(is_contra).then(due).otherwise("pence"))
+    assert money.filter(is_contra)["pence"].sum() == money.filter(~is_contra)["pence"].sum()
+    money = money.filter(~is_contra | (pl.col("pence") > 0))
+    return pl.concat([records.filter(~is_money), money]).sort("line")
+
+
+def _amounts(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
+    """The contras whose amount is another one."""
+    contras = after.filter(kind=CONTRA).join(before.select("line", was="pence"), on="line")
+    for start, pence in contras.filter(pl.col("pence") != pl.col("was")).select("start", "pence").iter_rows():
+        yield Edit(*PENCE.within(start), str(pence).zfill(PENCE.last - PENCE.first + 1).encode("ascii"))
+
+
+def _labels(labels: Mapping[str, Label], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
+    """The totals, and the number of blocks where it was what the records take."""
+    if "UTL1" in labels:
+        yield Edit(*TOTALS_FIELD.within(labels["UTL1"].start), totals_text(totals_of(after)))
+    if "EOF1" not in labels:
+        return
+    is_record = ~pl.col("kind").is_in([*labels, NOTHING])
+    was, now = (block_count(labels, records.filter(is_record).height) for records in (before, after))
+    said = labels["EOF1"].field(BLOCK_COUNT)
+    if now is not None and said.isdecimal() and int(said) == was:
+        digits = str(now).zfill(BLOCK_COUNT.last - BLOCK_COUNT.first + 1)
+        yield Edit(*BLOCK_COUNT.within(labels["EOF1"].start), digits.encode("ascii"))
