@@ -1,67 +1,75 @@
-"""A changed copy of a file: its bytes, with a few pieces taken out or put in the place of others."""
+"""Changes of a file's bytes: what is not named in an edit stays, byte for byte."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from mmap import mmap
 from typing import NamedTuple
 
-import polars as pl
+Bytes = bytes | mmap
+"""The bytes of a file, in memory or mapped into it."""
+
+_BLOCK_BYTES = 1024**2
 
 
 class Edit(NamedTuple):
-    """Put a text in the place of the bytes from `start` up to `end`."""
+    """The bytes from `start` up to `end` are to be `text`; nothing where they are to go."""
 
     start: int
     end: int
     text: bytes
 
 
-def edited(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """The file with its edits.
+def in_order(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits as they follow one another in the file; two that overlap are a mistake of the caller."""
+    ordered = sorted(edits)
+    assert all(edit.start <= edit.end for edit in ordered), "an edit ends before it starts"
+    assert all(a.end <= b.start for a, b in pairwise(ordered)), "two edits overlap"
+    return ordered
 
-    Args:
-        data: The bytes of the file.
-        edits: By their start; none touches another's bytes.
+
+def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
+    """The bytes of the changed file, piece by piece; what stays is not copied.
+
+    >>> b"".join(edited(b"seven payments", [Edit(0, 5, b"two")]))
+    b'two payments'
+    """
+    at = 0
+    with memoryview(data) as view:
+        for edit in in_order(edits):
+            yield view[at : edit.start]
+            yield edit.text
+            at = edit.end
+        yield view[at:]
+
+
+def undoing(data: Bytes, edits: Iterable[Edit]) -> list[Edit]:
+    """The edits that make of the changed file what it was.
+
+    >>> undoing(b"seven payments", [Edit(0, 5, b"two")])
+    [Edit(start=0, end=3, text=b'seven')]
+    """
+    undone, shift = [], 0
+    for start, end, text in in_order(edits):
+        undone.append(Edit(start + shift, start + shift + len(text), data[start:end]))
+        shift += len(text) - (end - start)
+    return undone
+
+
+def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
+    """Compare what was written with what it was made of: undone, the edits give the input back.
 
     Raises:
-        AssertionError: undone, the edits would not give the file again.
+        AssertionError: it holds something else, so that it must not get its name.
     """
-    copy = b"".join(_pieces(data, edits))
-    _assert_undone(data, edits, copy)
-    return copy
-
-
-def removals(spans: pl.DataFrame) -> list[Edit]:
-    """Edits that take these bytes out; neighbours go together.
-
-    Args:
-        spans: `start` and `end`, by their start, none within another.
-    """
-    begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
-    runs = spans.group_by(begins.cum_sum(), maintain_order=True).agg(
-        pl.col("start").first().alias("from"), pl.col("end").last().alias("until")
-    )
-    return [Edit(start, end, b"") for start, end in runs.select("from", "until").iter_rows()]
-
-
-def _pieces(data: bytes, edits: Sequence[Edit]) -> Iterator[memoryview | bytes]:
-    view = memoryview(data)
-    position = 0
-    for edit in edits:
-        assert position <= edit.start <= edit.end <= len(data), "edits are in order and apart"
-        yield view[position : edit.start]
-        yield edit.text
-        position = edit.end
-    yield view[position:]
-
-
-def _assert_undone(data: bytes, edits: Sequence[Edit], copy: bytes) -> None:
-    """Assert that the copy is the file everywhere but where it was edited."""
-    old, new = memoryview(data), memoryview(copy)
-    read = written = 0
-    for edit in edits:
-        length = edit.start - read
-        assert old[read : edit.start] == new[written : written + length]
-        written += length
-        assert new[written : written + len(edit.text)] == edit.text
-        written += len(edit.text)
-        read = edit.end
-    assert old[read:] == new[written:]
+    at = 0
+    for piece in edited(changed, undoing(data, edits)):
+        for start in range(0, len(piece), _BLOCK_BYTES):
+            block = bytes(piece[start : start + _BLOCK_BYTES])
+            if block != data[at : at + len(block)]:
+                raise AssertionError("the changed file differs from its original in more than was to change")
+            at += len(block)
+    if at != len(data):
+        raise AssertionError("the changed file has lost a part of its original")
+    written = sum(len(piece) for piece in edited(data, edits))
+    if written != len(changed):
+        raise AssertionError("the changed file is not as long as its changes make it")

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.formats.bacs18.labels import TOTALS, Label, Totals, totals_said
+from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, totals_said
 from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
-from pipeline.formats.messages import Control
+from pipeline.formats.line_message import ControlTotal, controls_frame
 
 BOOKING = ("originator", "day")
 """What payments are booked with: a contra stands for all payments of one account for one day."""
-_UNKNOWN = "what cannot be known, as an amount is malformed"
 
 
 def totals_of(records: pl.DataFrame) -> Totals:
@@ -26,12 +25,12 @@ def totals_of(records: pl.DataFrame) -> Totals:
     return Totals(*row)
 
 
-def controls_of(records: pl.DataFrame, labels: Mapping[str, Label], *, where: str) -> tuple[Control, ...]:
-    """Every total that the file says of itself, and what its records give."""
-    return (*_of_trailer(records, labels, where), *_of_contras(records))
+def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:
+    """`CONTROLS`: every total that the file says of itself, and what its records give."""
+    return controls_frame([*_of_trailer(records, labels, where), *_of_contras(records)])
 
 
-def _of_trailer(records: pl.DataFrame, labels: Mapping[str, Label], where: str) -> Iterator[Control]:
+def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: str) -> Iterator[ControlTotal]:
     if "UTL1" not in labels:
         return
     is_malformed = _has_malformed(records)
@@ -40,10 +39,10 @@ def _of_trailer(records: pl.DataFrame, labels: Mapping[str, Label], where: str) 
         is_money = name.endswith("total")
         shown = _pounds if is_money else str
         unknown = is_money and is_malformed
-        yield Control(f"UTL1, {name}", shown(value_said), _UNKNOWN if unknown else shown(value_found))
+        yield ControlTotal(f"UTL1, {name}", shown(value_said), None if unknown else shown(value_found))
 
 
-def _of_contras(records: pl.DataFrame) -> Iterator[Control]:
+def _of_contras(records: pl.DataFrame) -> Iterator[ControlTotal]:
     """A total for each account and day; none at all where the file has no contras."""
     contras = records.filter(kind=CONTRA)
     if contras.is_empty():
@@ -68,9 +67,13 @@ def _of_contras(records: pl.DataFrame) -> Iterator[Control]:
     )
     for _, _, line, line_first, said, found, is_malformed in by_booking.iter_rows():
         if line is None:
-            yield Control(f"line {line_first}, contra of its account and day", "no contra", _pounds(found))
+            yield ControlTotal(
+                f"line {line_first}, contra of its account and day", "no contra", _pounds(found)
+            )
         else:
-            yield Control(f"line {line}, contra", _pounds(said), _UNKNOWN if is_malformed else _pounds(found))
+            yield ControlTotal(
+                f"line {line}, contra", _pounds(said), None if is_malformed else _pounds(found)
+            )
 
 
 def _has_malformed(records: pl.DataFrame) -> bool:

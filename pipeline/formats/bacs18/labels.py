@@ -41,7 +41,7 @@ TOTALS_FIELD = Field(5, 44)
 """All of them together."""
 
 
-class Label(NamedTuple):
+class FileLabel(NamedTuple):
     """One label of a file."""
 
     line: int
@@ -53,14 +53,14 @@ class Label(NamedTuple):
         return self.text[field.first - 1 : field.last].strip()
 
 
-def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, Label]:
+def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     """The labels that a file has, by name.
 
     Raises:
         InputError: the file has those of its start and not the last one, or is not in sterling.
     """
     found = records.filter(pl.col("kind").is_in(LABELS)).select("kind", "line", "start", "text")
-    labels = {kind: Label(*rest) for kind, *rest in found.iter_rows()}
+    labels = {kind: FileLabel(*rest) for kind, *rest in found.iter_rows()}
     first = next(iter(labels), None)
     if first is not None and "UTL1" not in labels:
         raise InputError(
@@ -76,7 +76,7 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, Label]:
     return labels
 
 
-def totals_said(label: Label, *, where: str) -> Totals:
+def totals_said(label: FileLabel, *, where: str) -> Totals:
     """The totals of UTL1.
 
     Raises:
@@ -98,7 +98,7 @@ def totals_text(totals: Totals) -> bytes:
     return "".join(digits).encode("ascii")
 
 
-def block_count(labels: Mapping[str, Label], record_count: int) -> int | None:
+def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | None:
     """How many blocks these records take; None where HDR2 does not say how long one is."""
     header = labels.get("HDR2")
     if header is None:
@@ -109,12 +109,12 @@ def block_count(labels: Mapping[str, Label], record_count: int) -> int | None:
     return -(-record_count // (int(block) // int(record)))
 
 
-def processing_day(labels: Mapping[str, Label]) -> str | None:
+def processing_day(labels: Mapping[str, FileLabel]) -> str | None:
     """The day of the file as UHL1 has it, blank and all; None where no label says it."""
     return None if "UHL1" not in labels else labels["UHL1"].text[_DAY.first - 1 : _DAY.last]
 
 
-def facts_of(labels: Mapping[str, Label]) -> dict[str, str]:
+def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
     """What the labels tell of the file as a whole."""
     told = {
         "labels": " ".join(labels) or "none",

@@ -4,7 +4,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.bacs18.balance import controls_of
-from pipeline.formats.bacs18.labels import Label, facts_of, in_calendar, labels_of, processing_day
+from pipeline.formats.bacs18.labels import FileLabel, facts_of, in_calendar, labels_of, processing_day
 from pipeline.formats.bacs18.records import (
     ACCOUNT_NUMBER,
     CONTRA,
@@ -20,13 +20,13 @@ from pipeline.formats.bacs18.records import (
     Field,
     records_of,
 )
-from pipeline.formats.messages import (
+from pipeline.formats.line_message import (
     AMOUNT_MALFORMED,
     CODE_UNKNOWN,
     DAY_MALFORMED,
     PLACES,
     SET_ASIDE,
-    Message,
+    LineMessage,
     truncated_names,
     with_absent_fields,
 )
@@ -34,7 +34,7 @@ from pipeline.formats.messages import (
 _CURRENCY = "GBP"
 
 
-def read(data: bytes, *, where: str) -> Message:
+def read(data: bytes, *, where: str) -> LineMessage:
     """Read a Standard 18 file, with labels or without.
 
     Payments are the credits, whatever else is wrong with them; direct debits and instructions are set aside.
@@ -55,7 +55,7 @@ def read(data: bytes, *, where: str) -> Message:
         has = f"only {kinds}" if kinds else "no payments"
         raise InputError(f"{where} has {has}; only credits are checked: give a file with payments")
     payments = _payments(credits_)
-    return Message(
+    return LineMessage(
         payments=payments,
         defects=_defects(credits_),
         places=_places(credits_, labels),
@@ -107,7 +107,7 @@ def _defects(credits_: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def _places(credits_: pl.DataFrame, labels: dict[str, Label]) -> pl.DataFrame:
+def _places(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataFrame:
     of_file = processing_day(labels) or ""
     days = {
         day: f"{shown} " if (shown := in_calendar(day if day.strip() else of_file)) else ""

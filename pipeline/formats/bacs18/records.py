@@ -9,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
+from pipeline.formats.text_lines import IS_BLANK, text_lines
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
 """In the order in which they stand; the payments stand before the fourth and the fifth of them."""
@@ -22,8 +23,6 @@ CREDIT = "99"
 DEBITS = ("01", "17", "18", "19")
 INSTRUCTIONS = ("0N", "0C", "0S")
 _CONTRA = "CONTRA"
-_END_OF_FILE = "\x1a"
-"""What programs of the days of DOS write after the last line."""
 
 PAYMENT = "payment"
 CONTRA = "contra"
@@ -76,14 +75,7 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
     Raises:
         InputError: a line is none of Standard 18.
     """
-    lines = _lines(_text(data, where))
-    size = pl.col("text").str.len_bytes().cast(pl.Int64) + 1
-    records = pl.DataFrame({"text": lines}).with_columns(
-        line=pl.int_range(1, pl.len() + 1, dtype=pl.UInt32), end=size.cum_sum(), start=size.cum_sum() - size
-    )
-    records = records.with_columns(
-        pl.col("end").clip(upper_bound=len(data)), pl.col("text").str.strip_suffix("\r")
-    )
+    records = text_lines(_text(data, where), one_byte_each=True)
     records = records.with_columns(_kind())
     _refuse_odd_lengths(records, where)
     _refuse_disorder(records, where)
@@ -114,12 +106,6 @@ def _text(data: bytes, where: str) -> str:
         ) from None
 
 
-def _lines(text: str) -> pl.Series:
-    """The text of each line, with its CR, if any."""
-    lines = pl.Series("text", [text]).str.split("\n").explode()
-    return lines.head(lines.len() - 1) if text.endswith("\n") else lines
-
-
 def _kind() -> pl.Expr:
     label = pl.col("text").str.slice(0, 4)
     code = CODE.of_line
@@ -129,7 +115,7 @@ def _kind() -> pl.Expr:
     return (
         pl.when(label.is_in(LABELS))
         .then(label)
-        .when(pl.col("text").str.strip_chars(f" {_END_OF_FILE}") == "")
+        .when(IS_BLANK)
         .then(pl.lit(NOTHING))
         .when(is_contra)
         .then(pl.lit(CONTRA))

@@ -9,7 +9,7 @@ from pipeline.formats.bacs18.balance import BOOKING, totals_of
 from pipeline.formats.bacs18.labels import (
     BLOCK_COUNT,
     TOTALS_FIELD,
-    Label,
+    FileLabel,
     block_count,
     labels_of,
     totals_text,
@@ -26,8 +26,9 @@ from pipeline.formats.bacs18.records import (
     records_of,
 )
 from pipeline.formats.charsets import in_bacs_characters
-from pipeline.formats.edits import Edit, removals
-from pipeline.formats.messages import Message, Role, refuse_differing_totals
+from pipeline.formats.edits import Edit
+from pipeline.formats.line_message import LineMessage, Role, refuse_differing_totals
+from pipeline.formats.text_lines import removals
 
 
 def fitted(name: str) -> str | None:
@@ -40,7 +41,7 @@ def fitted(name: str) -> str | None:
     return None if text is None else text[:NAME_LENGTH_MAX].rstrip()
 
 
-def renamed(data: bytes, message: Message, names: Mapping[int, str], *, where: str) -> list[Edit]:
+def renamed(data: bytes, message: LineMessage, names: Mapping[int, str], *, where: str) -> list[Edit]:
     """The edits that write names into payments.
 
     Args:
@@ -70,7 +71,7 @@ def renamed(data: bytes, message: Message, names: Mapping[int, str], *, where: s
     return edits
 
 
-def kept(data: bytes, message: Message, keep: pl.Series, role: Role, *, where: str) -> list[Edit]:  # noqa: ARG001 - Standard 18 has no ids of its own
+def kept(data: bytes, message: LineMessage, keep: pl.Series, role: Role, *, where: str) -> list[Edit]:  # noqa: ARG001 - Standard 18 has no ids of its own
     """The edits that leave some of the payments, with contras and totals for just these.
 
     Args:
@@ -97,7 +98,7 @@ def kept(data: bytes, message: Message, keep: pl.Series, role: Role, *, where: s
     return sorted(edits)
 
 
-def _refuse_what_is_mixed_in(records: pl.DataFrame, message: Message, where: str) -> None:
+def _refuse_what_is_mixed_in(records: pl.DataFrame, message: LineMessage, where: str) -> None:
     for line, _, kind in message.set_aside.head(1).iter_rows():
         raise InputError(
             f"{where} line {line} is a {kind}; a file that mixes them with payments is not split: "
@@ -139,7 +140,7 @@ def _amounts(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
         yield Edit(*PENCE.within(start), str(pence).zfill(PENCE.last - PENCE.first + 1).encode("ascii"))
 
 
-def _labels(labels: Mapping[str, Label], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
+def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
     """The totals, and the number of blocks where it was what the records take."""
     if "UTL1" in labels:
         yield Edit(*TOTALS_FIELD.within(labels["UTL1"].start), totals_text(totals_of(after)))

@@ -1,10 +1,10 @@
-"""What a message format reads a file into: payments by their canonical fields, and where each one stands.
+"""What a format whose payments are lines reads a file into: canonical fields, and where each payment stands.
 
-A message format has no header line and no columns of its own to be kept: its places and its control totals
-are fixed by the format, and a changed copy is the bytes of the file with a few edits (`formats/edits`).
+Such a format has no header line: its places and its control totals are fixed by the format, and a changed
+copy is the bytes of the file with a few edits (`formats/edits`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -49,22 +49,31 @@ DEFECTS: Mapping[str, str] = {
 """What is wrong with a whole row -> the sentence of its rejection."""
 
 
-class Control(NamedTuple):
-    """One total that a file says of itself."""
+CONTROLS: Schema = {
+    "where": pl.String(),  # what says it, and of what: UTL1, number of credits
+    "said": pl.String(),
+    "found": pl.String(),  # the same of the payments that are there; null where it cannot be known
+    "agrees": pl.Boolean(),  # null where `found` is
+}
+"""Every total that a file says of itself."""
+
+
+class ControlTotal(NamedTuple):
+    """One row of `CONTROLS`."""
 
     where: str
-    """What says it, and of what: UTL1, number of credits."""
     said: str
-    found: str
-    """The same of the payments that are there; a word where it cannot be known."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the file is what it says."""
-        return self.said == self.found
+    found: str | None
 
 
-class Message(NamedTuple):
+def controls_frame(totals: Iterable[ControlTotal]) -> pl.DataFrame:
+    """Control totals as `CONTROLS`."""
+    schema = {column: kind for column, kind in CONTROLS.items() if column != "agrees"}
+    frame = pl.DataFrame(list(totals), schema=schema, orient="row")
+    return frame.with_columns(agrees=pl.col("said") == pl.col("found"))
+
+
+class LineMessage(NamedTuple):
     """A payment file, read."""
 
     payments: pl.DataFrame
@@ -73,8 +82,8 @@ class Message(NamedTuple):
     """What is wrong with each payment as a whole: a key of `DEFECTS`, or a code of `formats/table`."""
     places: pl.DataFrame
     """`PLACES`: where each payment stands; rows are counted from 1."""
-    controls: tuple[Control, ...]
-    """Every total that the file says of itself."""
+    controls: pl.DataFrame
+    """`CONTROLS`."""
     facts: Mapping[str, str]
     """What is told about the file as a whole: name -> value."""
     set_aside: pl.DataFrame
@@ -82,19 +91,25 @@ class Message(NamedTuple):
     warnings: pl.DataFrame
     """`frames.WARNINGS` that only the format can know."""
 
+    @property
+    def totals_differ(self) -> bool:
+        """Whether the file contradicts itself, or cannot be added up."""
+        return not self.controls["agrees"].fill_null(value=False).all()
 
-def refuse_differing_totals(message: Message, *, where: str) -> None:
+
+def refuse_differing_totals(message: LineMessage, *, where: str) -> None:
     """Refuse to change a file that is not what it says: new totals would hide that it was cut.
 
     Raises:
-        InputError: a control total differs from the payments.
+        InputError: a control total differs from the payments, or cannot be compared with them.
     """
-    for control in message.controls:
-        if not control.agrees:
-            raise InputError(
-                f"{where}: {control.where}: says {control.said} and has {control.found}; it may be cut, and "
-                "a changed copy would hide that; export it again"
-            )
+    differing = message.controls.filter(~pl.col("agrees").fill_null(value=False))
+    for what, said, found, _ in differing.head(1).iter_rows():
+        has = "what cannot be known, as an amount is malformed" if found is None else found
+        raise InputError(
+            f"{where}: {what}: says {said} and has {has}; it may be cut, and a changed copy would hide that: "
+            "export it again"
+        )
 
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
