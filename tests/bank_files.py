@@ -63,7 +63,8 @@ def _lloyds(payees):
     yield f"H,20261126,PAYROLL,{len(payees)},{total(payees)}"
     yield "D,MONTHLY,400001-88888888"
     for at, each in enumerate(payees, start=1):
-        yield f"C,{each.name},{each.account},{each.sort_code},{each.reference},{each.amount},N,20261126,E2E{at}"
+        cells = ("C", each.name, each.account, each.sort_code, each.reference, each.amount, "N", "20261126")
+        yield ",".join((*cells, f"E2E{at}"))
 
 
 def _paygate(payees):

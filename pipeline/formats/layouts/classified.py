@@ -1,5 +1,6 @@
 """Which line of a file is what, by a layout: header, batch, payment, something else, trailer."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -128,17 +129,33 @@ def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
 
 
 def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
-    has_quotes = lines["text"].str.contains('"', literal=True)
-    if not has_quotes.any():
-        return lines["text"].str.split(separator).alias("cells")
-    # Only a file with quotes is read line by line.
-    rows: list[list[str]] = []
-    for line, text in lines.select("line", "text").iter_rows():
-        spans = spans_between(text, separator)
-        if spans is None:
-            raise InputError(
-                f"{where} line {line}: a quoted cell is not closed, or goes on after its closing quote; "
-                "close it, and double every quote inside it"
-            )
-        rows.append([unquoted(text[start:end]) for start, end in spans])
-    return pl.Series("cells", rows, dtype=pl.List(pl.String))
+    """The cells of each line, without the quotes around them."""
+    mark = re.escape(separator)
+    quoted_or_not = f'(?:"[^"{mark}]*"|[^"{mark}]*)'
+    # Quotes around whole cells that need none can go; lines with other quotes are read one by one.
+    is_plain = pl.col("text").str.contains(f"^{quoted_or_not}(?:{mark}{quoted_or_not})*$")
+    without_quotes = pl.col("text").str.replace_all('"', "", literal=True).str.split(separator)
+    cells = lines.select(pl.when(is_plain).then(without_quotes).alias("cells")).to_series()
+    if not cells.null_count():
+        return cells
+    careful = lines.with_columns(cells=cells).filter(pl.col("cells").is_null())
+    read = [
+        _carefully(text, line, separator, where) for line, text in careful.select("line", "text").iter_rows()
+    ]
+    found = careful.select("line", cells=pl.Series(read, dtype=pl.List(pl.String)))
+    return (
+        lines.select("line", plain=cells)
+        .join(found, on="line", how="left", maintain_order="left")
+        .select(pl.coalesce("plain", "cells").alias("cells"))
+        .to_series()
+    )
+
+
+def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:
+    spans = spans_between(text, separator)
+    if spans is None:
+        raise InputError(
+            f"{where} line {line}: a quoted cell is not closed, or goes on after its closing quote; "
+            "close it, and double every quote inside it"
+        )
+    return [unquoted(text[start:end]) for start, end in spans]

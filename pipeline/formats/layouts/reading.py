@@ -72,7 +72,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
     if found.is_empty():
         raise InputError(f"{where} has no payments; give a file with payments")
     fields = with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
-    totals = totals_of(lines, found.select("line", "hundredths"), layout)
+    totals = totals_of(lines, found, layout)
     names, limit = fields["name"], layout.name_length_max
     return LineMessage(
         payments=fields,
@@ -89,12 +89,13 @@ def payments_of(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
     """The payments among classified lines, in file order.
 
     Returns:
-        `line`, `defect`, `code`, `booked` (text), `hundredths` (null where malformed), and the canonical
-        fields that the layout has.
+        `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text), `hundredths`
+        (null where malformed), and the canonical fields that the layout has.
     """
-    unknown = lines.filter(kind=UNKNOWN).select("line", defect=pl.lit(CODE_UNKNOWN))
+    own = ("line", "start", "end", "batch_line")
+    unknown = lines.filter(kind=UNKNOWN).select(*own, defect=pl.lit(CODE_UNKNOWN))
     found = [
-        lines.filter(kind=word).select("line", *_columns(layout, kind))
+        lines.filter(kind=word).select(*own, *_columns(layout, kind))
         for word, kind in kinds_of(layout)
         if isinstance(kind, PaymentLine)
     ]
@@ -139,14 +140,11 @@ def _main_unit(cents: pl.Expr) -> pl.Expr:
 
 
 def _places(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
-    standing = found.select("line", "code", "booked").join(
-        lines.select("line", "start", "end", "batch_line"), on="line", how="left", maintain_order="left"
-    )
     batch = pl.concat_str(
         [_filled(pl.col("label")), _filled(pl.col("booked"))], separator=" ", ignore_nulls=True
     )
     return (
-        standing.join(_batch_labels(lines, layout), on="batch_line", how="left", maintain_order="left")
+        found.join(_batch_labels(lines, layout), on="batch_line", how="left", maintain_order="left")
         .select(
             pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"),
             "start",

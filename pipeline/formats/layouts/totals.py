@@ -42,11 +42,10 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
 
     Args:
         lines: Classified lines.
-        amounts: `line` and `hundredths` (null where malformed) of the payments that count.
+        amounts: `batch_line` and `hundredths` (null where malformed) of the payments that count.
         layout: By which they were read.
     """
     summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
-    payments = lines.select("line", batch=_batch_line()).join(amounts, on="line", how="inner")
     totals = []
     for word, kind in summaries.items():
         if kind is None:
@@ -56,20 +55,15 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
                 continue
             said = lines.filter(kind=word).select("line", cell(layout, kind, position).fill_null(""))
             for line, text in said.iter_rows():
-                mine = payments.filter(batch=line) if word == BATCH else payments
+                mine = amounts.filter(batch_line=line) if word == BATCH else amounts
                 found = _sum(mine["hundredths"]) if is_sum else mine.height
                 totals.append(SaidTotal(line, position, kind, is_sum, text, found))
     return totals
 
 
-def _batch_line() -> pl.Expr:
-    """The line of the batch that each line belongs to."""
-    return pl.when(pl.col("kind") == BATCH).then("line").forward_fill()
-
-
 def with_batch(lines: pl.DataFrame) -> pl.DataFrame:
     """The lines with `batch_line`, null before the first batch and where the layout has none."""
-    return lines.with_columns(batch_line=_batch_line())
+    return lines.with_columns(batch_line=pl.when(pl.col("kind") == BATCH).then("line").forward_fill())
 
 
 def _sum(numbers: pl.Series) -> int | None:

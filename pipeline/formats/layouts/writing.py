@@ -81,23 +81,26 @@ def kept(data: bytes, layout: BankLayout, message: LineMessage, keep: pl.Series,
         )
     encoding = message.facts["encoding"]
     lines = with_batch(classified_lines(data, layout, encoding=encoding, where=where))
-    payments = payments_of(lines, layout).select("line", "hundredths")
-    gone = payments.filter(~keep)["line"]
+    payments = payments_of(lines, layout)
     staying = payments.filter(keep)
-    batches = lines.join(staying, on="line", how="semi")["batch_line"].unique()
-    is_left_empty = (pl.col("kind") == BATCH) & ~pl.col("line").is_in(batches.implode())
-    leaving = lines.filter(pl.col("line").is_in(gone.implode()) | is_left_empty)
+    leaving = _leaving(lines, payments.filter(~keep), staying)
     edits = removals(leaving)
-    after = lines.join(leaving.select("line"), on="line", how="anti", maintain_order="left")
-    before = {(total.line, total.position): total for total in totals_of(lines, payments, layout)}
-    for total in totals_of(after, staying, layout):
+    before = {(total.line, total.position): total.found for total in totals_of(lines, payments, layout)}
+    for total in totals_of(lines, staying, layout):
         assert total.found is not None
-        if total.found != before[total.line, total.position].found:
+        if total.line not in leaving["line"] and total.found != before[total.line, total.position]:
+            line = lines.row(total.line - 1, named=True)
             pen = _Pen(layout, total.kind, encoding, where)
-            edits += pen.written(
-                lines.row(total.line - 1, named=True), total.position, rewritten(total, total.found, layout)
-            )
+            edits += pen.written(line, total.position, rewritten(total, total.found, layout))
     return sorted(edits)
+
+
+def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:
+    """The lines of payments that go, and of batches that are left without any that had some."""
+    left = staying["batch_line"].unique().implode()
+    empty = pl.col("line").is_in(gone["batch_line"].unique().implode()) & ~pl.col("line").is_in(left)
+    batches = lines.lazy().filter(kind=BATCH).filter(empty).select("line", "start", "end").collect()
+    return pl.concat([gone.select("line", "start", "end"), batches]).sort("line")
 
 
 def _refuse_what_cannot_be_written(layout: BankLayout, message: LineMessage, where: str) -> None:
