@@ -22,6 +22,7 @@ UNPACKING_MAX_S = 120.0
 _SMALL_BYTES = 1024**2
 """Up to which nothing is a bomb, whatever its ratio."""
 _PIECE_BYTES = 256 * 1024
+_PACKED_PIECE_BYTES = 16 * 1024
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_ZEROS = b"\0"
 """What tapes and some transfers fill the end of a gzip file up with."""
@@ -136,7 +137,7 @@ def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
             # What is left of a small piece, not of the whole file, is copied each time.
             packed = stream.unconsumed_tail
             if not packed:
-                packed = data[position : position + _PIECE_BYTES]
+                packed = data[position : position + _PACKED_PIECE_BYTES]
                 position += len(packed)
             if not packed:
                 raise _damaged(where)

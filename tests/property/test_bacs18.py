@@ -24,7 +24,7 @@ def lines_of(data, message):
     return [data[start:end] for start, end in message.places.select("start", "end").iter_rows()]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_what_was_made_is_what_is_read(seed):
     file = any_file(seed)
@@ -42,7 +42,7 @@ def test_what_was_made_is_what_is_read(seed):
     assert len(message.controls) >= 4 * file.labels
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.data())
 def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(seed, chance):
     file = any_file(seed)
@@ -78,7 +78,7 @@ def test_a_split_that_keeps_everything_changes_nothing(seed):
     assert changed(data, bacs18.kept(data, message, everything, "release", where="pay.bac")) == data
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.data())
 def test_a_name_changes_its_own_row_only(seed, chance):
     data = any_file(seed).data()
@@ -93,7 +93,7 @@ def test_a_name_changes_its_own_row_only(seed, chance):
     assert again.controls.equals(message.controls)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(SEEDS, st.data())
 def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, chance):
     data = any_file(seed, count_max=8).data()

@@ -8,7 +8,6 @@ instructions are told and never checked. Places in the records: `records` and `l
 import re
 
 from pipeline.formats.bacs18.reading import read
-from pipeline.formats.bacs18.records import LABELS
 from pipeline.formats.bacs18.writing import fitted, kept, renamed
 
 __all__ = ["MEMORY_PER_BYTE", "NAME", "OPTIONS", "SUFFIXES", "fitted", "kept", "read", "renamed", "sniff"]
@@ -16,17 +15,20 @@ __all__ = ["MEMORY_PER_BYTE", "NAME", "OPTIONS", "SUFFIXES", "fitted", "kept", "
 NAME = "bacs18"
 SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
-"""Measured: docs/performance.md."""
+"""Of a million payments: 5 to read them, 12 to split them."""
 OPTIONS: tuple[str, ...] = ()
 """Nothing needs to be said about a file of this format."""
 
-_LABEL = re.compile(rf"({'|'.join(LABELS[:4])})[\x20-\x7e]{{20,76}}\s*".encode())
-_RECORD = re.compile(rb"[0-9]{14}.[0-9A-Z]{2}[0-9]{14}.{4}[0-9]{11}[\x20-\x7e]{30,}")
+_STARTS = (
+    rb"VOL1[0-9A-Z ]{7} {26}",
+    rb"HDR1A[0-9A-Z]{6}S",
+    rb"HDR2F[0-9]{10}",
+    rb"UHL1 [0-9]{5}[ 0-9]{6} ",
+    rb"[0-9]{14}.[0-9A-Z]{2}[0-9]{14}.{4}[0-9]{11}[\x20-\x7e]{30}",
+)
+_START = re.compile(b"|".join(_STARTS))
 
 
 def sniff(head: bytes) -> bool:
     """Whether a file starts as Standard 18 does: with a label, or with a record of its shape."""
-    first = head.split(b"\n", 1)[0].removesuffix(b"\r")
-    if first.startswith(tuple(label.encode() for label in LABELS)):
-        return _LABEL.fullmatch(first) is not None
-    return _RECORD.match(first) is not None
+    return _START.match(head) is not None

@@ -1,5 +1,6 @@
 """Changed copies of a file in a bank's layout: names corrected, payments taken out, totals made anew."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,11 +17,19 @@ from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
 from pipeline.formats.line_message import LineMessage, refuse_differing_totals
 from pipeline.formats.text_lines import removals
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 
 def fitted(name: str, layout: BankLayout) -> str | None:
     """A name as the bank takes it: in its characters, cut to its length; None where it has none for it."""
-    text = in_bacs_characters(name) if layout.name_characters == "bacs" else name.strip()
+    text = in_bacs_characters(name) if layout.name_characters == "bacs" else _on_one_line(name)
     return None if text is None else text[: layout.name_length_max].rstrip()
+
+
+def _on_one_line(name: str) -> str | None:
+    """A name of any characters but those that would end its line, or that nobody sees."""
+    text = name.strip()
+    return text if text and not _CONTROL.search(text) else None
 
 
 def renamed(

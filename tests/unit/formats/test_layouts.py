@@ -172,6 +172,7 @@ def test_a_name_is_cut_to_what_the_bank_takes():
     assert FORMATS["lloyds"].fitted("Teasel Gardens and Sons Ltd") == "Teasel Gardens and"
     assert FORMATS["rbs-autopay"].fitted("Søren O'Brien") == "SOREN O BRIEN"
     assert FORMATS["rbs-autopay"].fitted("Σ") is None
+    assert FORMATS["lloyds"].fitted("Ada\nQuillon") is None
 
 
 def test_a_name_with_the_separator_is_quoted():
