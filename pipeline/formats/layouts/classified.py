@@ -1,6 +1,5 @@
 """Which line of a file is what, by a layout: header, batch, payment, something else, trailer."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,6 +21,10 @@ TRAILER = "trailer"
 UNKNOWN = "unknown"
 """A line of no kind that the layout knows; it is a payment that is told to be wrong."""
 BLANK = "blank"
+
+
+_MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
+"""The separators, as a pattern has them."""
 
 
 class Named(NamedTuple):
@@ -130,7 +133,7 @@ def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
 
 def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
     """The cells of each line, without the quotes around them."""
-    mark = re.escape(separator)
+    mark = _MARKS[separator]
     quoted_or_not = f'(?:"[^"{mark}]*"|[^"{mark}]*)'
     # Quotes around whole cells that need none can go; lines with other quotes are read one by one.
     is_plain = pl.col("text").str.contains(f"^{quoted_or_not}(?:{mark}{quoted_or_not})*$")

@@ -1,5 +1,6 @@
 """Bank layouts: one table, recognised by tags and shapes, read and written as the bank has them."""
 
+import tomllib
 from dataclasses import replace
 
 import polars as pl
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 
 from pipeline.errors import ConfigurationError, InputError, OutputError
 from pipeline.formats.edits import edited
-from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, recognised
+from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, model, recognised
 
 FORMATS = layout_formats({})
 IN_EVERY_LAYOUT = ["name", "sort_code", "account_number", "amount", "currency"]
@@ -283,6 +284,29 @@ def test_a_layout_of_the_user_is_read_and_written_as_the_banks_are():
     edits = fmt.kept(OWN_FILE, message, pl.Series([False, True]), "hold", where="own.csv")
     expected = b"H;1\r\nP;44556687654321;Zoe Marrow;00500;A2\r\nT;001;0000000500\r\n"
     assert b"".join(edited(OWN_FILE, edits)) == expected
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
+def test_cells_in_quotes_are_read_whatever_stands_between_them(separator):
+    section = {**OWN, "separator": separator, "header": None, "trailer": None}
+    cells = ["P", '"112233-12345678"', '"Quillon, Ada; ""A|B"""', "1", "A1"]
+    plain = ["P", '"112233-12345678"', '"Ada Quillon"', "1", "A1"]
+    data = "".join(separator.join(row) + "\n" for row in (cells, plain)).encode()
+    _, message = own(section, data)
+    assert message.payments["name"].to_list() == ['Quillon, Ada; "A|B"', "Ada Quillon"]
+    assert message.payments["sort_code"].to_list() == ["112233"] * 2
+
+
+def test_the_example_of_a_layout_in_toml_is_one():
+    text = model.__doc__.partition(":\n\n")[2].replace("\n    ", "\n")
+    section = tomllib.loads(text)["layouts"]["northgate"]
+    layout = BankLayout.model_validate(section)
+    message = layout_formats({"northgate": layout})["northgate"].read(
+        b"P;112233;12345678;Ada;1.00\nT;1;1.00\n", where="own.csv"
+    )
+    assert message.facts["layout"] == "northgate"
+    assert not message.totals_differ
+    assert message.payments.height == 1
 
 
 def test_a_layout_of_widths_is_read_and_written_in_its_places():
