@@ -119,17 +119,21 @@ def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataF
     An account whose payments are more than one contra has room for uses several, the first ones full, in the
     places that they had.
     """
-    is_contra = pl.col("kind") == CONTRA
+    is_contra, is_payment = (pl.col("kind") == kind for kind in (CONTRA, PAYMENT))
     if original.filter(is_contra).is_empty():
         return records
-    owed = pl.col("pence").filter(pl.col("kind") == PAYMENT).sum().over(BOOKING)
-    paid = pl.col("pence").filter(is_contra).sum().over(BOOKING)
+    owed = pl.col("pence").filter(is_payment).sum().over(BOOKING)
+    is_right = owed == pl.col("pence").filter(is_contra).sum().over(BOOKING)
     in_full = PENCE_MAX * (is_contra.cum_sum().over(BOOKING) - 1)
-    due = pl.when(owed == paid).then("pence").otherwise((owed - in_full).clip(0, PENCE_MAX))
-    is_money = pl.col("kind").is_in([PAYMENT, CONTRA])
-    money = records.filter(is_money).with_columns(pence=pl.when(is_contra).then(due).otherwise("pence"))
-    assert money.filter(is_contra)["pence"].sum() == money.filter(~is_contra)["pence"].sum()
-    money = money.filter(~is_contra | (pl.col("pence") > 0))
+    due = pl.when(is_right).then("pence").otherwise((owed - in_full).clip(0, PENCE_MAX))
+    is_needed = is_payment.any().over(BOOKING) & (is_right | (due > 0))
+    is_money = is_contra | is_payment
+    money = (
+        records.filter(is_money)
+        .filter(is_payment | is_needed)
+        .with_columns(pence=pl.when(is_contra).then(due).otherwise("pence"))
+    )
+    assert money.filter(is_contra)["pence"].sum() == money.filter(is_payment)["pence"].sum()
     return pl.concat([records.filter(~is_money), money]).sort("line")
 
 

@@ -38,7 +38,7 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
 
 
 def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[SaidTotal]:
-    """Every count and sum that the lines say, with what their payments give.
+    """Every count and sum that the lines say, with what their payments give; a blank cell says nothing.
 
     Args:
         lines: Classified lines.
@@ -54,7 +54,7 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
             if position is None:
                 continue
             said = lines.filter(kind=word).select("line", cell(layout, kind, position).fill_null(""))
-            for line, text in said.iter_rows():
+            for line, text in said.filter(pl.nth(1) != "").iter_rows():
                 mine = amounts.filter(batch_line=line) if word == BATCH else amounts
                 found = _sum(mine["hundredths"]) if is_sum else mine.height
                 totals.append(SaidTotal(line, position, kind, is_sum, text, found))
@@ -97,14 +97,8 @@ def rewritten(total: SaidTotal, value: int, layout: BankLayout) -> str:
     """A count or sum in the form that it had: as many decimals, and zeros in front up to the same length."""
     text = str(value)
     if total.is_sum and layout.amount_in == "main":
-        decimals = len(total.text.partition(".")[2])
-        if decimals or value % 100:
-            text = (
-                f"{value // 100}.{value % 100:02d}"
-                if decimals != 1 or value % 10
-                else f"{value // 100}.{value % 100 // 10}"
-            )
-        else:
-            text = str(value // 100)
+        needed = _CENTS if value % 10 else 1 if value % 100 else 0
+        decimals = max(needed, len(total.text.partition(".")[2]))
+        text = f"{Decimal(value).scaleb(-_CENTS):.{decimals}f}"
     is_filled = len(total.text) > 1 and total.text.startswith("0") and not total.text.startswith("0.")
     return text.zfill(len(total.text)) if is_filled else text

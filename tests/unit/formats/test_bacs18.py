@@ -194,6 +194,11 @@ def test_a_name_that_stands_there_as_far_as_it_goes_is_no_edit():
     assert bacs18.renamed(data, read(data), {1: "Teasel Gardens Ltd (Leeds)"}, where="pay.bac") == []
 
 
+def test_a_name_is_cut_at_its_field_and_ends_with_a_letter():
+    assert bacs18.fitted("Quillon & Marrow E Ltd") == "QUILLON & MARROW E"
+    assert bacs18.fitted("Quillon and Marro Ltd") == "QUILLON AND MARRO"
+
+
 def test_a_name_in_other_letters_is_refused_not_mangled():
     data = TWO.data()
     with pytest.raises(OutputError, match=r"^pay\.bac row 1: the name has letters that Bacs does not have"):
@@ -225,6 +230,15 @@ def test_contras_that_are_right_stay_as_they_are():
     records = [each.record() for each in (ADA, ZOE, *halves)]
     data = ("\n".join(records) + "\n").encode()
     assert split(data, True, True) == data
+
+
+def test_a_contra_of_nothing_stays_with_its_payments_and_goes_with_them():
+    nothing = Payment("400001", "88888888", 0, "QUILLON MILLS", "CONTRA", "17")
+    elsewhere = replace(nothing, originator="50000299999999", pence=12_345)
+    records = [replace(ADA, pence=0), nothing, replace(ADA, originator="50000299999999"), elsewhere]
+    lines = [f"{each.record()}\n".encode() for each in records]
+    assert split(b"".join(lines), True, True) == b"".join(lines)
+    assert split(b"".join(lines), False, True) == b"".join(lines[2:])
 
 
 def test_blocks_are_counted_anew_where_they_were_right():

@@ -221,6 +221,28 @@ def test_a_count_that_lies_is_told_and_the_file_is_not_changed(said, has):
         split("lloyds", data, True, False, False)
 
 
+def test_a_cell_for_a_count_that_is_blank_says_nothing():
+    data = bank_file("lloyds").replace(b",3,330.50", b",,330.50")
+    assert read("lloyds", data).controls["where"].to_list() == ["line 1, sum"]
+    assert not read("lloyds", data).totals_differ
+    assert split("lloyds", data, True, False, False).startswith(b"H,20261126,PAYROLL,,123.45\r\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "kept", "expected"),
+    [
+        ("330.50", (False, True, True), "207.05"),
+        ("330.5", (False, True, True), "207.05"),
+        ("330.5", (False, False, True), "7.0"),
+        ("000330.50", (True, False, False), "000123.45"),
+        ("330.50", (False, False, True), "7.00"),
+    ],
+)
+def test_a_sum_is_written_in_the_form_that_it_had(said, kept, expected):
+    data = bank_file("lloyds").replace(b"330.50", said.encode())
+    assert f",{sum(kept)},{expected}\r\n".encode() in split("lloyds", data, *kept)
+
+
 def test_a_sum_of_what_cannot_be_added_is_told():
     data = bank_file("lloyds").replace(b"7.00,N", b"seven,N")
     assert read("lloyds", data).totals_differ
