@@ -57,7 +57,7 @@ def renamed(data: bytes, message: LineMessage, names: Mapping[int, str], *, wher
     refuse_differing_totals(message, where=where)
     starts = message.places["start"]
     edits = []
-    for row, name in sorted(names.items()):
+    for row, name in names.items():
         text = fitted(name)
         if text is None:
             raise OutputError(
@@ -89,13 +89,12 @@ def kept(data: bytes, message: LineMessage, keep: pl.Series, role: Role, *, wher
     refuse_differing_totals(message, where=where)
     records = records_of(data, where=where)
     _refuse_what_is_mixed_in(records, message, where)
-    rows = records.filter(kind=PAYMENT)["line"].filter(keep)
-    stays = (pl.col("kind") != PAYMENT) | pl.col("line").is_in(rows.implode())
+    is_payment = records["kind"] == PAYMENT
+    stays = (~is_payment).scatter(is_payment.arg_true(), keep)
     after = _with_new_contras(records.filter(stays), records)
     labels = labels_of(records, where=where)
     gone = records.join(after.select("line"), on="line", how="anti", maintain_order="left")
-    edits = [*removals(gone), *_amounts(records, after), *_labels(labels, records, after)]
-    return sorted(edits)
+    return [*removals(gone), *_amounts(records, after), *_labels(labels, records, after)]
 
 
 def _refuse_what_is_mixed_in(records: pl.DataFrame, message: LineMessage, where: str) -> None:
@@ -105,8 +104,7 @@ def _refuse_what_is_mixed_in(records: pl.DataFrame, message: LineMessage, where:
             "split it where it is made"
         )
     odd = records.filter(pl.col("kind") == PAYMENT, pl.col("code") != CREDIT)
-    odd_contra = records.filter(pl.col("kind") == CONTRA, pl.col("code") == CREDIT)
-    for line in pl.concat([odd, odd_contra])["line"].head(1):
+    for line in odd["line"].head(1):
         raise InputError(
             f"{where} line {line} has a transaction code that does not belong among payments; "
             "split the file where it is made"

@@ -52,7 +52,7 @@ def renamed(
     lines = classified_lines(data, layout, encoding=message.facts["encoding"], where=where)
     kinds = {word: kind for word, kind in kinds_of(layout) if isinstance(kind, PaymentLine)}
     edits: list[Edit] = []
-    for row, name in sorted(names.items()):
+    for row, name in names.items():
         line = lines.row(message.places["line"][row - 1] - 1, named=True)
         kind = kinds.get(line["kind"])
         text = fitted(name, layout)
@@ -101,7 +101,7 @@ def kept(data: bytes, layout: BankLayout, message: LineMessage, keep: pl.Series,
             line = lines.row(total.line - 1, named=True)
             pen = _Pen(layout, total.kind, encoding, where)
             edits += pen.written(line, total.position, rewritten(total, total.found, layout))
-    return sorted(edits)
+    return edits
 
 
 def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:
