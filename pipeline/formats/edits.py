@@ -21,7 +21,9 @@ class Edit(NamedTuple):
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
     """Edits as they follow one another in the file; two that overlap are a mistake of the caller."""
-    ordered = sorted(edits)
+    ordered = sorted(
+        edits, key=lambda edit: (edit.start, edit.end)
+    )  # of insertions at one place, as they come
     assert all(edit.start <= edit.end for edit in ordered), "an edit ends before it starts"
     assert all(a.end <= b.start for a, b in pairwise(ordered)), "two edits overlap"
     return ordered

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from pipeline.errors import InputError
 from pipeline.frames import WARNINGS, Schema
 from schemas.payments import FIELDS
 
@@ -97,19 +96,27 @@ class LineMessage(NamedTuple):
         return not self.controls["agrees"].fill_null(value=False).all()
 
 
-def refuse_differing_totals(message: LineMessage, *, where: str) -> None:
-    """Refuse to change a file that is not what it says: new totals would hide that it was cut.
+def difference(message: LineMessage) -> str | None:
+    """How a file contradicts itself, as a sentence about it: new totals would hide that it was cut."""
+    for what, said, found, agrees in message.controls.iter_rows():
+        if agrees is None:
+            return f"says {said} ({what}) and cannot be added up; correct its amounts where it is made"
+        if not agrees:
+            return (
+                f"says {said} ({what}) and has {found}; it may be cut, and a changed copy would hide that: "
+                "export it again"
+            )
+    return None
 
-    Raises:
-        InputError: a control total differs from the payments, or cannot be compared with them.
-    """
-    differing = message.controls.filter(~pl.col("agrees").fill_null(value=False))
-    for what, said, found, _ in differing.head(1).iter_rows():
-        has = "what cannot be known, as an amount is malformed" if found is None else found
-        raise InputError(
-            f"{where}: {what}: says {said} and has {has}; it may be cut, and a changed copy would hide that: "
-            "export it again"
-        )
+
+def split_obstacle(message: LineMessage) -> str | None:
+    """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+    for line, _, what in message.set_aside.head(1).iter_rows():
+        return f"has a {what} on line {line}; a file that mixes them with payments is split where it is made"
+    unknown = message.places["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))
+    for line in unknown.head(1):
+        return f"has a line of no kind that is known, line {line}; correct it where it is made"
+    return None
 
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:

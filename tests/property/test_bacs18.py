@@ -54,7 +54,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(see
     for mine, role in ((keep, "release"), (~keep, "hold")):
         if not mine.any():
             continue
-        copy = changed(data, bacs18.kept(data, message, mine, role, where="pay.bac"))
+        copy = changed(data, bacs18.kept(data, message, mine, role))
         again = read(copy)
         assert not again.totals_differ
         assert again.payments.equals(message.payments.filter(mine))
@@ -75,7 +75,7 @@ def test_a_split_that_keeps_everything_changes_nothing(seed):
     data = any_file(seed).data()
     message = read(data)
     everything = pl.Series([True] * message.payments.height)
-    assert changed(data, bacs18.kept(data, message, everything, "release", where="pay.bac")) == data
+    assert changed(data, bacs18.kept(data, message, everything, "release")) == data
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,7 +85,7 @@ def test_a_name_changes_its_own_row_only(seed, chance):
     message = read(data)
     row = chance.draw(st.integers(1, message.payments.height))
     name = chance.draw(st.text("ABCZ &-./09", min_size=1).filter(bacs18.fitted))
-    again = read(changed(data, bacs18.renamed(data, message, {row: name}, where="pay.bac")))
+    again = read(changed(data, bacs18.renamed(data, message, {row: name})))
     names = message.payments["name"].to_list()
     names[row - 1] = bacs18.fitted(name)
     assert again.payments["name"].to_list() == names

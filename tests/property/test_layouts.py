@@ -67,7 +67,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(
     found = 0
     for mine, role in ((keep, "release"), (~keep, "hold")):
         if mine.any():
-            copy = changed(data, FORMATS[layout].kept(data, message, mine, role, where="pay.csv"))
+            copy = changed(data, FORMATS[layout].kept(data, message, mine, role))
             again = read(layout, copy)
             assert not again.totals_differ
             assert again.payments.equals(message.payments.filter(mine))
@@ -92,7 +92,7 @@ def test_a_name_changes_its_own_row_only(layout, payees, name, chance):
     data = bank_file(layout, payees)
     message = read(layout, data)
     row = chance.draw(st.integers(1, len(payees)))
-    again = read(layout, changed(data, fmt.renamed(data, message, {row: name}, where="pay.csv")))
+    again = read(layout, changed(data, fmt.renamed(data, message, {row: name})))
     names = message.payments["name"].to_list()
     names[row - 1] = text
     assert again.payments["name"].to_list() == names

@@ -8,9 +8,23 @@ instructions are told and never checked. Places in the records: `records` and `l
 import re
 
 from pipeline.formats.bacs18.reading import read
-from pipeline.formats.bacs18.writing import fitted, kept, renamed
+from pipeline.formats.bacs18.writing import fitted, kept, name_obstacle, obstacle, renamed
+from pipeline.formats.line_message import split_obstacle
 
-__all__ = ["MEMORY_PER_BYTE", "NAME", "OPTIONS", "SUFFIXES", "fitted", "kept", "read", "renamed", "sniff"]
+__all__ = [
+    "MEMORY_PER_BYTE",
+    "NAME",
+    "OPTIONS",
+    "SUFFIXES",
+    "fitted",
+    "kept",
+    "name_obstacle",
+    "obstacle",
+    "read",
+    "renamed",
+    "sniff",
+    "split_obstacle",
+]
 
 NAME = "bacs18"
 SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")

@@ -1,6 +1,6 @@
 """What a Standard 18 file must add up to: the totals of UTL1, and a contra for what each account pays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -33,13 +33,15 @@ def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where
 def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: str) -> Iterator[ControlTotal]:
     if "UTL1" not in labels:
         return
-    is_malformed = _has_malformed(records)
     said, found = totals_said(labels["UTL1"], where=where), totals_of(records)
+    unknown = {
+        "debit total": _has_malformed(records, DEBITS),
+        "credit total": _has_malformed(records, (CREDIT,)),
+    }
     for name, value_said, value_found in zip(TOTALS, said, found, strict=True):
-        is_money = name.endswith("total")
-        shown = _pounds if is_money else str
-        unknown = is_money and is_malformed
-        yield ControlTotal(f"UTL1, {name}", shown(value_said), None if unknown else shown(value_found))
+        shown = _pounds if name in unknown else str
+        is_unknown = unknown.get(name, False)
+        yield ControlTotal(f"UTL1, {name}", shown(value_said), None if is_unknown else shown(value_found))
 
 
 def _of_contras(records: pl.DataFrame) -> Iterator[ControlTotal]:
@@ -76,9 +78,8 @@ def _of_contras(records: pl.DataFrame) -> Iterator[ControlTotal]:
             )
 
 
-def _has_malformed(records: pl.DataFrame) -> bool:
-    has_money = pl.col("code").is_in([*DEBITS, CREDIT])
-    return records.filter(has_money & pl.col("pence").is_null()).height > 0
+def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:
+    return records.filter(pl.col("code").is_in(codes) & pl.col("pence").is_null()).height > 0
 
 
 def _pounds(pence: int) -> str:

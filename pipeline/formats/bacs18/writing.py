@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.errors import InputError, OutputError
 from pipeline.formats.bacs18.balance import BOOKING, totals_of
 from pipeline.formats.bacs18.labels import (
     BLOCK_COUNT,
@@ -16,7 +15,6 @@ from pipeline.formats.bacs18.labels import (
 )
 from pipeline.formats.bacs18.records import (
     CONTRA,
-    CREDIT,
     NAME,
     NAME_LENGTH_MAX,
     NOTHING,
@@ -27,8 +25,10 @@ from pipeline.formats.bacs18.records import (
 )
 from pipeline.formats.charsets import in_bacs_characters
 from pipeline.formats.edits import Edit
-from pipeline.formats.line_message import LineMessage, Role, refuse_differing_totals
+from pipeline.formats.line_message import LineMessage, Role, difference, split_obstacle
 from pipeline.formats.text_lines import removals
+
+_READ_BEFORE = "a file that was read before"
 
 
 def fitted(name: str) -> str | None:
@@ -41,29 +41,32 @@ def fitted(name: str) -> str | None:
     return None if text is None else text[:NAME_LENGTH_MAX].rstrip()
 
 
-def renamed(data: bytes, message: LineMessage, names: Mapping[int, str], *, where: str) -> list[Edit]:
-    """The edits that write names into payments.
+def obstacle(message: LineMessage) -> str | None:
+    """Why a file must not be changed, as a sentence about it; None where it may."""
+    return difference(message)
+
+
+def name_obstacle(message: LineMessage, row: int, name: str) -> str | None:  # noqa: ARG001 - other formats need the row
+    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+    if fitted(name) is None:
+        return "the new name has letters that Bacs does not have; correct it where the file is made"
+    return None
+
+
+def renamed(data: bytes, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+    """The edits that give payees new names.
 
     Args:
         data: The bytes of the file.
-        message: What was read from them.
+        message: What was read from them, without an obstacle.
         names: Row -> name. A name that the record has already, as far as it goes, is no edit.
-        where: The file, for messages.
-
-    Raises:
-        InputError: the file is not what its totals say.
-        OutputError: a name has letters that Bacs does not have.
     """
-    refuse_differing_totals(message, where=where)
+    assert obstacle(message) is None
     starts = message.places["start"]
     edits = []
     for row, name in names.items():
         text = fitted(name)
-        if text is None:
-            raise OutputError(
-                f"{where} row {row}: the name has letters that Bacs does not have; correct it where the file "
-                "is made"
-            )
+        assert text is not None
         start, end = NAME.within(starts[row - 1])
         field = text.ljust(NAME_LENGTH_MAX).encode("ascii")
         if data[start:end] != field:
@@ -71,44 +74,31 @@ def renamed(data: bytes, message: LineMessage, names: Mapping[int, str], *, wher
     return edits
 
 
-def kept(data: bytes, message: LineMessage, keep: pl.Series, role: Role, *, where: str) -> list[Edit]:  # noqa: ARG001 - Standard 18 has no ids of its own
+def kept(
+    data: bytes,
+    message: LineMessage,
+    keep: pl.Series,
+    role: Role,  # noqa: ARG001 - both files keep the labels, and the serial is given when a file is sent
+) -> list[Edit]:
     """The edits that leave some of the payments, with contras and totals for just these.
 
     Args:
         data: The bytes of the file.
-        message: What was read from them.
+        message: What was read from them, without an obstacle to a change or to a split.
         keep: Of each payment, whether it stays; at least one does.
-        role: Not needed: both files keep the labels, and the serial is given when a file is sent.
-        where: The file, for messages.
-
-    Raises:
-        InputError: the file is not what it says, or has more than payments and their contras.
+        role: Not needed.
     """
     assert keep.len() == message.payments.height
     assert keep.any()
-    refuse_differing_totals(message, where=where)
-    records = records_of(data, where=where)
-    _refuse_what_is_mixed_in(records, message, where)
+    assert obstacle(message) is None
+    assert split_obstacle(message) is None
+    records = records_of(data, where=_READ_BEFORE)
     is_payment = records["kind"] == PAYMENT
     stays = (~is_payment).scatter(is_payment.arg_true(), keep)
     after = _with_new_contras(records.filter(stays), records)
-    labels = labels_of(records, where=where)
+    labels = labels_of(records, where=_READ_BEFORE)
     gone = records.join(after.select("line"), on="line", how="anti", maintain_order="left")
     return [*removals(gone), *_amounts(records, after), *_labels(labels, records, after)]
-
-
-def _refuse_what_is_mixed_in(records: pl.DataFrame, message: LineMessage, where: str) -> None:
-    for line, _, kind in message.set_aside.head(1).iter_rows():
-        raise InputError(
-            f"{where} line {line} is a {kind}; a file that mixes them with payments is not split: "
-            "split it where it is made"
-        )
-    odd = records.filter(pl.col("kind") == PAYMENT, pl.col("code") != CREDIT)
-    for line in odd["line"].head(1):
-        raise InputError(
-            f"{where} line {line} has a transaction code that does not belong among payments; "
-            "split the file where it is made"
-        )
 
 
 def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from pipeline.formats.layouts import reading, writing
 from pipeline.formats.layouts.model import BankLayout
 from pipeline.formats.layouts.recognition import fits, recognised
 from pipeline.formats.layouts.table import LAYOUTS
-from pipeline.formats.line_message import LineMessage, Role
+from pipeline.formats.line_message import LineMessage, Role, split_obstacle
 
 __all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats", "recognised"]
 
@@ -42,11 +42,21 @@ class LayoutFormat:
         """A name as the bank takes it; None where it cannot."""
         return writing.fitted(name, self.layout)
 
-    def renamed(
-        self, data: bytes, message: LineMessage, names: Mapping[int, str], *, where: str
-    ) -> list[Edit]:
-        """The edits that write names into payments; see `writing.renamed`."""
-        return writing.renamed(data, self.layout, message, names, where=where)
+    def obstacle(self, message: LineMessage) -> str | None:
+        """Why a file must not be changed, as a sentence about it; None where it may."""
+        return writing.obstacle(self.layout, message)
+
+    def split_obstacle(self, message: LineMessage) -> str | None:
+        """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+        return split_obstacle(message)
+
+    def name_obstacle(self, message: LineMessage, row: int, name: str) -> str | None:
+        """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+        return writing.name_obstacle(self.layout, message, row, name)
+
+    def renamed(self, data: bytes, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+        """The edits that give payees new names; see `writing.renamed`."""
+        return writing.renamed(data, self.layout, message, names)
 
     def kept(
         self,
@@ -54,11 +64,9 @@ class LayoutFormat:
         message: LineMessage,
         keep: pl.Series,
         role: Role,  # noqa: ARG002 - no layout has ids of its own
-        *,
-        where: str,
     ) -> list[Edit]:
         """The edits that leave some of the payments; see `writing.kept`."""
-        return writing.kept(data, self.layout, message, keep, where=where)
+        return writing.kept(data, self.layout, message, keep)
 
 
 def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:

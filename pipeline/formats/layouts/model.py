@@ -167,6 +167,13 @@ class BankLayout(_Section):
         """The widths of the cells of such a line; None where a separator stands between them."""
         return kind.widths or self.widths
 
+    @property
+    def name_room(self) -> int | None:
+        """How many characters a name may have: what the bank takes, and what its cell has room for."""
+        widths = ((self.widths_of(kind), kind.columns["name"]) for kind in self.payments)
+        rooms = [of_line[place - 1] for of_line, place in widths if of_line is not None]
+        return min([*rooms, *([] if self.name_length_max is None else [self.name_length_max])], default=None)
+
     def shapes_of(self, kind: PaymentLine) -> dict[int, Shape]:
         """What the cells of a payment look like: what the layout says, or else what their field does."""
         money = {"amount": Shape.MONEY if self.amount_in == "main" else Shape.PENCE}

@@ -73,7 +73,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
         raise InputError(f"{where} has no payments; give a file with payments")
     fields = with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
     totals = totals_of(lines, found, layout)
-    names, limit = fields["name"], layout.name_length_max
+    names, room = fields["name"], layout.name_room
     return LineMessage(
         payments=fields,
         defects=found["defect"],
@@ -81,7 +81,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
         controls=controls_frame(controls(totals, layout)),
         facts={"layout": layout.title, "encoding": encoding or "utf-8"},
         set_aside=_set_aside(lines, layout),
-        warnings=truncated_names(names, length_max=limit) if limit else pl.DataFrame(schema=WARNINGS),
+        warnings=truncated_names(names, length_max=room) if room else pl.DataFrame(schema=WARNINGS),
     )
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from standard_18 import PENCE_MAX, File, Payment
 
-from pipeline.errors import InputError, OutputError
+from pipeline.errors import InputError
 from pipeline.formats import bacs18
 from pipeline.formats.edits import edited
 
@@ -23,7 +23,7 @@ def read(data):
 
 def split(data, *keep, role="release"):
     message = read(data)
-    edits = bacs18.kept(data, message, pl.Series(keep, dtype=pl.Boolean), role, where="pay.bac")
+    edits = bacs18.kept(data, message, pl.Series(keep, dtype=pl.Boolean), role)
     return b"".join(edited(data, edits))
 
 
@@ -185,13 +185,13 @@ def test_blank_lines_and_an_end_mark_after_the_last_line_stay():
 
 def test_a_name_is_written_in_its_field_and_nowhere_else():
     data = TWO.data()
-    edits = bacs18.renamed(data, read(data), {2: "Zoë Marrow & Søns"}, where="pay.bac")
+    edits = bacs18.renamed(data, read(data), {2: "Zoë Marrow & Søns"})
     assert b"".join(edited(data, edits)) == data.replace(b"Z MARROW & SONS   ", b"ZOE MARROW & SONS ")
 
 
 def test_a_name_that_stands_there_as_far_as_it_goes_is_no_edit():
     data = File((LONG,)).data()
-    assert bacs18.renamed(data, read(data), {1: "Teasel Gardens Ltd (Leeds)"}, where="pay.bac") == []
+    assert bacs18.renamed(data, read(data), {1: "Teasel Gardens Ltd (Leeds)"}) == []
 
 
 def test_a_name_is_cut_at_its_field_and_ends_with_a_letter():
@@ -199,10 +199,12 @@ def test_a_name_is_cut_at_its_field_and_ends_with_a_letter():
     assert bacs18.fitted("Quillon and Marro Ltd") == "QUILLON AND MARRO"
 
 
-def test_a_name_in_other_letters_is_refused_not_mangled():
-    data = TWO.data()
-    with pytest.raises(OutputError, match=r"^pay\.bac row 1: the name has letters that Bacs does not have"):
-        bacs18.renamed(data, read(data), {1: "Λάμδα Ltd"}, where="pay.bac")
+def test_a_name_in_other_letters_is_told_not_mangled():
+    message = read(TWO.data())
+    assert bacs18.name_obstacle(message, 1, "Zoë Søn") is None
+    assert bacs18.name_obstacle(message, 1, "Λάμδα Ltd") == (
+        "the new name has letters that Bacs does not have; correct it where the file is made"
+    )
 
 
 def test_each_half_of_a_split_is_the_file_that_its_maker_would_have_written():
@@ -253,25 +255,43 @@ def test_blocks_that_were_never_counted_stay_as_they_are():
 
 def test_a_file_whose_totals_lie_is_not_changed():
     data = TWO.data().replace(b"UTL1000000003235", b"UTL1000000003236")
-    with pytest.raises(InputError, match=r"^pay\.bac: UTL1, debit total: says 323\.60 and has 323\.50;"):
-        split(data, True, False)
-    with pytest.raises(InputError, match="it may be cut"):
-        bacs18.renamed(data, read(data), {1: "Zoe"}, where="pay.bac")
+    assert bacs18.obstacle(read(TWO.data())) is None
+    assert bacs18.obstacle(read(data)) == (
+        "says 323.60 (UTL1, debit total) and has 323.50; it may be cut, and a changed copy would hide that: "
+        "export it again"
+    )
+    for change in (
+        lambda: split(data, True, False),
+        lambda: bacs18.renamed(data, read(data), {1: "Zoe"}),
+    ):
+        with pytest.raises(AssertionError):
+            change()
+
+
+def test_a_file_that_cannot_be_added_up_is_not_changed():
+    data = with_line(TWO.data(), 5, lambda line: line[:35] + b"0000001234O" + line[46:])
+    assert bacs18.obstacle(read(data)) == (
+        "says 323.50 (UTL1, credit total) and cannot be added up; correct its amounts where it is made"
+    )
 
 
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        (DEBIT, "line 7 is a direct debit; a file that mixes them"),
-        (replace(ADA, code="Z9"), "line 7 has a transaction code"),
+        (
+            DEBIT,
+            "has a direct debit on line 3; a file that mixes them with payments is split where it is made",
+        ),
+        (
+            replace(ADA, code="Z9"),
+            "has a line of no kind that is known, line 3; correct it where it is made",
+        ),
     ],
 )
 def test_a_file_with_other_codes_is_not_split(other, sentence):
-    data = File((ADA, ZOE, other), contras=False).data()
-    keep = [True] * read(data).payments.height
-    keep[0] = False
-    with pytest.raises(InputError, match=rf"^pay\.bac {sentence}"):
-        split(data, *keep)
+    data = File((ADA, ZOE, other), labels=False, contras=False).data()
+    assert bacs18.split_obstacle(read(data)) == sentence
+    assert bacs18.split_obstacle(read(TWO.data())) is None
 
 
 @pytest.mark.parametrize(
