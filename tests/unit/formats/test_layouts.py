@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pipeline.errors import ConfigurationError, InputError, OutputError
 from pipeline.formats.edits import edited
 from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, model, recognised
+from pipeline.formats.layouts.totals import hundredths
 
 FORMATS = layout_formats({})
 IN_EVERY_LAYOUT = ["name", "sort_code", "account_number", "amount", "currency"]
@@ -239,6 +240,48 @@ def test_a_count_that_lies_is_told_and_the_file_is_not_changed(said, has):
     assert obstacle.startswith(has)
     with pytest.raises(AssertionError):
         split("lloyds", data, True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("7", "main", 700),
+        ("7.5", "main", 750),
+        ("0.05", "main", 5),
+        ("999999999999999.99", "main", 99_999_999_999_999_999),
+        ("1,234.50", "main", None),
+        ("1.234", "main", None),
+        ("-1.00", "main", None),
+        (".50", "main", None),
+        ("9" * 16, "main", None),
+        (None, "main", None),
+        ("5", "minor", 5),
+        ("9" * 15, "minor", 999_999_999_999_999),
+        ("9" * 16, "minor", None),
+        ("", "minor", None),
+        ("1.5", "minor", None),
+    ],
+)
+def test_an_amount_is_hundredths_or_cannot_be_known(text, unit, value):
+    layout = BankLayout.model_validate({**OWN, "amount_in": unit})
+    assert pl.select(hundredths(pl.lit(text, dtype=pl.String), layout)).item() == value
+
+
+def test_a_batch_says_what_is_in_it_alone():
+    batch = {"tags": {"1": "B"}, "label": 2, "count": 3, "sum": 4}
+    data = (
+        b"H;3\nB;JUNE;2;700\nP;11223312345678;Ada;500;A1\nP;11223312345678;Bo;200;A2\n"
+        b"B;JULY;1;9\nP;11223312345678;Zoe;9;A3\nT;3;709\n"
+    )
+    fmt, message = own({**OWN, "batch": batch}, data)
+    assert not message.totals_differ
+    assert message.controls.height == 7
+    assert message.places["batch"].to_list() == ["JUNE", "JUNE", "JULY"]
+    left = b"".join(edited(data, fmt.kept(data, message, pl.Series([True, False, False]), "release")))
+    assert left == b"H;1\nB;JUNE;1;500\nP;11223312345678;Ada;500;A1\nT;1;500\n"
+    assert own({**OWN, "batch": batch}, data.replace(b"JULY;1;9", b"JULY;1;8"))[1].controls.filter(
+        ~pl.col("agrees")
+    )["where"].to_list() == ["line 5, sum"]
 
 
 def test_a_cell_for_a_count_that_is_blank_says_nothing():
