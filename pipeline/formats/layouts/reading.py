@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.layout import BYTE_ORDER_MARKS, codec_of, to_utf_8
 from pipeline.formats.layouts.classified import (
     BATCH,
     UNKNOWN,
@@ -14,6 +13,7 @@ from pipeline.formats.layouts.classified import (
     defect,
     kinds_of,
 )
+from pipeline.formats.layouts.decoding import decoded, encoding_of
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
 from pipeline.formats.line_message import (
@@ -30,7 +30,6 @@ from pipeline.formats.text_lines import text_lines
 from pipeline.frames import WARNINGS
 from schemas.payments import FIELDS
 
-_UTF_16 = "utf-16"
 _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
 
 
@@ -41,12 +40,8 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
         UsageError: the encoding is not supported.
         InputError: the text is not in this encoding, or not in this layout.
     """
-    text, used = to_utf_8(data, encoding=encoding, where=where)
-    if codec_of(used).startswith(_UTF_16):
-        raise InputError(f"{where}: the text is UTF-16, which no bank takes; export it as UTF-8")
-    mark = next((len(mark) for mark in BYTE_ORDER_MARKS if data.startswith(mark)), 0)
-    one_byte_each = not codec_of(used).startswith("utf")
-    lines = text_lines(text.decode(), start=mark, one_byte_each=one_byte_each)
+    found = decoded(data, encoding=encoding, where=where)
+    lines = text_lines(found.text, start=found.start, one_byte_each=found.one_byte_each)
     for line in lines.filter(pl.col("text").str.contains("\r", literal=True))["line"].head(1):
         raise InputError(
             f"{where} line {line}: ends with CR alone; save the file with line ends of CR LF or LF"
@@ -79,7 +74,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
         defects=found["defect"],
         places=_places(found, lines, layout),
         controls=controls_frame(controls(totals, layout)),
-        facts={"layout": layout.title, "encoding": encoding or "utf-8"},
+        facts={"layout": layout.title, "encoding": encoding_of(encoding)},
         set_aside=_set_aside(lines, layout),
         warnings=truncated_names(names, length_max=room) if room else pl.DataFrame(schema=WARNINGS),
     )

@@ -8,7 +8,7 @@ import pytest
 from bank_files import ADA, BO, MAKERS, THREE, WRITABLE, ZOE, Payee, bank_file
 from pydantic import ValidationError
 
-from pipeline.errors import ConfigurationError, InputError, OutputError
+from pipeline.errors import ConfigurationError, InputError, OutputError, UsageError
 from pipeline.formats.edits import edited
 from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, model, recognised
 from pipeline.formats.layouts.totals import hundredths
@@ -185,14 +185,28 @@ def test_a_name_with_the_separator_is_quoted():
     assert read("lloyds", copy).payments["name"].to_list() == ["Quillon, Ada"]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1"])
 def test_letters_of_more_bytes_shift_no_edit(encoding):
     data = bank_file("lloyds", [replace(ADA, name="Zoë Märrow", reference="Été"), ZOE], encoding=encoding)
-    said = None if encoding.startswith("utf") else encoding
+    said = None if encoding == "utf-8" else encoding
     message = read("lloyds", data, encoding=said)
     edits = FORMATS["lloyds"].renamed(data, message, {1: "Zoé", 2: "Zoë"})
     changed = b"".join(edited(data, edits)).decode(encoding)
     assert changed == data.decode(encoding).replace("Zoë Märrow", "Zoé").replace("Z MARROW & SONS", "Zoë")
+
+
+def test_bytes_of_another_encoding_are_refused_never_guessed():
+    data = bank_file("lloyds", [replace(ADA, name="Zoë")], encoding="cp1252")
+    with pytest.raises(
+        InputError, match=r"^pay\.csv line 3: a byte that is not utf-8; choose --encoding from"
+    ):
+        read("lloyds", data)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "klingon", "cp037", "a\0b"])
+def test_an_encoding_that_no_bank_takes_is_refused(encoding):
+    with pytest.raises(UsageError, match="not supported for a bank's layout"):
+        read("lloyds", bank_file("lloyds"), encoding=encoding)
 
 
 def test_a_name_that_cannot_be_written_is_told():

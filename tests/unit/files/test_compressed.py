@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.formats.compressed import (
+from pipeline.files.compressed import (
     UNPACKING_MAX_S,
     Compression,
     pack,
