@@ -14,15 +14,11 @@ BOOKING = ("originator", "day")
 
 def totals_of(records: pl.DataFrame) -> Totals:
     """What these records add up to; a malformed amount adds nothing, and instructions do not count."""
-    is_debit, is_credit = pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT
-    pence = pl.col("pence").fill_null(0)
-    row = records.select(
-        pence.filter(is_debit).sum().alias("debit"),
-        pence.filter(is_credit).sum().alias("credit"),
-        is_debit.sum().alias("debit_count"),
-        is_credit.sum().alias("credit_count"),
-    ).row(0)
-    return Totals(*row)
+    sides = (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)
+    sums = [pl.col("pence").filter(is_mine).sum() for is_mine in sides]
+    counts = [is_mine.sum() for is_mine in sides]
+    totals = [*sums, *counts]
+    return Totals(*(records.select(total).item() for total in totals))
 
 
 def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:

@@ -109,8 +109,11 @@ def _text(data: bytes, where: str) -> str:
 def _kind() -> pl.Expr:
     label = pl.col("text").str.slice(0, 4)
     code = CODE.of_line
+    # A reference may begin with the word: a contra is between one account and itself, or says nothing else.
+    is_own = DESTINATION.of_line == ORIGINATOR.of_line
+    says_nothing_else = REFERENCE.of_line.str.strip_chars_end(" ") == _CONTRA
     is_contra = (CONTRA_MARK.of_line == _CONTRA) & (
-        code.is_in(DEBITS) | ((code == CREDIT) & (DESTINATION.of_line == ORIGINATOR.of_line))
+        (is_own & code.is_in([*DEBITS, CREDIT])) | (says_nothing_else & code.is_in(DEBITS))
     )
     return (
         pl.when(label.is_in(LABELS))

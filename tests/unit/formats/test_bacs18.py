@@ -100,6 +100,18 @@ def test_a_payment_whose_reference_begins_with_contra_is_a_payment():
     assert message.payments.height == 2
 
 
+def test_a_direct_debit_for_a_contract_is_no_contra():
+    message = read(File((ADA, replace(DEBIT, reference="CONTRACT 12")), contras=False).data())
+    assert message.set_aside["kind"].to_list() == ["direct debit"]
+
+
+def test_a_contra_from_another_account_is_one_where_it_says_so():
+    contra = Payment("400001", "77777777", ADA.pence, "QUILLON MILLS", "CONTRA", "17")
+    data = f"{ADA.record()}\n{contra.record()}\n".encode()
+    assert read(data).set_aside.is_empty()
+    assert not read(data).totals_differ
+
+
 def test_an_unknown_code_is_a_row_that_is_told_not_one_that_is_skipped():
     message = read(File((replace(ADA, code="98"), ZOE), labels=False, contras=False).data())
     assert message.defects.to_list() == ["CODE_UNKNOWN", None]
