@@ -46,8 +46,6 @@ def fits(head: bytes, layout: BankLayout) -> bool:
         layout: The layout.
     """
     lines = _whole_lines(head)
-    if lines.is_empty():
-        return False
     # What ends the file is not among the lines that are looked at.
     start = layout.model_copy(update={"trailer": _optional(layout)})
     try:

@@ -132,6 +132,12 @@ def test_mistakes_in_some_rows_make_no_other_file_of_it():
     assert read("barclays", data).payments["amount"].to_list() == ["123.45", "two", "7.00"]
 
 
+def test_a_byte_order_mark_hides_no_layout():
+    data = bank_file("lloyds", encoding="utf-8-sig")
+    assert recognised(data, LAYOUTS, where="pay.csv") == "lloyds"
+    assert split("lloyds", data, True, True, True) == data
+
+
 def test_a_head_that_ends_within_a_line_is_recognised():
     data = bank_file("lloyds", THREE * 10)
     assert recognised(data[:300], LAYOUTS, where="pay.csv") == "lloyds"
