@@ -132,6 +132,29 @@ def test_mistakes_in_some_rows_make_no_other_file_of_it():
     assert read("barclays", data).payments["amount"].to_list() == ["123.45", "two", "7.00"]
 
 
+HEADERS = b'"Sort code","Account","Name","Net pay"\r\n'
+WRONG = b'"11-22-33","1234","Ada","none"\r\n'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        HEADERS + bank_file("cashbacs"),
+        bank_file("cashbacs", [ADA]) + WRONG,
+        bank_file("cashbacs", [ADA, ZOE]) + WRONG * 2,
+        bank_file("bankline", [ADA]).replace(b",01,", b",04,", 1) + bank_file("bankline"),
+    ],
+    ids=["headers", "half", "half of four", "another kind first"],
+)
+def test_the_first_payment_and_most_payments_look_as_the_layout_says(data):
+    assert recognised(data, LAYOUTS, where="pay.csv") is None
+
+
+def test_some_payments_may_be_wrong():
+    data = bank_file("cashbacs", [ADA, ZOE]) + WRONG
+    assert recognised(data, LAYOUTS, where="pay.csv") == "cashbacs"
+
+
 def test_a_byte_order_mark_hides_no_layout():
     data = bank_file("lloyds", encoding="utf-8-sig")
     assert recognised(data, LAYOUTS, where="pay.csv") == "lloyds"
@@ -139,8 +162,9 @@ def test_a_byte_order_mark_hides_no_layout():
 
 
 def test_a_head_that_ends_within_a_line_is_recognised():
-    data = bank_file("lloyds", THREE * 10)
-    assert recognised(data[:300], LAYOUTS, where="pay.csv") == "lloyds"
+    for layout in MAKERS:
+        head = bank_file(layout, THREE * 10)[:500]
+        assert recognised(head, LAYOUTS, where="pay.csv") == layout
 
 
 def test_a_file_that_has_two_layouts_is_refused_with_both_names():
