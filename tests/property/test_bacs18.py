@@ -1,5 +1,7 @@
 """Standard 18 files of any shape: read as they were made, split rightly, damaged in any byte."""
 
+from contextlib import suppress
+
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,3 +124,17 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, cha
     )
     owner = before.places.filter(pl.col("start") <= at, pl.col("end") > at)["row"].to_list()
     assert changed["row"].to_list() in ([], owner)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=120)), max_size=5))
+def test_any_bytes_are_read_or_refused_in_a_sentence(seed, changes):
+    data = any_file(seed, count_max=6).data()
+    for anywhere, text in changes:
+        at = anywhere % (len(data) + 1)
+        data = data[:at] + text + data[at + len(text) // 2 :]
+    bacs18.sniff(data)
+    with suppress(InputError):
+        message = read(data)
+        assert message.payments.height == message.places.height == message.defects.len()
+        assert message.places["start"].is_sorted()

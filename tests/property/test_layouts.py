@@ -1,5 +1,7 @@
 """Files in every bank layout: read as they were made, split rightly, damaged in any byte."""
 
+from contextlib import suppress
+
 import polars as pl
 import pytest
 from bank_files import MAKERS, WRITABLE, Payee, bank_file
@@ -122,3 +124,22 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(layout, p
         own = {*owner, *(row + 1 for row in owner)}
         others = [row for number, row in enumerate(rows_of(before)) if number not in own]
         assert set(others) <= set(rows_of(after))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(MAKERS)),
+    st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=6)), max_size=5),
+    st.sampled_from([None, "utf-8", "cp1252", "latin-1"]),
+)
+def test_any_bytes_are_read_or_refused_in_a_sentence(layout, changes, encoding):
+    data = bank_file(layout)
+    for anywhere, text in changes:
+        at = anywhere % (len(data) + 1)
+        data = data[:at] + text + data[at + len(text) // 2 :]
+    for fmt in FORMATS.values():
+        fmt.sniff(data)
+    with suppress(InputError):
+        message = FORMATS[layout].read(data, where="pay.csv", encoding=encoding)
+        assert message.payments.height == message.places.height == message.defects.len()
+        assert message.places["start"].is_sorted()
