@@ -1,0 +1,217 @@
+"""Payment files that come compressed: gzip, or a ZIP with one file in it.
+
+They are unpacked a piece at a time under limits of size, ratio and time, so that a bomb is refused before it
+is in memory; and what is written is packed the same way, the same bytes each time.
+"""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import IO, NamedTuple
+
+from pipeline.errors import InputError
+
+UNPACKED_BYTES_MAX = 8 * 1024**3
+RATIO_MAX = 200
+"""Of unpacked to packed: the most repetitive pain.001 that was measured had 40."""
+UNPACKING_MAX_S = 120.0
+
+_SMALL_BYTES = 1024**2
+"""Up to which nothing is a bomb, whatever its ratio."""
+_PIECE_BYTES = 256 * 1024
+_PACKED_PIECE_BYTES = 16 * 1024
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_ZEROS = b"\0"
+"""What tapes and some transfers fill the end of a gzip file up with."""
+_GZIP_WITH_HEADER = 16 + zlib.MAX_WBITS
+_ZIP_MAGIC = b"PK\x03\x04"
+_ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_OF_WORKBOOKS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"mimetype")
+_NAME_AT = 30
+"""The byte at which the first file's name stands in a ZIP."""
+_NOBODYS = ("__MACOSX/", ".DS_Store")
+"""What archivers add to the files that people pack."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a ZIP can say; a copy says nothing about when it was made."""
+_LEVEL = 6
+_SEVERAL = "holds several files (or is compressed in another way); unpack it first"
+
+
+class Compression(StrEnum):
+    """A way to compress a file that this program reads and writes."""
+
+    GZIP = "gzip"
+    ZIP = "zip"
+
+
+class Unpacked(NamedTuple):
+    """A compressed file, read."""
+
+    data: bytes
+    compression: Compression
+    member: str | None
+    """The name of the file in the ZIP; None of gzip."""
+
+
+def sniff(head: bytes) -> Compression | None:
+    """How a file is compressed, by its first bytes; None of what is not, and of workbooks (ZIPs, too)."""
+    if head.startswith(_GZIP_MAGIC):
+        return Compression.GZIP
+    if head.startswith(_ZIP_MAGIC) and not head[_NAME_AT:].startswith(_OF_WORKBOOKS):
+        return Compression.ZIP
+    return None
+
+
+def unpacked(
+    data: bytes,
+    compression: Compression,
+    *,
+    where: str,
+    clock: Callable[[], float],
+    unpacked_bytes_max: int = UNPACKED_BYTES_MAX,
+) -> Unpacked:
+    """Unpack a file under limits.
+
+    Args:
+        data: The compressed file.
+        compression: What `sniff` said of it.
+        where: The file, for messages.
+        clock: Monotonic seconds.
+        unpacked_bytes_max: How much may come out of it.
+
+    Raises:
+        InputError: it is damaged, has a password, holds several files or a compressed one, or unpacks to
+            more, or for longer, than a payment file does.
+    """
+    limit = max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data)))
+    meter = _Meter(where, len(data), limit, clock)
+    if compression is Compression.GZIP:
+        result = Unpacked(meter.joined(_gunzipped(data, where)), compression, None)
+    else:
+        with _archive(data, where) as archive:
+            member = _only_member(archive, where)
+            result = Unpacked(meter.joined(_unzipped(archive, member)), compression, member.filename)
+    if sniff(result.data) is not None:
+        raise InputError(f"{where} {_SEVERAL}")
+    return result
+
+
+class _Meter:
+    """Joins pieces while they keep within the limits."""
+
+    def __init__(self, where: str, packed_bytes: int, limit: int, clock: Callable[[], float]) -> None:
+        self._where, self._packed_bytes, self._limit, self._clock = where, packed_bytes, limit, clock
+
+    def joined(self, pieces: Iterator[bytes]) -> bytes:
+        started = self._clock()
+        found, byte_count = [], 0
+        for piece in pieces:
+            byte_count += len(piece)
+            if byte_count > self._limit:
+                raise InputError(
+                    f"{self._where}: unpacks from {self._packed_bytes:,} to more than {self._limit:,} bytes, "
+                    "which no payment file does; unpack it first, and look at what is in it"
+                )
+            if self._clock() - started > UNPACKING_MAX_S:
+                raise InputError(
+                    f"{self._where}: does not unpack within {UNPACKING_MAX_S:.0f} seconds; unpack it first"
+                )
+            found.append(piece)
+        return b"".join(found)
+
+
+def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
+    """The pieces of all parts of a gzip file: several one after another are one file."""
+    position = 0
+    while position < len(data):
+        if not data.startswith(_GZIP_MAGIC, position):
+            if data[position:].strip(_GZIP_ZEROS):
+                raise InputError(f"{where} {_SEVERAL}")
+            return
+        stream = zlib.decompressobj(_GZIP_WITH_HEADER)
+        while not stream.eof:
+            # What is left of a small piece, not of the whole file, is copied each time.
+            packed = stream.unconsumed_tail
+            if not packed:
+                packed = data[position : position + _PACKED_PIECE_BYTES]
+                position += len(packed)
+            if not packed:
+                raise _damaged(where)
+            try:
+                yield stream.decompress(packed, _PIECE_BYTES)
+            except zlib.error:
+                raise _damaged(where) from None
+        position -= len(stream.unused_data)
+
+
+def _damaged(where: str) -> InputError:
+    return InputError(f"{where}: the compressed file is damaged or cut; copy or export it again")
+
+
+@contextmanager
+def _archive(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            yield archive
+    # What zipfile raises of damage, by what is damaged.
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError):
+        raise _damaged(where) from None
+
+
+def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
+    members = [
+        each
+        for each in archive.infolist()
+        if not each.is_dir()
+        and not each.filename.startswith(_NOBODYS)
+        and not each.filename.endswith(_NOBODYS)
+    ]
+    if len(members) != 1 or members[0].compress_type not in _METHODS:
+        raise InputError(f"{where} {_SEVERAL}")
+    [member] = members
+    if member.flag_bits & _ENCRYPTED:
+        raise InputError(f"{where}: protected by a password; save it without one")
+    return member
+
+
+def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The pieces of a member. zipfile stops at the size that is claimed, and compares the checksum."""
+    byte_count = 0
+    with archive.open(member) as file:
+        while piece := file.read(_PIECE_BYTES):
+            byte_count += len(piece)
+            yield piece
+    if byte_count != member.file_size:
+        raise zipfile.BadZipFile
+
+
+def pack(data: bytes, compression: Compression, file: IO[bytes], *, member: str) -> None:
+    """Compress a file; the same bytes each time, with no time and no machine in them.
+
+    Args:
+        data: What goes in.
+        compression: How.
+        file: Open for writing.
+        member: The name that it has in a ZIP; gzip gives it none.
+
+    Raises:
+        OSError: the file cannot take it.
+    """
+    if compression is Compression.GZIP:
+        stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WITH_HEADER)
+        file.write(stream.compress(data))
+        file.write(stream.flush())
+        return
+    entry = zipfile.ZipInfo(member, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, wherever this runs
+    entry.external_attr = 0o600 << 16
+    # Through memory, so that a ZIP looks the same whether or not its file can be sought.
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", compresslevel=_LEVEL) as target:
+        target.writestr(entry, data, compresslevel=_LEVEL)
+    file.write(archive.getbuffer())

@@ -1,0 +1,87 @@
+"""What a Standard 18 file must add up to: the totals of UTL1, and a contra for what each account pays."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, totals_said
+from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
+from pipeline.formats.line_message import ControlTotal, controls_frame
+
+BOOKING = ("originator", "day")
+"""What payments are booked with: a contra stands for all payments of one account for one day."""
+
+
+def totals_of(records: pl.DataFrame) -> Totals:
+    """What these records add up to; a malformed amount adds nothing, and instructions do not count."""
+    sides = (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)
+    sums = [pl.col("pence").filter(is_mine).sum() for is_mine in sides]
+    counts = [is_mine.sum() for is_mine in sides]
+    totals = [*sums, *counts]
+    return Totals(*(records.select(total).item() for total in totals))
+
+
+def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:
+    """`CONTROLS`: every total that the file says of itself, and what its records give."""
+    return controls_frame([*_of_trailer(records, labels, where), *_of_contras(records)])
+
+
+def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: str) -> Iterator[ControlTotal]:
+    if "UTL1" not in labels:
+        return
+    said, found = totals_said(labels["UTL1"], where=where), totals_of(records)
+    unknown = {
+        "debit total": _has_malformed(records, DEBITS),
+        "credit total": _has_malformed(records, (CREDIT,)),
+    }
+    for name, value_said, value_found in zip(TOTALS, said, found, strict=True):
+        shown = _pounds if name in unknown else str
+        is_unknown = unknown.get(name, False)
+        yield ControlTotal(f"UTL1, {name}", shown(value_said), None if is_unknown else shown(value_found))
+
+
+def _of_contras(records: pl.DataFrame) -> Iterator[ControlTotal]:
+    """A total for each account and day; none at all where the file has no contras."""
+    contras = records.filter(kind=CONTRA)
+    if contras.is_empty():
+        return
+    is_contra = pl.col("kind") == CONTRA
+    # A contra is a debit for credits, and a credit for debits.
+    owed = pl.col("pence").filter(~is_contra & (pl.col("code") == CREDIT)).sum()
+    due = pl.col("pence").filter(~is_contra & pl.col("code").is_in(DEBITS)).sum()
+    debited = pl.col("pence").filter(is_contra & pl.col("code").is_in(DEBITS)).sum()
+    credited = pl.col("pence").filter(is_contra & (pl.col("code") == CREDIT)).sum()
+    has_money = pl.col("code").is_in([*DEBITS, CREDIT])
+    by_booking = (
+        records.filter(has_money)
+        .group_by(BOOKING, maintain_order=True)
+        .agg(
+            line=pl.col("line").filter(is_contra).first(),
+            line_first=pl.col("line").first(),
+            said=debited - credited,
+            found=owed - due,
+            is_malformed=pl.col("pence").is_null().any(),
+        )
+    )
+    for _, _, line, line_first, said, found, is_malformed in by_booking.iter_rows():
+        if line is None:
+            yield ControlTotal(
+                f"line {line_first}, contra of its account and day", "no contra", _pounds(found)
+            )
+        else:
+            yield ControlTotal(
+                f"line {line}, contra", _pounds(said), None if is_malformed else _pounds(found)
+            )
+
+
+def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:
+    return records.filter(pl.col("code").is_in(codes) & pl.col("pence").is_null()).height > 0
+
+
+def _pounds(pence: int) -> str:
+    """An amount for people.
+
+    >>> _pounds(123456), _pounds(-5)
+    ('1,234.56', '-0.05')
+    """
+    return f"{'-' if pence < 0 else ''}{abs(pence) // 100:,}.{abs(pence) % 100:02d}"

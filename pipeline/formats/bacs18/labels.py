@@ -1,0 +1,140 @@
+"""What the labels of a Standard 18 file say: whose it is, for which day, and what it adds up to."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.bacs18.records import LABELS, Field
+
+_SERIAL = Field(5, 10)  # VOL1
+_SUN = Field(42, 47)
+_BLOCK_LENGTH = Field(6, 10)  # HDR2
+_RECORD_LENGTH = Field(11, 15)
+_DAY = Field(5, 10)  # UHL1
+_CURRENCY = Field(21, 22)
+_WORK = Field(29, 37)
+BLOCK_COUNT = Field(55, 60)  # EOF1
+
+_STERLING = "00"
+
+
+class Totals(NamedTuple):
+    """What UTL1 has, in the order in which it has it. Contras count as what they are."""
+
+    debit_pence: int
+    credit_pence: int
+    debit_count: int
+    credit_count: int
+
+
+TOTALS: Mapping[str, Field] = {
+    "debit total": Field(5, 17),
+    "credit total": Field(18, 30),
+    "number of debits": Field(31, 37),
+    "number of credits": Field(38, 44),
+}
+"""The fields of UTL1: name -> place; `Totals`, one by one."""
+TOTALS_FIELD = Field(5, 44)
+"""All of them together."""
+
+
+class FileLabel(NamedTuple):
+    """One label of a file."""
+
+    line: int
+    start: int
+    text: str
+
+    def field(self, field: Field) -> str:
+        """A field, without its blanks."""
+        return self.text[field.first - 1 : field.last].strip()
+
+
+def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
+    """The labels that a file has, by name.
+
+    Raises:
+        InputError: the file has those of its start and not the last one, or is not in sterling.
+    """
+    found = records.filter(pl.col("kind").is_in(LABELS)).select("kind", "line", "start", "text")
+    labels = {kind: FileLabel(*rest) for kind, *rest in found.iter_rows()}
+    first = next(iter(labels), None)
+    if first is not None and "UTL1" not in labels:
+        raise InputError(
+            f"{where} starts with the label {first} and has no UTL1 at its end; it may be cut: "
+            "export it again"
+        )
+    header = labels.get("UHL1")
+    if header is not None and header.field(_CURRENCY) not in {_STERLING, ""}:
+        raise InputError(
+            f"{where} line {header.line}: UHL1 has another currency than {_STERLING}, which is sterling; "
+            "only sterling is checked"
+        )
+    return labels
+
+
+def totals_said(label: FileLabel, *, where: str) -> Totals:
+    """The totals of UTL1.
+
+    Raises:
+        InputError: they are no digits.
+    """
+    said = [label.field(field) for field in TOTALS.values()]
+    for name, value in zip(TOTALS, said, strict=True):
+        if not (value.isascii() and value.isdecimal()):
+            raise InputError(f"{where} line {label.line}: UTL1, {name}: not a number; export the file again")
+    return Totals(*map(int, said))
+
+
+def totals_text(totals: Totals) -> bytes:
+    """The totals as they stand in UTL1."""
+    digits = (
+        str(total).zfill(field.last - field.first + 1)
+        for total, field in zip(totals, TOTALS.values(), strict=True)
+    )
+    return "".join(digits).encode("ascii")
+
+
+def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | None:
+    """How many blocks these records take; None where HDR2 does not say how long one is."""
+    header = labels.get("HDR2")
+    if header is None:
+        return None
+    block, record = header.field(_BLOCK_LENGTH), header.field(_RECORD_LENGTH)
+    if not (block.isdecimal() and record.isdecimal() and int(record) and int(block) >= int(record)):
+        return None
+    return -(-record_count // (int(block) // int(record)))
+
+
+def processing_day(labels: Mapping[str, FileLabel]) -> str | None:
+    """The day of the file as UHL1 has it, blank and all; None where no label says it."""
+    return None if "UHL1" not in labels else labels["UHL1"].text[_DAY.first - 1 : _DAY.last]
+
+
+def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
+    """What the labels tell of the file as a whole."""
+    told = {
+        "labels": " ".join(labels) or "none",
+        "serial": labels["VOL1"].field(_SERIAL) if "VOL1" in labels else "",
+        "service user number": labels["VOL1"].field(_SUN) if "VOL1" in labels else "",
+        "work code": labels["UHL1"].field(_WORK) if "UHL1" in labels else "",
+        "processing day": in_calendar(processing_day(labels) or "") or "",
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def in_calendar(day: str) -> str | None:
+    """A day of the standard, bYYDDD, as an ISO date; None where it is none.
+
+    >>> in_calendar(" 26330"), in_calendar(" 26366")
+    ('2026-11-26', None)
+    """
+    digits = day[1:]
+    if len(day) != 6 or day[0] not in " 0" or not (digits.isascii() and digits.isdecimal()):
+        return None
+    year, of_year = 2000 + int(digits[:2]), int(digits[2:])
+    date = dt.date(year, 1, 1) + dt.timedelta(days=of_year - 1)
+    return date.isoformat() if of_year and date.year == year else None

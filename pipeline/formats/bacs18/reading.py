@@ -1,0 +1,135 @@
+"""From the records of a Standard 18 file to payments."""
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.bacs18.balance import controls_of
+from pipeline.formats.bacs18.labels import FileLabel, facts_of, in_calendar, labels_of, processing_day
+from pipeline.formats.bacs18.records import (
+    ACCOUNT_NUMBER,
+    CONTRA,
+    CREDIT,
+    DIRECT_DEBIT,
+    INSTRUCTION,
+    NAME,
+    NAME_LENGTH_MAX,
+    PAYMENT,
+    PENCE,
+    REFERENCE,
+    SORT_CODE,
+    Field,
+    records_of,
+)
+from pipeline.formats.line_message import (
+    AMOUNT_MALFORMED,
+    CODE_UNKNOWN,
+    DAY_MALFORMED,
+    PLACES,
+    SET_ASIDE,
+    LineMessage,
+    truncated_names,
+    with_absent_fields,
+)
+
+_CURRENCY = "GBP"
+
+
+def read(data: bytes, *, where: str) -> LineMessage:
+    """Read a Standard 18 file, with labels or without.
+
+    Payments are the credits, whatever else is wrong with them; direct debits and instructions are set aside.
+
+    Args:
+        data: The bytes of the file.
+        where: The file, for messages.
+
+    Raises:
+        InputError: it is none, or it is cut, or it has no credits.
+    """
+    records = records_of(data, where=where)
+    labels = labels_of(records, where=where)
+    credits_ = records.filter(kind=PAYMENT)
+    set_aside = records.filter(pl.col("kind").is_in([DIRECT_DEBIT, INSTRUCTION]))
+    if credits_.is_empty():
+        kinds = " and ".join(f"{kind}s" for kind in set_aside["kind"].unique(maintain_order=True))
+        has = f"only {kinds}" if kinds else "no payments"
+        raise InputError(f"{where} has {has}; only credits are checked: give a file with payments")
+    payments = _payments(credits_)
+    return LineMessage(
+        payments=payments,
+        defects=_defects(credits_),
+        places=_places(credits_, labels),
+        controls=controls_of(records, labels, where=where),
+        facts={
+            "days": _days(credits_),
+            "contras": str(records.filter(kind=CONTRA).height),
+            "currency": _CURRENCY,
+            **facts_of(labels),
+        },
+        set_aside=set_aside.select(list(SET_ASIDE)).match_to_schema(SET_ASIDE),
+        warnings=truncated_names(payments["name"], length_max=NAME_LENGTH_MAX),
+    )
+
+
+def _payments(credits_: pl.DataFrame) -> pl.DataFrame:
+    pence = PENCE.of_line
+    pounds = (
+        pence.str.slice(0, 8).str.strip_chars_start("0") + pence.str.slice(8, 1) + "." + pence.str.slice(9)
+    )
+    fields = credits_.select(
+        sort_code=_filled(SORT_CODE),
+        account_number=_filled(ACCOUNT_NUMBER),
+        name=_filled(NAME),
+        amount=pl.when(pl.col("pence").is_not_null()).then(pounds),
+        currency=pl.lit(_CURRENCY),
+        reference=_filled(REFERENCE),
+    )
+    return with_absent_fields(fields)
+
+
+def _filled(field: Field) -> pl.Expr:
+    """A field without the blanks around it; null where there is nothing else."""
+    text = field.of_line.str.strip_chars(" ")
+    return pl.when(text != "").then(text)
+
+
+def _defects(credits_: pl.DataFrame) -> pl.Series:
+    days = credits_["day"].unique()
+    wrong_days = [day for day in days if day.strip() and in_calendar(day) is None]
+    return credits_.select(
+        pl.when(pl.col("code") != CREDIT)
+        .then(pl.lit(CODE_UNKNOWN))
+        .when(pl.col("pence").is_null())
+        .then(pl.lit(AMOUNT_MALFORMED))
+        .when(pl.col("day").is_in(wrong_days))
+        .then(pl.lit(DAY_MALFORMED))
+        .alias("defect")
+    ).to_series()
+
+
+def _places(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataFrame:
+    of_file = processing_day(labels) or ""
+    days = {
+        day: f"{shown} " if (shown := in_calendar(day if day.strip() else of_file)) else ""
+        for day in credits_["day"].unique()
+    }
+    originator = pl.col("originator")
+    batch = pl.concat_str(
+        pl.col("day").replace_strict(days, return_dtype=pl.String),
+        originator.str.slice(0, 6),
+        pl.lit(" "),
+        originator.str.slice(6),
+    )
+    return credits_.select(
+        pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"),
+        "start",
+        "end",
+        "line",
+        pl.lit(None, dtype=pl.String).alias("path"),
+        batch.alias("batch"),
+        "code",
+    ).match_to_schema(PLACES)
+
+
+def _days(credits_: pl.DataFrame) -> str:
+    return "several" if credits_["day"].str.strip_chars().str.len_bytes().sum() else "one"

@@ -1,0 +1,178 @@
+"""The records of a Standard 18 file: labels of 80 characters, payments and contras of 100 or 106.
+
+Places are counted from 1, as in the standard. A file is one frame with a row per line; its fields are cut
+from the lines by columns, all lines at once.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.text_lines import IS_BLANK, text_lines
+
+LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
+"""In the order in which they stand; the payments stand before the fourth and the fifth of them."""
+LABEL_LENGTH = 80
+RECORD_LENGTHS = (100, 106)
+"""Of a payment for the day of the file, and of one with a day of its own."""
+_PADDED_LENGTH_MAX = 111
+"""Some programs fill their lines up with blanks."""
+
+CREDIT = "99"
+DEBITS = ("01", "17", "18", "19")
+INSTRUCTIONS = ("0N", "0C", "0S")
+_CONTRA = "CONTRA"
+
+PAYMENT = "payment"
+CONTRA = "contra"
+DIRECT_DEBIT = "direct debit"
+INSTRUCTION = "direct debit instruction"
+NOTHING = "nothing"
+"""A blank line at the end of the file."""
+
+
+class Field(NamedTuple):
+    """Where a field stands in its record."""
+
+    first: int
+    last: int
+
+    @property
+    def of_line(self) -> pl.Expr:
+        """The field of every line, blanks and all."""
+        return pl.col("text").str.slice(self.first - 1, self.last - self.first + 1)
+
+    def within(self, start: int) -> tuple[int, int]:
+        """Its bytes in a file, by the byte at which its record starts."""
+        return start + self.first - 1, start + self.last
+
+
+SORT_CODE = Field(1, 6)
+ACCOUNT_NUMBER = Field(7, 14)
+DESTINATION = Field(1, 14)
+CODE = Field(16, 17)
+ORIGINATOR = Field(18, 31)
+PENCE = Field(36, 46)
+REFERENCE = Field(65, 82)
+CONTRA_MARK = Field(65, 70)
+NAME = Field(83, 100)
+DAY = Field(101, 106)
+
+NAME_LENGTH_MAX = 18
+PENCE_MAX = 99_999_999_999
+"""The largest amount that a record has room for."""
+
+
+def records_of(data: bytes, *, where: str) -> pl.DataFrame:
+    """The lines of a file.
+
+    Returns:
+        `line`, `start` and `end` (bytes, the line end included), `text` (without it), `kind` (a label, or one
+        of the words above), `code`, `originator`, `day` (empty where the record has none) and `pence` (null
+        where it is not 11 digits, and of labels).
+
+    Raises:
+        InputError: a line is none of Standard 18.
+    """
+    records = text_lines(_text(data, where), one_byte_each=True)
+    records = records.with_columns(_kind())
+    _refuse_odd_lengths(records, where)
+    _refuse_disorder(records, where)
+    is_record = ~pl.col("kind").is_in([*LABELS, NOTHING])
+    # A day of blanks is none, whether or not the line is filled up.
+    fields = {
+        "code": CODE.of_line,
+        "originator": ORIGINATOR.of_line,
+        "day": DAY.of_line.str.strip_chars_end(" "),
+    }
+    return records.with_columns(
+        pl.when(is_record).then(field).alias(name) for name, field in fields.items()
+    ).with_columns(
+        pence=pl.when(is_record & PENCE.of_line.str.contains(r"^[0-9]{11}$"))
+        .then(PENCE.of_line)
+        .cast(pl.Int64)
+    )
+
+
+def _text(data: bytes, where: str) -> str:
+    try:
+        return data.decode("ascii")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{where} line {line}: a character that Bacs does not have, which may shift the others; Bacs has "
+            "A to Z, 0 to 9, . & / - and the blank: export the file again without accents"
+        ) from None
+
+
+def _kind() -> pl.Expr:
+    label = pl.col("text").str.slice(0, 4)
+    code = CODE.of_line
+    # A reference may begin with the word: a contra is between one account and itself, or says nothing else.
+    is_own = DESTINATION.of_line == ORIGINATOR.of_line
+    says_nothing_else = REFERENCE.of_line.str.strip_chars_end(" ") == _CONTRA
+    is_contra = (CONTRA_MARK.of_line == _CONTRA) & (
+        (is_own & code.is_in([*DEBITS, CREDIT])) | (says_nothing_else & code.is_in(DEBITS))
+    )
+    return (
+        pl.when(label.is_in(LABELS))
+        .then(label)
+        .when(IS_BLANK)
+        .then(pl.lit(NOTHING))
+        .when(is_contra)
+        .then(pl.lit(CONTRA))
+        .when(code.is_in(DEBITS))
+        .then(pl.lit(DIRECT_DEBIT))
+        .when(code.is_in(INSTRUCTIONS))
+        .then(pl.lit(INSTRUCTION))
+        .otherwise(pl.lit(PAYMENT))  # an unknown code, too: what nobody knows is not waved through
+        .alias("kind")
+    )
+
+
+def _refuse_odd_lengths(records: pl.DataFrame, where: str) -> None:
+    length = pl.col("text").str.len_bytes()
+    filled = pl.col("text").str.strip_chars_end(" ").str.len_bytes()
+    single, multi = RECORD_LENGTHS
+    is_label = pl.col("kind").is_in(LABELS)
+    fits = (
+        pl.when(is_label)
+        .then(filled <= LABEL_LENGTH)
+        .when(pl.col("kind") == NOTHING)
+        .then(pl.lit(value=True))
+        .otherwise(length.is_between(single, _PADDED_LENGTH_MAX) & ((filled <= single) | (filled == multi)))
+    )
+    odd = records.filter(~fits).head(1)
+    for line, kind, count in odd.select("line", "kind", length).iter_rows():
+        has = f"has {count:,} characters" if count != 1 else "has 1 character"
+        if kind in LABELS:
+            raise InputError(f"{where} line {line} {has}; the label {kind} has {LABEL_LENGTH}")
+        raise InputError(f"{where} line {line} {has}; a payment has {single} or {multi}")
+    control = records.filter((pl.col("kind") != NOTHING) & pl.col("text").str.contains(r"[\x00-\x1f\x7f]"))
+    for line in control["line"].head(1):
+        raise InputError(f"{where} line {line} has a control character; export the file again")
+
+
+def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
+    """Refuse labels in another order than theirs, and blank lines before the end."""
+    order = {
+        label: position
+        for position, label in enumerate(
+            ("VOL1", "HDR1", "HDR2", "UHL1", "", "EOF1", "EOF2", "UTL1", NOTHING)
+        )
+    }
+    position = records["kind"].replace_strict(order, default=order[""], return_dtype=pl.Int8)
+    repeats = (position == position.shift(1)) & records["kind"].is_in(LABELS)
+    wrong = ((position < position.shift(1)) | repeats).fill_null(value=False)
+    if not wrong.any():
+        return
+    at = int(wrong.arg_max() or 0)
+    line, kind = records["line"][at], records["kind"][at]
+    if records["kind"][at - 1] == NOTHING:
+        raise InputError(f"{where} line {line - 1} is blank; remove it")
+    what = f"the label {kind}" if kind in LABELS else "a payment"
+    raise InputError(
+        f"{where} line {line}: {what} stands after {records['kind'][at - 1]}; "
+        "if the file holds several submissions, give each by itself"
+    )

@@ -1,0 +1,146 @@
+"""Changed copies of a Standard 18 file: names corrected, payments taken out, contras and totals made anew."""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from pipeline.formats.bacs18.balance import BOOKING, totals_of
+from pipeline.formats.bacs18.labels import (
+    BLOCK_COUNT,
+    TOTALS_FIELD,
+    FileLabel,
+    block_count,
+    labels_of,
+    totals_text,
+)
+from pipeline.formats.bacs18.records import (
+    CONTRA,
+    NAME,
+    NAME_LENGTH_MAX,
+    NOTHING,
+    PAYMENT,
+    PENCE,
+    PENCE_MAX,
+    records_of,
+)
+from pipeline.formats.charsets import in_bacs_characters
+from pipeline.formats.edits import Edit
+from pipeline.formats.line_message import LineMessage, Role, difference, split_obstacle
+from pipeline.formats.text_lines import removals
+
+_READ_BEFORE = "a file that was read before"
+
+
+def fitted(name: str) -> str | None:
+    """A name as a record has it: Bacs' own characters, cut at the end of its field; None where it has none.
+
+    >>> fitted("Quillon & Marrow Engineering Ltd")
+    'QUILLON & MARROW E'
+    """
+    text = in_bacs_characters(name)
+    return None if text is None else text[:NAME_LENGTH_MAX].rstrip()
+
+
+def obstacle(message: LineMessage) -> str | None:
+    """Why a file must not be changed, as a sentence about it; None where it may."""
+    return difference(message)
+
+
+def name_obstacle(message: LineMessage, row: int, name: str) -> str | None:  # noqa: ARG001 - other formats need the row
+    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+    if fitted(name) is None:
+        return "the new name has letters that Bacs does not have; correct it where the file is made"
+    return None
+
+
+def renamed(data: bytes, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+    """The edits that give payees new names.
+
+    Args:
+        data: The bytes of the file.
+        message: What was read from them, without an obstacle.
+        names: Row -> name. A name that the record has already, as far as it goes, is no edit.
+    """
+    assert obstacle(message) is None
+    starts = message.places["start"]
+    edits = []
+    for row, name in names.items():
+        text = fitted(name)
+        assert text is not None
+        start, end = NAME.within(starts[row - 1])
+        field = text.ljust(NAME_LENGTH_MAX).encode("ascii")
+        if data[start:end] != field:
+            edits.append(Edit(start, end, field))
+    return edits
+
+
+def kept(
+    data: bytes,
+    message: LineMessage,
+    keep: pl.Series,
+    role: Role,  # noqa: ARG001 - both files keep the labels, and the serial is given when a file is sent
+) -> list[Edit]:
+    """The edits that leave some of the payments, with contras and totals for just these.
+
+    Args:
+        data: The bytes of the file.
+        message: What was read from them, without an obstacle to a change or to a split.
+        keep: Of each payment, whether it stays; at least one does.
+        role: Not needed.
+    """
+    assert keep.len() == message.payments.height
+    assert keep.any()
+    assert obstacle(message) is None
+    assert split_obstacle(message) is None
+    records = records_of(data, where=_READ_BEFORE)
+    is_payment = records["kind"] == PAYMENT
+    stays = (~is_payment).scatter(is_payment.arg_true(), keep)
+    after = _with_new_contras(records.filter(stays), records)
+    labels = labels_of(records, where=_READ_BEFORE)
+    gone = records.join(after.select("line"), on="line", how="anti", maintain_order="left")
+    return [*removals(gone), *_amounts(records, after), *_labels(labels, records, after)]
+
+
+def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataFrame:
+    """The records with contras that make up for their payments; one that is not needed is gone.
+
+    An account whose payments are more than one contra has room for uses several, the first ones full, in the
+    places that they had.
+    """
+    is_contra, is_payment = (pl.col("kind") == kind for kind in (CONTRA, PAYMENT))
+    if original.filter(is_contra).is_empty():
+        return records
+    owed = pl.col("pence").filter(is_payment).sum().over(BOOKING)
+    is_right = owed == pl.col("pence").filter(is_contra).sum().over(BOOKING)
+    in_full = PENCE_MAX * (is_contra.cum_sum().over(BOOKING) - 1)
+    due = pl.when(is_right).then("pence").otherwise((owed - in_full).clip(0, PENCE_MAX))
+    is_needed = is_payment.any().over(BOOKING) & (is_right | (due > 0))
+    is_money = is_contra | is_payment
+    money = (
+        records.filter(is_money)
+        .filter(is_payment | is_needed)
+        .with_columns(pence=pl.when(is_contra).then(due).otherwise("pence"))
+    )
+    assert money.filter(is_contra)["pence"].sum() == money.filter(is_payment)["pence"].sum()
+    return pl.concat([records.filter(~is_money), money]).sort("line")
+
+
+def _amounts(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
+    """The contras whose amount is another one."""
+    contras = after.filter(kind=CONTRA).join(before.select("line", was="pence"), on="line")
+    for start, pence in contras.filter(pl.col("pence") != pl.col("was")).select("start", "pence").iter_rows():
+        yield Edit(*PENCE.within(start), str(pence).zfill(PENCE.last - PENCE.first + 1).encode("ascii"))
+
+
+def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
+    """The totals, and the number of blocks where it was what the records take."""
+    if "UTL1" in labels:
+        yield Edit(*TOTALS_FIELD.within(labels["UTL1"].start), totals_text(totals_of(after)))
+    if "EOF1" not in labels:
+        return
+    is_record = ~pl.col("kind").is_in([*labels, NOTHING])
+    was, now = (block_count(labels, records.filter(is_record).height) for records in (before, after))
+    said = labels["EOF1"].field(BLOCK_COUNT)
+    if now is not None and said.isdecimal() and int(said) == was:
+        digits = str(now).zfill(BLOCK_COUNT.last - BLOCK_COUNT.first + 1)
+        yield Edit(*BLOCK_COUNT.within(labels["EOF1"].start), digits.encode("ascii"))

@@ -1,0 +1,87 @@
+"""Layouts of banks, of bureaus and of the user: lines of cells without headers, known by tags and shapes.
+
+Each is a row of one table (`table`), of the same type as a section `[layouts.NAME]` of the configuration
+(`model`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from pipeline.errors import ConfigurationError
+from pipeline.formats.edits import Edit
+from pipeline.formats.layouts import reading, writing
+from pipeline.formats.layouts.model import BankLayout
+from pipeline.formats.layouts.recognition import fits, recognised
+from pipeline.formats.layouts.table import LAYOUTS
+from pipeline.formats.line_message import LineMessage, Role, split_obstacle
+
+__all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats", "recognised"]
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutFormat:
+    """One layout as a format."""
+
+    NAME: str
+    layout: BankLayout
+    SUFFIXES: tuple[str, ...] = (".csv", ".txt")
+    MEMORY_PER_BYTE: int = 20
+    OPTIONS: tuple[str, ...] = ("encoding",)
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether a file starts as this layout does."""
+        return fits(head, self.layout)
+
+    def read(self, data: bytes, *, where: str, encoding: str | None = None) -> LineMessage:
+        """Read a file; see `reading.read`."""
+        return reading.read(data, self.layout, encoding=encoding, where=where)
+
+    def fitted(self, name: str) -> str | None:
+        """A name as the bank takes it; None where it cannot."""
+        return writing.fitted(name, self.layout)
+
+    def obstacle(self, message: LineMessage) -> str | None:
+        """Why a file must not be changed, as a sentence about it; None where it may."""
+        return writing.obstacle(self.layout, message)
+
+    def split_obstacle(self, message: LineMessage) -> str | None:
+        """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+        return split_obstacle(message)
+
+    def name_obstacle(self, message: LineMessage, row: int, name: str) -> str | None:
+        """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+        return writing.name_obstacle(self.layout, message, row, name)
+
+    def renamed(self, data: bytes, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+        """The edits that give payees new names; see `writing.renamed`."""
+        return writing.renamed(data, self.layout, message, names)
+
+    def kept(
+        self,
+        data: bytes,
+        message: LineMessage,
+        keep: pl.Series,
+        role: Role,  # noqa: ARG002 - no layout has ids of its own
+    ) -> list[Edit]:
+        """The edits that leave some of the payments; see `writing.kept`."""
+        return writing.kept(data, self.layout, message, keep)
+
+
+def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
+    """The formats of all layouts, by name.
+
+    Args:
+        own: The user's own, by their names in the configuration.
+
+    Raises:
+        ConfigurationError: one has the name of a built-in layout.
+    """
+    for name in own:
+        if name in LAYOUTS:
+            raise ConfigurationError(
+                f"layouts.{name}: there is a layout of this name already; choose another"
+            )
+    titled = {name: layout.model_copy(update={"title": layout.title or name}) for name, layout in own.items()}
+    return {name: LayoutFormat(name, layout) for name, layout in {**LAYOUTS, **titled}.items()}

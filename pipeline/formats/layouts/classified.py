@@ -1,0 +1,164 @@
+"""Which line of a file is what, by a layout: header, batch, payment, something else, trailer."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+from polars.expr.whenthen import ChainedThen, Then
+
+from pipeline.errors import InputError
+from pipeline.formats.layouts.cells import spans_between, spans_by_widths, unquoted
+from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
+from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.formats.text_lines import IS_BLANK
+
+PAYMENT = "payment"
+"""The beginning of the kinds of payments; their number follows."""
+OTHER = "other"
+HEADER = "header"
+BATCH = "batch"
+TRAILER = "trailer"
+UNKNOWN = "unknown"
+"""A line of no kind that the layout knows; it is a payment that is told to be wrong."""
+BLANK = "blank"
+
+
+_MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
+"""The separators, as a pattern has them."""
+
+
+class Named(NamedTuple):
+    """A kind of line and the word for it in the column `kind`."""
+
+    word: str
+    kind: LineKind
+
+
+def kinds_of(layout: BankLayout) -> list[Named]:
+    """The kinds of lines that a layout has, in the order in which they are tried."""
+    named = [
+        Named(word, kind)
+        for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
+        if kind is not None
+    ]
+    named += [Named(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
+    return [*named, *(Named(f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
+
+
+IS_PAYMENT = pl.col("kind").str.starts_with(PAYMENT) | (pl.col("kind") == UNKNOWN)
+
+
+def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
+    """The lines, with what each of them is.
+
+    Args:
+        lines: Of `text_lines`.
+        layout: By which they are read.
+        where: The file, for messages.
+
+    Returns:
+        The lines, with `kind` and, where a separator stands between them, `cells` (a list of text).
+
+    Raises:
+        InputError: the first line is no header, or the last one no trailer; or a quoted cell is not closed.
+    """
+    if layout.separator is not None:
+        lines = lines.with_columns(_cells(lines, layout.separator, where))
+    lines = lines.with_columns(is_blank=IS_BLANK).with_columns(
+        is_first=pl.int_range(pl.len()) == pl.col("is_blank").not_().arg_max(),
+        is_last=pl.int_range(pl.len()) == pl.len() - 1 - pl.col("is_blank").not_().reverse().arg_max(),
+    )
+    found: Then | ChainedThen = pl.when("is_blank").then(pl.lit(BLANK))
+    for word, kind in kinds_of(layout):
+        found = found.when(_stands_there(word) & has_tags(layout, kind)).then(pl.lit(word))
+    lines = lines.with_columns(found.otherwise(pl.lit(UNKNOWN)).alias("kind")).drop(
+        "is_blank", "is_first", "is_last"
+    )
+    for sentence in _what_lacks(lines, layout):
+        raise InputError(f"{where} {sentence}")
+    return lines
+
+
+def _stands_there(word: str) -> pl.Expr:
+    """Whether a line stands where one of this kind does."""
+    return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
+
+
+def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[str]:
+    filled = lines.filter(pl.col("kind") != BLANK)
+    if filled.is_empty():
+        yield "is empty; give a file with payments"
+        return
+    first, last = filled.row(0, named=True), filled.row(-1, named=True)
+    if layout.header is not None and not layout.header.is_optional and first["kind"] != HEADER:
+        yield f"line {first['line']} is not the header that {layout.title} starts with; export the file again"
+    if layout.trailer is not None and not layout.trailer.is_optional and last["kind"] != TRAILER:
+        yield (
+            f"line {last['line']} is not the trailer that {layout.title} ends with; it may be cut: "
+            "export the file again"
+        )
+
+
+def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
+    """Whether a line has the tags of this kind; every line has, where it has none."""
+    matches = (cell(layout, kind, place).is_in(words) for place, words in kind.tags.items())
+    return pl.all_horizontal(pl.lit(value=True), *matches).fill_null(value=False)
+
+
+def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
+    """One cell of each line, without blanks around it; null where the line has no such cell."""
+    widths = layout.widths_of(kind)
+    if widths is None:
+        text = pl.col("cells").list.get(position - 1, null_on_oob=True)
+    else:
+        start, end = spans_by_widths(widths)[position - 1]
+        text = pl.when(pl.col("text").str.len_chars() > start).then(
+            pl.col("text").str.slice(start, end - start)
+        )
+    return text.str.strip_chars(" ")
+
+
+def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
+    """What is wrong with a payment as a whole: too few cells, or too many; null where neither is."""
+    widths = layout.widths_of(kind)
+    if widths is None:
+        count = pl.col("cells").list.len()
+        is_short = count < (kind.cells_min or max(kind.positions))
+        is_long = pl.lit(value=False) if kind.cells_max is None else count > kind.cells_max
+    else:
+        is_short = pl.col("text").str.len_chars() < sum(widths)
+        is_long = pl.col("text").str.strip_chars_end(" ").str.len_chars() > sum(widths)
+    return pl.when(is_short).then(pl.lit(ROW_TOO_SHORT)).when(is_long).then(pl.lit(ROW_TOO_LONG))
+
+
+def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
+    """The cells of each line, without the quotes around them."""
+    mark = _MARKS[separator]
+    quoted_or_not = f'(?:"[^"{mark}]*"|[^"{mark}]*)'
+    # Quotes around whole cells that need none can go; lines with other quotes are read one by one.
+    is_plain = pl.col("text").str.contains(f"^{quoted_or_not}(?:{mark}{quoted_or_not})*$")
+    without_quotes = pl.col("text").str.replace_all('"', "", literal=True).str.split(separator)
+    cells = lines.select(pl.when(is_plain).then(without_quotes).alias("cells")).to_series()
+    if not cells.null_count():
+        return cells
+    careful = lines.with_columns(cells=cells).filter(pl.col("cells").is_null())
+    read = [
+        _carefully(text, line, separator, where) for line, text in careful.select("line", "text").iter_rows()
+    ]
+    found = careful.select("line", cells=pl.Series(read, dtype=pl.List(pl.String)))
+    return (
+        lines.select("line", plain=cells)
+        .join(found, on="line", how="left", maintain_order="left")
+        .select(pl.coalesce("plain", "cells").alias("cells"))
+        .to_series()
+    )
+
+
+def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:
+    spans = spans_between(text, separator)
+    if spans is None:
+        raise InputError(
+            f"{where} line {line}: a quoted cell is not closed, or goes on after its closing quote; "
+            "close it, and double every quote inside it"
+        )
+    return [unquoted(text[start:end]) for start, end in spans]

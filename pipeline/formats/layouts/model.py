@@ -1,0 +1,225 @@
+"""A layout: which line of a file is what, and what stands where in it; built in, or a user's own.
+
+A user's own is a section `[layouts.NAME]` of the configuration:
+
+    [layouts.northgate]
+    separator = ";"
+
+    [[layouts.northgate.payments]]
+    tags = { 1 = "P" }
+    columns = { sort_code = 2, account_number = 3, name = 4, amount = 5 }
+    currency = "GBP"
+
+    [layouts.northgate.trailer]
+    tags = { 1 = "T" }
+    count = 2
+    sum = 3
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from pipeline.formats.layouts.shapes import OF_FIELD, Shape
+from schemas.payments import FIELDS
+
+COLUMNS_MAX = 1_000
+UK_ACCOUNT = "uk_account"
+"""A sort code and an account number in one cell."""
+_FIELDS = (*FIELDS, UK_ACCOUNT)
+_ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
+_EVIDENCE_MIN = 2
+"""Positions by which a layout is recognised: one column alone could be anything."""
+
+
+def _one_or_several(said: object) -> object:
+    return (said,) if isinstance(said, str) else said
+
+
+def _field(name: str) -> str:
+    if name not in _FIELDS:
+        raise ValueError(f"no such field; choose from {', '.join(_FIELDS)}")
+    return name
+
+
+Position = Annotated[int, Field(ge=1, le=COLUMNS_MAX)]
+"""Of a cell in its line, from 1."""
+Words = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_one_or_several), Field(min_length=1)
+]
+Widths = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=10_000)], ...], Field(min_length=1, max_length=COLUMNS_MAX)
+]
+
+
+class _Section(BaseModel):
+    """Immutable, and nothing in it goes unread."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class LineKind(_Section):
+    """One kind of line, and how it is told from others."""
+
+    tags: dict[Position, Words] = Field(default_factory=dict)
+    """What stands in a cell of every such line: one text, or one of several."""
+    shapes: dict[Position, Shape] = Field(default_factory=dict)
+    """What else its cells look like."""
+    widths: Widths | None = None
+    """Of its cells, where they are others than those of the payments."""
+
+    @property
+    def positions(self) -> Iterator[int]:
+        """The cells that it speaks of."""
+        yield from self.tags
+        yield from self.shapes
+
+
+class SummaryLine(LineKind):
+    """A header, a trailer, or a line before the payments of one batch."""
+
+    count: Position | None = None
+    """The cell with the number of payments."""
+    sum: Position | None = None
+    """The cell with what they add up to, in the unit of their amounts."""
+    label: Position | None = None
+    """The cell that a batch is known by."""
+    is_optional: bool = False
+
+    @property
+    def positions(self) -> Iterator[int]:
+        """The cells that it speaks of."""
+        yield from super().positions
+        yield from (place for place in (self.count, self.sum, self.label) if place is not None)
+
+
+class OtherLine(LineKind):
+    """A line that is told and never checked."""
+
+    what: Annotated[str, Field(min_length=1)]
+    """In words, singular: direct debit."""
+
+
+class PaymentLine(LineKind):
+    """A payment."""
+
+    columns: dict[Annotated[str, AfterValidator(_field)], Position]
+    """Field -> the cell in which it stands."""
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] | None = None
+    """Of its amount, where no column says it."""
+    code: Position | None = None
+    """The cell with the transaction code."""
+    booked_by: tuple[Position, ...] = ()
+    """The cells that payments of one booking have in common: day, account of the payer."""
+    cells_min: Position | None = None
+    cells_max: Position | None = None
+    """How many cells it has; at least those that it speaks of, and any number more, where it is not said."""
+
+    @property
+    def positions(self) -> Iterator[int]:
+        """The cells that it speaks of."""
+        yield from super().positions
+        yield from self.columns.values()
+        yield from self.booked_by
+        if self.code is not None:
+            yield self.code
+
+    @model_validator(mode="after")
+    def _is_payable(self) -> Self:
+        if not any(account <= self.columns.keys() for account in _ACCOUNTS):
+            raise ValueError("names no account; add iban, sort_code and account_number, or uk_account")
+        if "name" not in self.columns:
+            raise ValueError("names no payee; add name")
+        return self
+
+
+class BankLayout(_Section):
+    """The layout of a file whose lines are cells without headers."""
+
+    title: str = ""
+    """In words, for people; its name where it is empty."""
+    separator: Literal[",", ";", "|", "\t"] | None = None
+    widths: Widths | None = None
+    """Of the cells of a line, in characters: instead of a separator."""
+    payments: Annotated[tuple[PaymentLine, ...], Field(min_length=1)]
+    header: SummaryLine | None = None
+    batch: SummaryLine | None = None
+    """Stands before the payments that it pays."""
+    trailer: SummaryLine | None = None
+    others: tuple[OtherLine, ...] = ()
+    amount_in: Literal["main", "minor"] = "main"
+    """The unit of amounts: pounds, or pence."""
+    name_length_max: Annotated[int, Field(ge=1, le=140)] | None = None
+    """How many characters the bank takes of a name."""
+    name_characters: Literal["any", "bacs"] = "any"
+    unknown_total: str | None = None
+    """A total whose rule is not known: the file is read, and never changed."""
+
+    @property
+    def line_kinds(self) -> Iterator[LineKind]:
+        """Every kind of line that it knows."""
+        yield from self.payments
+        yield from self.others
+        yield from (each for each in (self.header, self.batch, self.trailer) if each is not None)
+
+    def widths_of(self, kind: LineKind) -> Widths | None:
+        """The widths of the cells of such a line; None where a separator stands between them."""
+        return kind.widths or self.widths
+
+    @property
+    def name_room(self) -> int | None:
+        """How many characters a name may have: what the bank takes, and what its cell has room for."""
+        widths = ((self.widths_of(kind), kind.columns["name"]) for kind in self.payments)
+        rooms = [of_line[place - 1] for of_line, place in widths if of_line is not None]
+        return min([*rooms, *([] if self.name_length_max is None else [self.name_length_max])], default=None)
+
+    def shapes_of(self, kind: PaymentLine) -> dict[int, Shape]:
+        """What the cells of a payment look like: what the layout says, or else what their field does."""
+        money = {"amount": Shape.MONEY if self.amount_in == "main" else Shape.PENCE}
+        by_field = {**OF_FIELD, **money}
+        derived = {place: by_field[field] for field, place in kind.columns.items() if field in by_field}
+        return derived | kind.shapes
+
+    @model_validator(mode="after")
+    def _cuts_its_lines_one_way(self) -> Self:
+        if (self.separator is None) == (self.widths is None):
+            raise ValueError("needs either a separator or widths")
+        for kind in self.line_kinds:
+            widths = self.widths_of(kind)
+            if kind.widths is not None and self.separator is not None:
+                raise ValueError("has a separator, and widths for one of its lines; remove one of them")
+            if widths is not None and max(kind.positions, default=1) > len(widths):
+                raise ValueError(f"names column {max(kind.positions)}, and the widths are {len(widths)}")
+        return self
+
+    @model_validator(mode="after")
+    def _tells_its_lines_apart(self) -> Self:
+        if len(self.payments) > 1 and not all(kind.tags for kind in self.payments):
+            raise ValueError("has several kinds of payments; give each its tags")
+        if any(not kind.tags for kind in self.others) or (self.batch is not None and not self.batch.tags):
+            raise ValueError("has lines that are no payments; give each its tags")
+        tags = [
+            sorted((place, word) for place, words in kind.tags.items() for word in words)
+            for kind in self.line_kinds
+            if kind.tags
+        ]
+        if any(one == other for at, one in enumerate(tags) for other in tags[:at]):
+            raise ValueError("has two kinds of lines with the same tags; give each its own")
+        return self
+
+    @model_validator(mode="after")
+    def _can_add_up(self) -> Self:
+        summaries = [each for each in (self.header, self.batch, self.trailer) if each is not None]
+        has_sum = any(each.sum is not None for each in summaries)
+        if has_sum and not all("amount" in kind.columns for kind in self.payments):
+            raise ValueError("has a sum and payments without an amount; name the column of the amount")
+        return self
+
+    @model_validator(mode="after")
+    def _is_recognisable(self) -> Self:
+        header = len({*self.header.positions}) if self.header is not None else 0
+        for kind in self.payments:
+            if header + len({*kind.tags, *self.shapes_of(kind)}) < _EVIDENCE_MIN:
+                raise ValueError("would be recognised by one column alone; add tags or shapes")
+        return self

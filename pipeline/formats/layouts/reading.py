@@ -1,0 +1,174 @@
+"""From the lines of a bank's layout to payments."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.layouts.classified import (
+    BATCH,
+    UNKNOWN,
+    cell,
+    classified,
+    defect,
+    kinds_of,
+)
+from pipeline.formats.layouts.decoding import decoded, encoding_of
+from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
+from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
+from pipeline.formats.line_message import (
+    AMOUNT_MALFORMED,
+    CODE_UNKNOWN,
+    PLACES,
+    SET_ASIDE,
+    LineMessage,
+    controls_frame,
+    truncated_names,
+    with_absent_fields,
+)
+from pipeline.formats.text_lines import text_lines
+from pipeline.frames import WARNINGS
+from schemas.payments import FIELDS
+
+_UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
+
+
+def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> pl.DataFrame:
+    """The lines of a file, where each stands, and what it is.
+
+    Raises:
+        UsageError: the encoding is not supported.
+        InputError: the text is not in this encoding, or not in this layout.
+    """
+    found = decoded(data, encoding=encoding, where=where)
+    lines = text_lines(found.text, start=found.start, one_byte_each=found.one_byte_each)
+    for line in lines.filter(pl.col("text").str.contains("\r", literal=True))["line"].head(1):
+        raise InputError(
+            f"{where} line {line}: ends with CR alone; save the file with line ends of CR LF or LF"
+        )
+    return classified(lines, layout, where=where)
+
+
+def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> LineMessage:
+    """Read a file by its layout.
+
+    Args:
+        data: The bytes of the file.
+        layout: That it has.
+        encoding: None means UTF-8.
+        where: The file, for messages.
+
+    Raises:
+        UsageError: the encoding is not supported.
+        InputError: the file is not in this layout, or has no payments.
+    """
+    lines = with_batch(classified_lines(data, layout, encoding=encoding, where=where))
+    found = payments_of(lines, layout)
+    if found.is_empty():
+        raise InputError(f"{where} has no payments; give a file with payments")
+    fields = with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
+    totals = totals_of(lines, found, layout)
+    names, room = fields["name"], layout.name_room
+    return LineMessage(
+        payments=fields,
+        defects=found["defect"],
+        places=_places(found, lines, layout),
+        controls=controls_frame(controls(totals, layout)),
+        facts={"layout": layout.title, "encoding": encoding_of(encoding)},
+        set_aside=_set_aside(lines, layout),
+        warnings=truncated_names(names, length_max=room) if room else pl.DataFrame(schema=WARNINGS),
+    )
+
+
+def payments_of(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
+    """The payments among classified lines, in file order.
+
+    Returns:
+        `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text), `hundredths`
+        (null where malformed), and the canonical fields that the layout has.
+    """
+    own = ("line", "start", "end", "batch_line")
+    unknown = lines.filter(kind=UNKNOWN).select(*own, defect=pl.lit(CODE_UNKNOWN))
+    found = [
+        lines.filter(kind=word).select(*own, *_columns(layout, kind))
+        for word, kind in kinds_of(layout)
+        if isinstance(kind, PaymentLine)
+    ]
+    return pl.concat([*found, unknown], how="diagonal").sort("line")
+
+
+def _columns(layout: BankLayout, kind: PaymentLine) -> Iterator[pl.Expr]:
+    cells = {field: _filled(cell(layout, kind, place)) for field, place in kind.columns.items()}
+    account = cells.pop(UK_ACCOUNT, None)
+    if account is not None:
+        # What is no such pair is left to the rules for account numbers.
+        cells["sort_code"] = account.str.extract(_UK_ACCOUNT, 1)
+        cells["account_number"] = pl.coalesce(account.str.extract(_UK_ACCOUNT, 2), account)
+    amount = cells.get("amount", pl.lit(None, dtype=pl.String))
+    cents = hundredths(amount, layout)
+    is_malformed = pl.lit(value=False)
+    if layout.amount_in == "minor":
+        is_malformed = amount.is_not_null() & cents.is_null()
+        if "amount" in cells:
+            cells["amount"] = pl.when(cents.is_not_null()).then(_main_unit(cents))
+    if kind.currency is not None and "currency" not in cells:
+        cells["currency"] = pl.lit(kind.currency)
+    yield from (expression.alias(field) for field, expression in cells.items())
+    yield cents.alias("hundredths")
+    yield pl.coalesce(defect(layout, kind), pl.when(is_malformed).then(pl.lit(AMOUNT_MALFORMED))).alias(
+        "defect"
+    )
+    code = pl.lit(None, dtype=pl.String) if kind.code is None else cell(layout, kind, kind.code)
+    yield code.alias("code")
+    booked = [_filled(cell(layout, kind, place)) for place in kind.booked_by]
+    yield (pl.concat_str(booked, separator=" ", ignore_nulls=True) if booked else pl.lit("")).alias("booked")
+
+
+def _filled(text: pl.Expr) -> pl.Expr:
+    return pl.when(text != "").then(text)
+
+
+def _main_unit(cents: pl.Expr) -> pl.Expr:
+    """Hundredths as decimal text, exactly."""
+    digits = cents.cast(pl.String).str.zfill(3)
+    return digits.str.head(-2) + "." + digits.str.tail(2)
+
+
+def _places(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
+    batch = pl.concat_str(
+        [_filled(pl.col("label")), _filled(pl.col("booked"))], separator=" ", ignore_nulls=True
+    )
+    return (
+        found.join(_batch_labels(lines, layout), on="batch_line", how="left", maintain_order="left")
+        .select(
+            pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"),
+            "start",
+            "end",
+            "line",
+            pl.lit(None, dtype=pl.String).alias("path"),
+            _filled(batch).alias("batch"),
+            "code",
+        )
+        .match_to_schema(PLACES)
+    )
+
+
+def _batch_labels(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
+    """The word that each batch is known by: its label, or else its line."""
+    label: pl.Expr = pl.lit(None, dtype=pl.String)
+    if layout.batch is not None and layout.batch.label is not None:
+        label = _filled(cell(layout, layout.batch, layout.batch.label))
+    by_line = pl.format("line {}", "line")
+    return lines.filter(kind=BATCH).select(
+        pl.col("line").alias("batch_line"), pl.coalesce(label, by_line).alias("label")
+    )
+
+
+def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
+    found = []
+    for word, kind in kinds_of(layout):
+        if isinstance(kind, OtherLine):
+            code = cell(layout, kind, next(iter(kind.tags)))
+            found.append(lines.filter(kind=word).select("line", code=code, kind=pl.lit(kind.what)))
+    empty = pl.DataFrame(schema=SET_ASIDE)
+    return pl.concat([empty, *found]).sort("line")

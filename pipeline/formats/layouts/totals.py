@@ -1,0 +1,104 @@
+"""What headers, trailers and batch lines say of the payments, and how a changed copy says it."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.formats.layouts.classified import BATCH, HEADER, TRAILER, cell
+from pipeline.formats.layouts.model import BankLayout, SummaryLine
+from pipeline.formats.line_message import ControlTotal
+
+_AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,2})?$"
+_MINOR = r"^[0-9]{1,15}$"
+_CENTS = 2
+
+
+class SaidTotal(NamedTuple):
+    """One count or sum that stands in a line."""
+
+    line: int
+    position: int
+    kind: SummaryLine
+    is_sum: bool
+    text: str
+    """As it stands there, without blanks around it."""
+    found: int | None
+    """The count of payments, or what they add up to in hundredths; None where an amount is malformed."""
+
+
+def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
+    """Amounts as a number of hundredths; null where one is malformed."""
+    if layout.amount_in == "minor":
+        return pl.when(amount.str.contains(_MINOR)).then(amount).cast(pl.Int64)
+    cents = amount.str.extract(r"\.([0-9]+)$").fill_null("").str.pad_end(_CENTS, "0")
+    digits = amount.str.extract("^([0-9]+)") + cents
+    return pl.when(amount.str.contains(_AMOUNT)).then(digits).cast(pl.Int64, strict=False)
+
+
+def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[SaidTotal]:
+    """Every count and sum that the lines say, with what their payments give; a blank cell says nothing.
+
+    Args:
+        lines: Classified lines.
+        amounts: `batch_line` and `hundredths` (null where malformed) of the payments that count.
+        layout: By which they were read.
+    """
+    summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
+    totals = []
+    for word, kind in summaries.items():
+        if kind is None:
+            continue
+        for position, is_sum in ((kind.count, False), (kind.sum, True)):
+            if position is None:
+                continue
+            said = lines.filter(kind=word).select("line", cell(layout, kind, position).fill_null(""))
+            for line, text in said.filter(pl.nth(1) != "").iter_rows():
+                mine = amounts.filter(batch_line=line) if word == BATCH else amounts
+                found = _sum(mine["hundredths"]) if is_sum else mine.height
+                totals.append(SaidTotal(line, position, kind, is_sum, text, found))
+    return totals
+
+
+def with_batch(lines: pl.DataFrame) -> pl.DataFrame:
+    """The lines with `batch_line`, null before the first batch and where the layout has none."""
+    return lines.with_columns(batch_line=pl.when(pl.col("kind") == BATCH).then("line").forward_fill())
+
+
+def _sum(numbers: pl.Series) -> int | None:
+    return None if numbers.null_count() else int(numbers.sum())
+
+
+def controls(totals: list[SaidTotal], layout: BankLayout) -> Iterator[ControlTotal]:
+    """The totals, to be compared."""
+    for total in totals:
+        what = "sum" if total.is_sum else "number of payments"
+        found = None if total.found is None else _shown(total.found, is_sum=total.is_sum)
+        yield ControlTotal(f"line {total.line}, {what}", _said(total, layout), found)
+
+
+def _said(total: SaidTotal, layout: BankLayout) -> str:
+    """A count or sum in one form; no other text is repeated, as it could be anything."""
+    number = (
+        hundredths(pl.lit(total.text), layout)
+        if total.is_sum
+        else pl.lit(total.text).str.extract("^[0-9]{1,15}$", 0).cast(pl.Int64)
+    )
+    value = pl.select(number).item()
+    return "what is no number" if value is None else _shown(value, is_sum=total.is_sum)
+
+
+def _shown(value: int, *, is_sum: bool) -> str:
+    return f"{Decimal(value).scaleb(-_CENTS):f}" if is_sum else str(value)
+
+
+def rewritten(total: SaidTotal, value: int, layout: BankLayout) -> str:
+    """A count or sum in the form that it had: as many decimals, and zeros in front up to the same length."""
+    text = str(value)
+    if total.is_sum and layout.amount_in == "main":
+        needed = _CENTS if value % 10 else 1 if value % 100 else 0
+        decimals = max(needed, len(total.text.partition(".")[2]))
+        text = f"{Decimal(value).scaleb(-_CENTS):.{decimals}f}"
+    is_filled = len(total.text) > 1 and total.text.startswith("0") and not total.text.startswith("0.")
+    return text.zfill(len(total.text)) if is_filled else text

@@ -1,0 +1,162 @@
+"""Changed copies of a file in a bank's layout: names corrected, payments taken out, totals made anew."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from pipeline.errors import OutputError
+from pipeline.formats.charsets import in_bacs_characters
+from pipeline.formats.edits import Edit
+from pipeline.formats.layouts.cells import Span, quoted_like, spans_between, spans_by_widths
+from pipeline.formats.layouts.classified import BATCH, kinds_of
+from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
+from pipeline.formats.layouts.reading import classified_lines, payments_of
+from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
+from pipeline.formats.line_message import LineMessage, difference, split_obstacle
+from pipeline.formats.text_lines import removals
+
+_READ_BEFORE = "a file that was read before"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def fitted(name: str, layout: BankLayout) -> str | None:
+    """A name as the bank takes it: in its characters, cut to its length; None where it has none for it."""
+    text = in_bacs_characters(name) if layout.name_characters == "bacs" else _on_one_line(name)
+    return None if text is None else text[: layout.name_room].rstrip()
+
+
+def _on_one_line(name: str) -> str | None:
+    """A name of any characters but those that would end its line, or that nobody sees."""
+    text = name.strip()
+    return text if text and not _CONTROL.search(text) else None
+
+
+def obstacle(layout: BankLayout, message: LineMessage) -> str | None:
+    """Why a file must not be changed, as a sentence about it; None where it may."""
+    if layout.unknown_total is not None:
+        return f"cannot be changed: {layout.unknown_total}; correct or split it where it is made"
+    return difference(message)
+
+
+def name_obstacle(layout: BankLayout, message: LineMessage, row: int, name: str) -> str | None:
+    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+    if message.defects[row - 1] is not None:
+        return "its line is not as others are; correct it where the file is made"
+    text, encoding = fitted(name, layout), message.facts["encoding"]
+    if text is None:
+        return "the new name has letters that the bank does not take; correct it where the file is made"
+    if not _is_written_in(encoding, text):
+        return f"the new name has a character that {encoding} does not have; export the file as UTF-8"
+    return None
+
+
+def _is_written_in(encoding: str, text: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def renamed(data: bytes, layout: BankLayout, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+    """The edits that give payees new names.
+
+    Args:
+        data: The bytes of the file.
+        layout: That it has.
+        message: What was read from them, without an obstacle.
+        names: Row -> name. A name that stands there already, as far as it goes, is no edit.
+    """
+    assert obstacle(layout, message) is None
+    encoding = message.facts["encoding"]
+    lines = classified_lines(data, layout, encoding=encoding, where=_READ_BEFORE)
+    kinds = {word: kind for word, kind in kinds_of(layout) if isinstance(kind, PaymentLine)}
+    edits: list[Edit] = []
+    for row, name in names.items():
+        text = fitted(name, layout)
+        assert text is not None
+        line = lines.row(message.places["line"][row - 1] - 1, named=True)
+        kind = kinds[line["kind"]]
+        edits += _Pen(layout, kind, encoding).written(line, kind.columns["name"], text)
+    return edits
+
+
+def kept(data: bytes, layout: BankLayout, message: LineMessage, keep: pl.Series) -> list[Edit]:
+    """The edits that leave some of the payments, with counts and sums for just these.
+
+    Args:
+        data: The bytes of the file.
+        layout: That it has.
+        message: What was read from them, without an obstacle to a change or to a split.
+        keep: Of each payment, whether it stays; at least one does.
+
+    Raises:
+        OutputError: a cell has no room for its new sum.
+    """
+    assert keep.len() == message.payments.height
+    assert keep.any()
+    assert obstacle(layout, message) is None
+    assert split_obstacle(message) is None
+    encoding = message.facts["encoding"]
+    lines = with_batch(classified_lines(data, layout, encoding=encoding, where=_READ_BEFORE))
+    payments = payments_of(lines, layout)
+    staying = payments.filter(keep)
+    leaving = _leaving(lines, payments.filter(~keep), staying)
+    edits = removals(leaving)
+    before = {(total.line, total.position): total.found for total in totals_of(lines, payments, layout)}
+    for total in totals_of(lines, staying, layout):
+        assert total.found is not None
+        if total.line not in leaving["line"] and total.found != before[total.line, total.position]:
+            line = lines.row(total.line - 1, named=True)
+            pen = _Pen(layout, total.kind, encoding)
+            edits += pen.written(line, total.position, rewritten(total, total.found, layout))
+    return edits
+
+
+def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:
+    """The lines of payments that go, and of batches that are left without any that had some."""
+    left = staying["batch_line"].unique().implode()
+    empty = pl.col("line").is_in(gone["batch_line"].unique().implode()) & ~pl.col("line").is_in(left)
+    batches = lines.lazy().filter(kind=BATCH).filter(empty).select("line", "start", "end").collect()
+    return pl.concat([gone.select("line", "start", "end"), batches]).sort("line")
+
+
+class _Pen:
+    """Writes cells of one kind of line, in the encoding of the file."""
+
+    def __init__(self, layout: BankLayout, kind: LineKind, encoding: str) -> None:
+        self._separator = layout.separator
+        self._widths = layout.widths_of(kind)
+        self._encoding = encoding
+
+    def written(self, line: Mapping[str, Any], position: int, text: str) -> Iterator[Edit]:
+        """The edit that writes a text into a cell of a line; none where it stands there."""
+        old = line["text"]
+        start, end = self._span(old, position)
+        new = self._in_place(old[start:end], text, line["line"])
+        if new != old[start:end]:
+            at = line["start"] + len(self._bytes(old[:start]))
+            yield Edit(at, at + len(self._bytes(old[start:end])), self._bytes(new))
+
+    def _span(self, text: str, position: int) -> Span:
+        if self._separator is None:
+            assert self._widths is not None
+            return spans_by_widths(self._widths)[position - 1]
+        spans = spans_between(text, self._separator)
+        assert spans is not None
+        return spans[position - 1]
+
+    def _in_place(self, old: str, text: str, line: int) -> str:
+        if self._separator is not None:
+            return quoted_like(old, text, self._separator)
+        if len(text) > len(old):  # a sum without decimals that needs them now; names are cut to their cells
+            raise OutputError(
+                f"line {line}: a cell of {len(old)} characters has no room for the new sum; split the "
+                "payments where they are made"
+            )
+        return text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
+
+    def _bytes(self, text: str) -> bytes:
+        return text.encode(self._encoding)

@@ -1,0 +1,67 @@
+"""The lines of a text, and where each stands in the bytes of its file."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipeline.formats.edits import Edit
+
+END_OF_FILE = "\x1a"
+"""What programs of the days of DOS write after the last line."""
+
+_BLOCK_LENGTH = 64 * 1024**2
+
+IS_BLANK = pl.col("text").str.strip_chars(f" {END_OF_FILE}") == ""
+
+
+def text_lines(
+    text: str, *, start: int = 0, one_byte_each: bool = False, block_length: int = _BLOCK_LENGTH
+) -> pl.DataFrame:
+    """The lines of a text that ends them with LF or CR LF.
+
+    Args:
+        text: Of the whole file.
+        start: The byte at which it starts.
+        one_byte_each: Of the encoding: a byte for every character; UTF-8 otherwise.
+        block_length: How many characters are cut into lines at once, about.
+
+    Returns:
+        `line` (from 1), `start` and `end` (bytes of the file, the line end included) and `text` (without it).
+    """
+    pieces = [_cut(block) for block in _blocks(text, block_length)]
+    texts = pl.concat(pieces) if pieces else pl.Series("text", [], dtype=pl.String)
+    length = pl.col("text").str.len_chars() if one_byte_each else pl.col("text").str.len_bytes()
+    has_end = (pl.int_range(pl.len()) < pl.len() - 1) | pl.lit(text.endswith("\n"))
+    end = start + (length.cast(pl.Int64) + has_end.cast(pl.Int64)).cum_sum()
+    return pl.DataFrame({"text": texts}).select(
+        pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("line"),
+        end.shift(1, fill_value=start).alias("start"),
+        end.alias("end"),
+        pl.col("text").str.strip_suffix("\r"),
+    )
+
+
+def _blocks(text: str, block_length: int) -> Iterator[str]:
+    """The text in parts that end with a line: no cell of a frame may be larger than 4 GiB."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + block_length) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def _cut(block: str) -> pl.Series:
+    return pl.Series("text", [block.removesuffix("\n")]).str.split("\n").explode()
+
+
+def removals(lines: pl.DataFrame) -> list[Edit]:
+    """Edits that take these lines out; neighbours go together.
+
+    Args:
+        lines: `start` and `end`, in file order.
+    """
+    begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
+    runs = lines.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
+        pl.col("start").first(), pl.col("end").last()
+    )
+    return [Edit(start, end, b"") for start, end in runs.select("start", "end").iter_rows()]
