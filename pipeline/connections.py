@@ -7,25 +7,27 @@ is refused, or has nothing left to ask, needs none of them.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import anyio
 from platformdirs import user_state_path
 
 from pipeline.apis import Api, cop, vop
 from pipeline.config import Cop, Oauth, Profile, Server, VopGateway, VopStandard
 from pipeline.errors import TlsError
 from pipeline.stages.validate import Routes
+from pipeline.stores.protocols import Share, Shares
 from pipeline.stores.scopes import canonical, scope_of
 from pipeline.stores.sqlite.quota import Quota
-from pipeline.stores.sqlite.server_lease import Holder, turn
+from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
+from pipeline.stores.sqlite.shares import LocalShares, WholeShare
+from pipeline.stores.values import Account, Holder, Part
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
@@ -135,71 +137,91 @@ def context_of(server: Server) -> ssl.SSLContext:
     return client_context(ca_file=server.ca_file)
 
 
-class Waiting(NamedTuple):
-    """How a run waits for others at the same server."""
+def shares_of_this_machine(
+    *, clock: Callable[[], datetime], waiting: Callable[[Holder], None], wait_max_s: float = inf
+) -> LocalShares:
+    """The shares of all runs of this user.
 
-    told: Callable[[Holder], None]
-    """Called with each run that is waited for."""
-    max_s: float = inf
+    Args:
+        clock: the time in UTC.
+        waiting: called with each other run that is waited for.
+        wait_max_s: how long to wait for them.
+    """
+    return LocalShares(turns_path(), clock=clock, waiting=waiting, wait_max_s=wait_max_s)
 
 
 @asynccontextmanager
 async def open_channels(
-    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], waiting: Waiting | None
+    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], shares: Shares | None
 ) -> AsyncIterator[dict[ApiName, Channel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    Waits for its turn first: the limits of a server are those of all runs of this user together. Then
+    Has a share of each server's limits first: they are those of all runs of this user together. Then
     each server is greeted: a refused certificate would look like a broken network on every row.
 
     Args:
         profile: the servers.
         needed: the APIs that there is something to ask of.
         now: the time.
-        waiting: where other runs can ask the same servers; None: none can ask an embedded sandbox.
+        shares: what divides the limits among those who ask; None: nobody else can ask an embedded sandbox.
 
     Raises:
         IncompleteError: another run still asks one of the servers when there is no more waiting.
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
+    servers = {server.name: server for server in profile.servers if server.name in needed}
+    accounts = [_account(server) for server in servers.values()]
+    async with AsyncExitStack() as stack:
+        leased: Mapping[str, Share] = {account.api: WholeShare(account) for account in accounts}
+        if shares is not None:
+            leased = await stack.enter_async_context(shares.lease(accounts))
+        yield {
+            name: await _opened(server, leased[name], now=now, stack=stack)
+            for name, server in servers.items()
+        }
+
+
+async def _opened(
+    server: AnyServer, share: Share, *, now: Callable[[], datetime], stack: AsyncExitStack
+) -> Channel:
+    """The channel to one server, within a share of its limits, until the stack is closed."""
     from pipeline.stages.ask import Channel
+    from pipeline.stages.ask.concurrency import Places
     from pipeline.transport.client import Client
 
-    servers = [server for server in profile.servers if server.name in needed]
-    async with AsyncExitStack() as stack:
-        if waiting is not None:
-            deadline = anyio.current_time() + waiting.max_s
-            for scope, window_s in sorted(_windows(servers).items()):
-                its_turn = turn(
-                    turns_path(), scope, window_s, clock=now, waiting=waiting.told, deadline=deadline
-                )
-                await stack.enter_async_context(its_turn)
-        channels: dict[ApiName, Channel] = {}
-        for server in servers:
-            tokens = tokens_of(server) if isinstance(server, Oauth) else None
-            await greet(server, now())
-            client = Client(
-                server.base_url,
-                context=context_of(server),
-                in_flight_max=server.in_flight_max,
-                tokens=tokens,
-                rate_per_s=server.rate_per_s,
-            )
-            quota = quota_of(server, now=now)
-            api = api_of(server)
-            channels[server.name] = Channel(
-                api=api,
-                sender=await stack.enter_async_context(client),
-                pace=Pace(server.rate_per_s),
-                quota=None if quota is None else stack.enter_context(quota),
-                in_flight_max=server.in_flight_max,
-                attempts_max=server.attempts_max,
-                deadline_s=api.responder_wait_s + server.response_margin_s,
-                server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
-                responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
-                requester=_requester(server, now()),
-            )
-        yield channels
+    tokens = tokens_of(server) if isinstance(server, Oauth) else None
+    await greet(server, now())
+    pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
+    places = Places(server.in_flight_max, server.rate_per_s, pace.clock)
+
+    def use(part: Part) -> None:
+        for each in (pace, door):
+            each.resize(part.rate_per_s, until=part.until)
+        places.resize(part.in_flight_max, part.rate_per_s)
+
+    share.follow(use)
+    client = Client(
+        server.base_url,
+        context=context_of(server),
+        in_flight_max=server.in_flight_max,
+        tokens=tokens,
+        door=door,
+    )
+    quota = quota_of(server, now=now)
+    api = api_of(server)
+    return Channel(
+        api=api,
+        sender=await stack.enter_async_context(client),
+        pace=pace,
+        places=places,
+        quota=None if quota is None else QuotaInThreads(stack.enter_context(quota)),
+        in_flight_max=server.in_flight_max,
+        attempts_max=server.attempts_max,
+        deadline_s=api.responder_wait_s + server.response_margin_s,
+        server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
+        responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
+        requester=_requester(server, now()),
+    )
 
 
 def _requester(server: AnyServer, now: datetime) -> str | None:
@@ -218,15 +240,6 @@ def _spelled(server: AnyServer) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
-def _windows(servers: Iterable[AnyServer]) -> dict[str, float]:
-    """The window of each scope's rate: one turn for two APIs that one client asks of one server.
-
-    Earlier versions took their turn by the scope as it is spelled. It is taken too, so that a run of such
-    a version, still at work on the day of the upgrade, and one of this version wait for each other.
-    """
-    windows: dict[str, float] = {}
-    for server in servers:
-        window_s = max(1.0, 1 / server.rate_per_s)
-        for scope in (scope_for(server), _spelled(server)):
-            windows[scope] = max(windows.get(scope, 0.0), window_s)
-    return windows
+def _account(server: AnyServer) -> Account:
+    """What the server allows us, all processes together."""
+    return Account(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)

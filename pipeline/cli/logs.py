@@ -16,7 +16,7 @@ from structlog.typing import Processor
 
 from pipeline.reports.terminal import SIMULATED
 from pipeline.runs.request import Phase
-from pipeline.stores.sqlite.server_lease import Holder
+from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pipeline.reports.terminal import counted, visible
 from pipeline.runs.request import Phase
-from pipeline.stores.sqlite.server_lease import Holder
+from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
 
 LINE_INTERVAL_S = 10.0

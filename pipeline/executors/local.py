@@ -16,12 +16,13 @@ import anyio
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.connections import Waiting, open_channels
+from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
-from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
+from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode, slim
 from pipeline.runs.request import Job, Phase, Surface, Watch
-from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, so_far
-from pipeline.stores.sqlite.ledger import Ledger
+from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, left_to_ask, so_far
+from pipeline.stores.local_source import LocalSource
+from pipeline.stores.protocols import Ledger
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import ApiCalls
 
@@ -129,8 +130,8 @@ def ask_all(job: Job, asking: Asking, ledger: Ledger, surface: Surface) -> Asked
         if surface.stop.is_urgent:
             raise ended_by
     if answers is None or ended_by is not None:
-        answers = so_far(asking.checks, ledger)
-    given_up_count = given_up(asking.checks, ledger)
+        answers = anyio.run(so_far, asking.checks, ledger)
+    given_up_count = anyio.run(given_up, asking.checks, ledger)
     return Asked(Answers(answers), caps, world.tally.closed, world.tally, given_up_count, ended_by)
 
 
@@ -170,20 +171,26 @@ async def _answers(
     """Ask at servers that are opened for it."""
     checks = asking.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
-    waiting = None if asking.is_ours else Waiting(watch.wait, job.wait_max_s)
-    async with open_channels(asking.profile, needed, now=world.now, waiting=waiting) as channels:
+    shares = (
+        None
+        if asking.is_ours
+        else shares_of_this_machine(clock=world.now, waiting=watch.wait, wait_max_s=job.wait_max_s)
+    )
+    async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
         watch.enter(Phase.ASKING)
-        answers = await ask(
-            checks, channels, ledger, world, limit=job.limit, retry_unanswered=job.retry_unanswered
+        left = await left_to_ask(
+            checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
+        source = LocalSource(left.todo, ledger.question_key)
+        asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
         caps = {
-            server.name: (server.cap, channel.quota.resets_at())
+            server.name: (server.cap, await channel.quota.resets_at())
             for server in asking.profile.servers
             if (channel := channels.get(server.name)) is not None
             and channel.quota is not None
             and server.cap is not None
         }
-    return answers, caps
+    return slim(left.answers, asked), caps
 
 
 def _end(failure: BaseException) -> PrecheckError:

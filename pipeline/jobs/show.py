@@ -33,7 +33,7 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import validate
-from pipeline.stores.sqlite.reader import Attempt
+from pipeline.stores.values import Attempt
 from schemas.manifest import Manifest
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS

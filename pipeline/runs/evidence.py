@@ -14,7 +14,7 @@ from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.manifest import identity_of
-from pipeline.stores.sqlite.ledger import Counts, FinalAnswer, Finish, RunIdentity
+from pipeline.stores.values import Counts, FinalAnswer, Finish, RunIdentity
 from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, changed_since, made_anew
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome

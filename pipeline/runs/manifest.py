@@ -20,7 +20,7 @@ from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import has_begun
 from pipeline.runs.profile_used import Settings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
-from pipeline.stores.sqlite.ledger import Counts, Finish
+from pipeline.stores.values import Counts, Finish
 from schemas.folder import (
     APPROVALS,
     LEDGER,

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from pipeline.stores.sqlite.server_lease import Holder
+from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
 
 Clock = Callable[[], datetime]

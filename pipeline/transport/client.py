@@ -43,7 +43,7 @@ class Client:
         context: ssl.SSLContext,
         in_flight_max: int,
         tokens: Tokens | None = None,
-        rate_per_s: float | None = None,
+        door: Pace | None = None,
         open_transport: OpenTransport = transport_of,
     ) -> None:
         """Check the address; nothing is opened yet.
@@ -53,20 +53,19 @@ class Client:
             context: From `tls.client_context`.
             in_flight_max: Connections at once, and so requests at once.
             tokens: What fills the Authorization header; None under mutual TLS.
-            rate_per_s: The rate that the caller's own `Pace` keeps, to be kept once more at the door.
+            door: The rate that the caller's own pace keeps, to be kept once more where requests leave.
                 Connecting takes a while and a kept connection takes none, so that requests which
                 started a tenth of a second apart would otherwise leave together.
             open_transport: What carries the requests.
 
         Raises:
-            ConfigurationError: the address is not https, or has a user, a query or a fragment; or the
-                rate is out of range.
+            ConfigurationError: the address is not https, or has a user, a query or a fragment.
         """
         self._base_url = plainly_https(base_url, "base_url")
         self._urls: dict[bytes, httpx.URL] = {}
         self._headers = httpx.Headers({"Host": httpx.URL(base_url).netloc.decode(), **HEADERS}).raw
         self._tokens = tokens
-        self._extensions = {} if rate_per_s is None else {"trace": _Door(rate_per_s).trace}
+        self._extensions = {} if door is None else {"trace": partial(_held_back, door)}
         self._open = partial(open_transport, context, in_flight_max)
         self._line: _Line | None = None
 
@@ -149,13 +148,7 @@ class Client:
         )
 
 
-class _Door:
-    """Holds a request back until its turn, when it has its connection."""
-
-    def __init__(self, rate_per_s: float) -> None:
-        self._pace = Pace(rate_per_s)
-
-    async def trace(self, event: str, _details: Mapping[str, object]) -> None:
-        """What httpx's transports call as a request comes along, by its extension of this name."""
-        if event == "http11.send_request_headers.started":
-            await self._pace.slot()
+async def _held_back(door: Pace, event: str, _details: Mapping[str, object]) -> None:
+    """What httpx's transports call as a request comes along, by its extension of the name `trace`."""
+    if event == "http11.send_request_headers.started":
+        await door.slot()

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from math import floor
+from math import floor, inf
 
 from aiolimiter import AsyncLimiter
 
@@ -31,7 +31,8 @@ class Pace:
     """Hands out slots, one per request, in the order in which they were asked for.
 
     From 1 per second up, any second sees at most the whole part of the rate, as no second holds half a
-    request. Below 1 per second, any `1 / rate_per_s` seconds see at most one request.
+    request. Below 1 per second, any `1 / rate_per_s` seconds see at most one request. Another rate holds from
+    the moment it is set, and counts what has left already.
     """
 
     def __init__(self, rate_per_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,30 +45,61 @@ class Pace:
         Raises:
             ConfigurationError: the rate is out of range.
         """
+        self.clock = clock
+        self._left_at: deque[float] = deque()  # the last window
+        self._queue = asyncio.Lock()
+        self._resized = asyncio.Event()
+        self._keep(rate_per_s)
+        self._until = inf
+
+    def resize(self, rate_per_s: float, *, until: float = inf) -> None:
+        """Keep another rate from now on.
+
+        Args:
+            rate_per_s: 0.1 to 5000; 0: nothing leaves until there is another.
+            until: When there is none any more, on the clock of this pace.
+
+        Raises:
+            ConfigurationError: the rate is out of range.
+        """
+        if rate_per_s == 0:
+            self.rate_per_s = rate_per_s
+        elif rate_per_s != self.rate_per_s:
+            self._keep(rate_per_s)
+        self._until = until
+        self._resized.set()
+        self._resized = asyncio.Event()
+
+    async def slot(self) -> None:
+        """Wait until one more request may leave. A wait that is cancelled takes no slot."""
+        async with self._queue:
+            await self._spread.acquire()
+            while (wait_s := self._wait_s()) > 0:  # a timer may be early
+                if wait_s == inf:
+                    await self._resized.wait()
+                else:
+                    await asyncio.sleep(wait_s)
+            self._left_at.append(self.clock())
+
+    def _keep(self, rate_per_s: float) -> None:
         if not RATE_MIN_PER_S <= rate_per_s <= RATE_MAX_PER_S:
             raise ConfigurationError(
                 f"rate_per_s: {rate_per_s:g} is out of range; "
                 f"give a number from {RATE_MIN_PER_S:g} to {RATE_MAX_PER_S:g}"
             )
         self.rate_per_s = rate_per_s
-        window_s, count_max = (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)
-        burst = max(2.0, count_max * _BURST_SHARE)
-        self._spread = AsyncLimiter(burst, burst * window_s / count_max)
+        window_s, self._count_max = (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)
+        burst = max(2.0, self._count_max * _BURST_SHARE)
+        self._spread = AsyncLimiter(burst, burst * window_s / self._count_max)
         self._window_s = window_s * _STRETCH
-        self._left_at: deque[float] = deque(maxlen=count_max)
-        self._queue = asyncio.Lock()
-        self._clock = clock
-
-    async def slot(self) -> None:
-        """Wait until one more request may leave. A wait that is cancelled takes no slot."""
-        async with self._queue:
-            await self._spread.acquire()
-            while (wait_s := self._wait_s()) > 0:  # noqa: ASYNC110 (a timer may be early)
-                await asyncio.sleep(wait_s)
-            self._left_at.append(self._clock())
 
     def _wait_s(self) -> float:
-        """How long until the oldest request of a full window has left it."""
-        if len(self._left_at) != self._left_at.maxlen:
+        """How long until the oldest request of a full window has left it; inf while nothing may leave."""
+        now, left_at = self.clock(), self._left_at
+        if self.rate_per_s == 0 or now >= self._until:
+            return inf
+        while len(left_at) > 1 and left_at[0] + self._window_s <= now:
+            left_at.popleft()  # but never the latest, which a longer window may still hold
+        if len(left_at) < self._count_max:
             return 0.0
-        return self._left_at[0] + self._window_s - self._clock()
+        return left_at[-self._count_max] + self._window_s - now

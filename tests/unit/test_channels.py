@@ -13,13 +13,13 @@ from pipeline.apis import cop, vop
 from pipeline.config import Configuration, load
 from pipeline.config.profiles import sandbox
 from pipeline.connections import (
-    Waiting,
     api_of,
     context_of,
     greet,
     open_channels,
     quota_of,
     routes,
+    shares_of_this_machine,
     turns_path,
 )
 from pipeline.errors import ConfigurationError, IncompleteError
@@ -122,7 +122,10 @@ def test_a_context_trusts_nobody_by_accident():
 def test_channels_are_opened_for_the_apis_that_are_needed(running):
     async def names(*needed):
         async with open_channels(
-            load(running, "sandbox"), needed, now=lambda: NOW, waiting=Waiting(print)
+            load(running, "sandbox"),
+            needed,
+            now=lambda: NOW,
+            shares=shares_of_this_machine(clock=lambda: NOW, waiting=print),
         ) as channels:
             return set(channels)
 
@@ -154,10 +157,10 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
     told = []
 
     async def ask_while_another_has_its_turn(scope):
-        waiting = Waiting(told.append, max_s=0.3)
+        shares = shares_of_this_machine(clock=lambda: NOW, waiting=told.append, wait_max_s=0.3)
         async with turn(turns_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
             with pytest.raises(IncompleteError, match="--wait-max is over"):
-                async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, waiting=waiting):
+                async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
                     raise AssertionError("asked while another had its turn")
 
     for spelled in (netloc.lower().replace("example.", "example"), netloc):
@@ -169,7 +172,10 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
 def test_a_channel_waits_longer_than_the_responder_may_take(running):
     async def deadlines():
         async with open_channels(
-            load(running, "sandbox"), set(ApiName), now=lambda: NOW, waiting=Waiting(print)
+            load(running, "sandbox"),
+            set(ApiName),
+            now=lambda: NOW,
+            shares=shares_of_this_machine(clock=lambda: NOW, waiting=print),
         ) as channels:
             return {name.value: channel.deadline_s for name, channel in channels.items()}
 
@@ -179,7 +185,12 @@ def test_a_channel_waits_longer_than_the_responder_may_take(running):
 
 def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
     async def main():
-        async with open_channels(profile(cop=OAUTH), {ApiName.COP}, now=lambda: NOW, waiting=Waiting(print)):
+        async with open_channels(
+            profile(cop=OAUTH),
+            {ApiName.COP},
+            now=lambda: NOW,
+            shares=shares_of_this_machine(clock=lambda: NOW, waiting=print),
+        ):
             raise AssertionError("opened without a secret")
 
     with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE_HERE"):

@@ -5,7 +5,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents
-from pipeline.stores.sqlite.server_lease import Holder
+from pipeline.stores.values import Holder
 from schemas.outcomes import Outcome
 
 

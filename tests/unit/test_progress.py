@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pipeline.cli.progress import LINE_INTERVAL_S, Bar, Lines, Silence, progress
 from pipeline.reports.terminal import visible
-from pipeline.stores.sqlite.server_lease import Holder
+from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
 
 

@@ -18,7 +18,7 @@ SHARE_MIN = 8
 """Places that any bank may hold; where there are no more in all, none are kept free."""
 
 
-class Shares:
+class Bulkhead:
     """The requests in flight to each responder. Times are seconds of one clock that never goes back."""
 
     def __init__(self, in_flight_max: int, *, slow_s: float = SLOW_S) -> None:

@@ -46,6 +46,19 @@ class Places:
         self._queue = anyio.Lock()
         self._freed = anyio.Event()
 
+    @property
+    def is_slowed(self) -> bool:
+        """Whether the server wants fewer than agreed."""
+        return self.window < self._most
+
+    def resize(self, most: int, rate_per_s: float) -> None:
+        """As many may be in flight from now on; what is in flight already lands first."""
+        if most:
+            self.window = min(self.window, most) if self.is_slowed else float(most)
+        self._most = most
+        self._rate_per_s = rate_per_s
+        self._freed.set()
+
     async def take(self) -> None:
         """Wait for a place, first come first served, and take it."""
         if self._queue.locked() or self._wait_s() > 0:
@@ -80,7 +93,7 @@ class Places:
     def grow(self) -> None:
         """The server answered: a little more."""
         self._is_trying = False
-        if self.window < self._most:
+        if self.is_slowed:
             self.window = min(self.window + GROWTH * min(self.window, 1.0), self._most)
             self._freed.set()
 
@@ -90,6 +103,8 @@ class Places:
 
     def _wait_s(self) -> float:
         """How long until there is a place: 0 where there is one; for ever, if somebody must give one back."""
+        if self._most == 0:
+            return inf
         if self._is_trying:
             most = 1
         elif not self.is_open:

@@ -8,14 +8,12 @@ from math import inf
 from typing import NamedTuple
 
 import anyio
-import anyio.to_thread
 import httpx
 import structlog
 
 from pipeline.apis import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
-from pipeline.stages.ask.bulkhead import Shares
-from pipeline.stages.ask.concurrency import Places
+from pipeline.stages.ask.bulkhead import Bulkhead
 from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
@@ -107,10 +105,10 @@ class Gate:
         self._silent_as: dict[str, str] = {}  # responder -> the code that it last failed with
         self._paused_until = -inf  # on the clock of the world
         self._pause_count = self._pauses_in_a_row = 0
-        self._places = Places(channel.in_flight_max, channel.pace.rate_per_s, world.clock)
+        self._places = channel.places
         self._tickets: dict[int, Ticket] = {}  # by check
         self._reserving = anyio.Lock()
-        self._shares = Shares(channel.in_flight_max, slow_s=channel.slow_s)
+        self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
 
     async def enter(self, check: Check) -> Entry:
         """Wait until a request for this question may leave, and take its place."""
@@ -133,7 +131,7 @@ class Gate:
         self._server.start()
         if responder in self._responders:
             self._responders[responder].start()
-        self._shares.take(responder, check.check, self._world.clock())
+        self._bulkhead.take(responder, check.check, self._world.clock())
         self._tickets[check.check] = ticket
         return Entry.GO
 
@@ -157,7 +155,7 @@ class Gate:
         responder = responder_of(check)
         streak: int | None = self._server.streak
         now = self._world.clock()
-        self._shares.give_back(responder, check.check, now)
+        self._bulkhead.give_back(responder, check.check, now)
         self._places.give_back()
         ticket = self._tickets.pop(check.check)
         if isinstance(reply, httpx.Response):
@@ -212,7 +210,7 @@ class Gate:
         wished_s = retry.pause_s(response.headers, now=now)
         if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
-            await anyio.to_thread.run_sync(quota.close_for_today)
+            await quota.close_for_today()
             self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
         elif wished_s > PAUSE_MAX_S:
             self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
@@ -238,7 +236,7 @@ class Gate:
         """Let the watchers of the run know how many requests may be in flight, where that is not all."""
         tally, name, window = self._world.tally, self._channel.api.name, self._places.window
         tally.pauses[name] = self._pause_count
-        if window < self._channel.in_flight_max:
+        if self._places.is_slowed:
             tally.slowed[name] = window
             tally.slowest[name] = min(window, tally.slowest.get(name, window))
         else:
@@ -256,7 +254,7 @@ class Gate:
             await self._world.stop.wait()
 
     def _has_place(self, responder: str) -> bool:
-        return self._channel.quota is not None or self._shares.has_place(responder, self._world.clock())
+        return self._channel.quota is not None or self._bulkhead.has_place(responder, self._world.clock())
 
     def _is_for_later(self, responder: str) -> bool:
         breaker = self._responders.get(responder)
@@ -282,6 +280,6 @@ class Gate:
         async with self._reserving:
             if not self._is_free(responder):
                 return False
-            if not await anyio.to_thread.run_sync(quota.reserve):
+            if not await quota.reserve():
                 self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
         return not self._is_shut()

@@ -75,7 +75,11 @@ class Standing:
         are_alike = len(self._alike) == ALIKE_MAX and len(set(self._alike)) == 1
         return self._last if are_alike or self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX else None
 
-    def all_turned_away(self, asked_count: int) -> PrecheckError | None:
-        """The error that stands for all questions of a run, where each was turned away alike; else None."""
+    def all_turned_away(self, asked_count: int | None) -> PrecheckError | None:
+        """The error that stands for all questions of a run, where each was turned away alike; else None.
+
+        Args:
+            asked_count: how many there were; None where that is not known yet.
+        """
         is_all = [*self._turned_away.values()] == [asked_count]
         return self._last if is_all and not self.has_answered else None

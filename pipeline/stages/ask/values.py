@@ -13,7 +13,8 @@ import polars as pl
 from pipeline.apis import Api
 from pipeline.frames import ANSWERS, Answer, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stages.ask.concurrency import Places
+from pipeline.stores.protocols import Quota
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
@@ -45,8 +46,10 @@ class Channel:
     api: Api
     sender: Sender
     pace: Pace
+    places: Places
     quota: Quota | None
     in_flight_max: int
+    """By all processes together; how many by this one, `places` says."""
     attempts_max: int
     deadline_s: float
     server_patience: Patience = SERVER

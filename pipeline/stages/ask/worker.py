@@ -1,11 +1,10 @@
 """The asking of one API: workers that take questions and bring answers."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import anyio.to_thread
 import httpx
 
 from pipeline.apis import basis_of
@@ -13,20 +12,19 @@ from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import CredentialsError, PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.clock_skew import Clocks, server_time, wrong_day
+from pipeline.stages.ask.feed import Feed
 from pipeline.stages.ask.gate import Entry, Gate, Reply
 from pipeline.stages.ask.judge import Final, Judge, Stop, Useless
 from pipeline.stages.ask.standing import Standing
 from pipeline.stages.ask.values import Answers, Channel, World
-from pipeline.stores.sqlite.ledger import Ledger
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.protocols import Ledger, Quota
+from pipeline.stores.values import Hold, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
 """How often it is looked whether trouble has turned out to be an outage."""
-RUNS_MAX = 3
-"""Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
 
 
 @dataclass(slots=True)
@@ -35,10 +33,6 @@ class Run:
 
     ledger: Ledger
     world: World
-    attempts: Mapping[bytes, int]
-    """Requests of earlier runs for questions that have no final answer yet."""
-    suspects: Collection[bytes] = ()
-    """Questions that in an earlier run ended by a reply about themselves."""
     answers: Answers = field(default_factory=Answers)
     clocks: Clocks = field(default_factory=Clocks)
     ended_by: PrecheckError | None = None
@@ -48,8 +42,8 @@ class Run:
 class Task:
     """A question that has been taken up, and how far it has come."""
 
-    check: Check
-    question: bytes
+    question: Question
+    hold: Hold
     sent_count: int
     """Requests for it, those of earlier runs included."""
     tries: int = 0
@@ -62,6 +56,11 @@ class Task:
     useless: Useless | None = None
     """What its latest request brought."""
 
+    @property
+    def check(self) -> Check:
+        """What is asked."""
+        return self.question.check
+
     def answer(self, state: AnswerState, code: str) -> Answer:
         """The end of a question that no server answered."""
         return Answer(self.check.check, state, code, None, None, None, self.sent_count)
@@ -70,54 +69,51 @@ class Task:
 class Asking:
     """The asking of one API."""
 
-    def __init__(self, run: Run, channel: Channel, *, asked_count: int, has_answered: bool) -> None:
+    def __init__(self, run: Run, channel: Channel, feed: Feed, *, has_answered: bool) -> None:
         """Begin to ask.
 
         Args:
             run: what is shared with the other APIs.
             channel: the way to this one.
-            asked_count: how many questions there are for it.
+            feed: the questions for it.
             has_answered: whether it answered another one of this file in an earlier run.
         """
         self._run = run
         self._world = run.world
         self._channel = channel
-        self._asked_count = asked_count
+        self._feed = feed
         self._standing = Standing(has_answered=has_answered)
         self._gate = Gate(channel, run.world)
         self._judge = Judge(channel, run.world, self._standing)
         self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
 
-    async def work(self, todo: Iterator[Check]) -> None:
+    async def work(self) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
         try:
-            for check in todo:
-                if self._world.stop.is_set():
-                    return
-                self._keep(check, await self._take_up(check))
+            while not self._world.stop.is_set() and (taken := await self._feed.take()) is not None:
+                self._gate.budget.earn()
+                task = Task(*taken, taken.question.attempts)
+                await self._keep(task, await self._exchange(task))
             while self._postponed and not self._world.stop.is_set():
                 task = self._postponed.pop(0)
-                self._keep(task.check, await self._take_up_again(task))
+                await self._keep(task, await self._take_up_again(task))
         except PrecheckError as error:
             # Every row would meet the same end; what is in flight elsewhere may still land.
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
-        if (turned_away := self._standing.all_turned_away(self._asked_count)) is not None:
+        if (turned_away := self._standing.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
 
-    def _keep(self, check: Check, answer: Answer | None) -> None:
-        if answer is not None:
-            self._run.answers.add(answer)
-            meaning = meaning_of(self._channel.api, basis_of(check), answer.state, answer.code)
-            self._world.tally.outcomes[meaning.outcome] += 1
-            self._world.tally.done_count += 1
-
-    async def _take_up(self, check: Check) -> Answer | None:
-        """Bring the answer to a question; None where it was postponed, or the run stopped before."""
-        question = self._run.ledger.question_key(check)
-        self._gate.budget.earn()
-        return await self._exchange(Task(check, question, self._run.attempts.get(question, 0)))
+    async def _keep(self, task: Task, answer: Answer | None) -> None:
+        """Keep an answer, if it came: not where the question was postponed, or the run stopped before."""
+        if answer is None:
+            return
+        self._run.answers.add(answer)
+        meaning = meaning_of(self._channel.api, basis_of(task.check), answer.state, answer.code)
+        self._world.tally.outcomes[meaning.outcome] += 1
+        self._world.tally.done_count += 1
+        await self._feed.ended(task.hold)
 
     async def _take_up_again(self, task: Task) -> Answer | None:
         """Go on with a postponed question, once its bank may be tried again or is given up."""
@@ -195,7 +191,7 @@ class Asking:
         answer = None
         with self._in_flight():
             await ledger.intend(
-                task.question, attempt=task.sent_count, request_id=request_id, time=self._time()
+                task.question.key, attempt=task.sent_count, request_id=request_id, time=self._time()
             )
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
@@ -206,10 +202,10 @@ class Asking:
                 state, code, matched_name, detail = verdict
                 time = self._time()
                 answer = Answer(check.check, state, code, matched_name, request_id, time, task.sent_count)
-                await ledger.settle(task.question, answer, detail)
+                await ledger.settle(task.question.key, answer, detail)
             else:
                 await ledger.fail(
-                    task.question,
+                    task.question.key,
                     attempt=task.sent_count,
                     code=verdict.code,
                     time=self._time(),
@@ -249,7 +245,7 @@ class Asking:
 
     def _turned_away(self, task: Task, verdict: Useless, error: PrecheckError, *, alone: bool) -> None:
         """The server did not look at a question; it may be so with all of them."""
-        again = task.question in self._run.suspects
+        again = task.question.is_suspect
         if self._standing.turned_away(verdict.code, error, alone=alone, again=again):
             self._gate.ask_alone()
         if (reason := self._standing.is_over) is None:
@@ -319,7 +315,7 @@ class Asking:
         if error is not None and theirs is not None:
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
-            await anyio.to_thread.run_sync(quota.go_by, theirs)
+            await quota.go_by(theirs)
 
     def _time(self) -> str:
         return timestamp(self._world.now())

@@ -17,7 +17,7 @@ arise.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -31,9 +31,10 @@ from pipeline.stores.encryption import Names
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
 from pipeline.stores.sqlite import lines
 from pipeline.stores.sqlite.group_commit import Commits, Insert
-from pipeline.stores.sqlite.ledger_file import RunIdentity, opened
-from pipeline.stores.sqlite.lines import Counts, FinalAnswer, Finish, Fruitless, Reuse
+from pipeline.stores.sqlite.ledger_file import opened
+from pipeline.stores.sqlite.question_index import QuestionIndex
 from pipeline.stores.sqlite.seals import damaged, insertion
+from pipeline.stores.values import Counts, FinalAnswer, Finish, Fruitless, Known, Reuse, RunIdentity
 
 __all__ = ["Counts", "FinalAnswer", "Finish", "Fruitless", "Ledger", "Reuse", "RunIdentity"]
 
@@ -72,6 +73,7 @@ class Ledger:
         self._names.require(name_proof)
         self._commits = Commits(path, connection)
         self._unsettled = _unsettled(path, connection)
+        self._index = QuestionIndex(connection)
         self.run = lines.identity(connection)
         self.created_at = lines.created_at(connection)
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
@@ -150,15 +152,15 @@ class Ledger:
         """
         return {question: intent.attempt for question, intent in self._unsettled.items()}
 
-    def fruitless(self) -> dict[bytes, Fruitless]:
+    async def known(self, questions: Sequence[bytes]) -> dict[bytes, Known]:
+        """What is on record of these questions; nothing is of one that is left out. Not while `writing()`."""
+        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
+        return self._index.known(questions, self._names.read)
+
+    async def fruitless(self) -> dict[bytes, Fruitless]:
         """The open questions that earlier runs, and this one, got nowhere with. Not while `writing()`."""
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
         return lines.fruitless(self._db)
-
-    def last_failures(self) -> dict[bytes, str]:
-        """The code of every open question whose latest request gave nothing usable. Not while `writing()`."""
-        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        return lines.last_failures(self._db)
 
     def writing(self) -> AbstractAsyncContextManager[None]:
         """Accept writes until the block ends; the last of them is on disk when it has ended."""

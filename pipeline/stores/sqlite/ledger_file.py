@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import SecretStr
 
@@ -15,6 +14,7 @@ from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import Names
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import damaged
+from pipeline.stores.values import RunIdentity
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
 _SCHEMA_VERSION = 5
@@ -85,18 +85,6 @@ PRAGMA secure_delete = ON;
 PRAGMA trusted_schema = OFF;
 PRAGMA temp_store = MEMORY;
 """
-
-
-class RunIdentity(NamedTuple):
-    """What a run is the run of. A folder holds one run; only `tool_version` may change within it.
-
-    Until there is an answer there is nothing to lose, and the folder takes any other run.
-    """
-
-    input_sha256: str
-    profile_sha256: str
-    environment: str
-    tool_version: str
 
 
 @contextmanager

@@ -3,11 +3,10 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from pipeline.frames import TURNED_AWAY_CODES, AnswerState, Check, OwnCode
 from pipeline.stores.keyed_hash import KeyedHash
-from pipeline.stores.sqlite.ledger_file import RunIdentity
+from pipeline.stores.values import Attempt, Counts, FinalAnswer, Finish, Fruitless, RunIdentity
 
 _ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
 """Codes that do not speak of a server or a network in trouble, and so may come back for ever."""
@@ -17,80 +16,6 @@ DETAIL_IS_DUE = (
     " UNION ALL SELECT ifnull(time, '') FROM answer WHERE answer.intent = problem.intent) < ?"
 )
 """SQL: whether what a server said of a problem, it said before a time."""
-
-
-class FinalAnswer(NamedTuple):
-    """An `Answer`, with its question's key in the place of a check number."""
-
-    question: bytes
-    state: AnswerState
-    code: str
-    matched_name: str | None
-    request_id: str | None
-    time: str | None
-    attempts: int
-
-
-class Reuse(NamedTuple):
-    """That a question was not asked, because an earlier run had the answer."""
-
-    question: bytes
-    """Its key in this ledger."""
-    code: str
-    request_id: str
-    """Of the request that was answered."""
-    time: str
-    """When the answer came, in whichever run; never when it was used again."""
-    source_sha256: str
-    """Of the input of the earlier run."""
-    reused_at: str
-
-
-class Finish(NamedTuple):
-    """That an outcome file was written, and how much of it was decided then."""
-
-    time: str
-    question_count: int
-    unanswered_count: int
-    outcome_sha256: str
-
-
-class Attempt(NamedTuple):
-    """One request for a question, and how it ended."""
-
-    number: int
-    request_id: str
-    sent_at: str
-    ended: str
-    """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
-    code: str | None
-    ended_at: str | None
-    detail: str | None = None
-    """What the server said of a problem; None where it said nothing, or where it is purged or not read."""
-    has_hidden_detail: bool = False
-    """Whether it said something that is encrypted, and was read without the key."""
-
-
-class Fruitless(NamedTuple):
-    """That every run so far got nowhere with a question, by a reply that is about the question."""
-
-    run_count: int
-    """Runs that did."""
-    code: str
-    """Of the latest such reply."""
-    attempts: int
-    """Requests for it, in all runs."""
-
-
-class Counts(NamedTuple):
-    """How much a ledger holds."""
-
-    attempt_count: int
-    """Requests that were sent, or were about to be."""
-    answer_count: int
-    """Questions with a final answer from a server."""
-    reused_count: int
-    """Questions answered by an earlier run."""
 
 
 def identity(db: sqlite3.Connection) -> RunIdentity:
@@ -168,16 +93,6 @@ def fruitless(db: sqlite3.Connection) -> dict[bytes, Fruitless]:
             before = found.get(question)
             found[question] = Fruitless(1 if before is None else before.run_count + 1, code, attempt)
     return found
-
-
-def last_failures(db: sqlite3.Connection) -> dict[bytes, str]:
-    """The code of every question whose latest request gave nothing usable."""
-    return dict(
-        db.execute(
-            "SELECT question, code FROM failure JOIN intent ON intent.id = failure.intent"
-            " WHERE intent.id IN (SELECT max(id) FROM intent GROUP BY question)"
-        )
-    )
 
 
 def attempts(

@@ -12,7 +12,8 @@ from pipeline.stores.encryption import Names
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
 from pipeline.stores.sqlite import lines
 from pipeline.stores.sqlite.ledger_file import explained, opened_to_read
-from pipeline.stores.sqlite.lines import DETAIL_IS_DUE, Attempt, Counts, FinalAnswer, Finish
+from pipeline.stores.sqlite.lines import DETAIL_IS_DUE
+from pipeline.stores.values import Attempt, Counts, FinalAnswer, Finish
 
 __all__ = ["Attempt", "Counts", "FinalAnswer", "Finish", "Record", "recorded"]
 

@@ -18,42 +18,17 @@ from datetime import datetime
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 
 from pipeline.errors import IncompleteError
 from pipeline.files.disk_errors import refused
+from pipeline.stores.values import Holder
 
 POLL_INTERVAL_S = 0.25
 _UNFINISHED = "unfinished"
 _TOLD_BYTES_MAX = 64
 _ELSEWHERE = "set XDG_STATE_HOME"
-
-
-class Holder(NamedTuple):
-    """The run that has its turn at a server."""
-
-    server: str
-    """Host and port."""
-    pid: int | None = None
-    """None where it has only just taken its turn, and has not said yet who it is."""
-    since: str | None = None
-    """UTC, ISO 8601 with Z."""
-
-    @property
-    def name(self) -> str:
-        """Which run it is, for a sentence."""
-        return "another run" if self.pid is None else f"process {self.pid}"
-
-    @property
-    def since_when(self) -> str:
-        """Since when it is its turn, for the same sentence; empty where that is not known.
-
-        >>> Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z").since_when
-        ' since 2030-01-02 03:04:05 UTC'
-        """
-        return "" if self.since is None else f" since {self.since.rstrip('Z').replace('T', ' ')} UTC"
 
 
 @asynccontextmanager

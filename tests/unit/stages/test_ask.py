@@ -19,13 +19,16 @@ from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
-from pipeline.frames import ANSWERS, CHECKS
-from pipeline.stages.ask import Channel, Tally, World, ask, gate, given_up, so_far
+from pipeline.frames import ANSWERS, CHECKS, slim
+from pipeline.stages.ask import Channel, Tally, World, ask, gate, given_up, left_to_ask, so_far
+from pipeline.stages.ask.concurrency import Places
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
 from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
+from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
 from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import NetworkFailure
@@ -180,7 +183,8 @@ def asking(tmp_path):
                     APIS[name],
                     one,
                     Pace(rate_per_s),
-                    quota,
+                    Places(in_flight_max, rate_per_s, time.monotonic),
+                    None if quota is None else QuotaInThreads(quota),
                     in_flight_max,
                     attempts_max,
                     deadline_s=5,
@@ -192,9 +196,12 @@ def asking(tmp_path):
                 for name, one in senders.items()
             }
             with anyio.fail_after(TEST_MAX_S):
-                return await ask(
-                    questions, channels, ledger, world, limit=limit, retry_unanswered=retry_unanswered
+                left = await left_to_ask(
+                    questions, ledger, tally, limit=limit, retry_unanswered=retry_unanswered
                 )
+                source = LocalSource(left.todo, ledger.question_key)
+                asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
+                return slim(left.answers, asked)
 
         identity = RunIdentity("input", "profile", "sandbox", "1")
         with Ledger.open(tmp_path / "run" / "ledger.db", identity, now="2030-01-01T12:00:00.000Z") as ledger:
@@ -209,7 +216,8 @@ def asking(tmp_path):
                     unanswered_count=max(open_count, 0),
                     outcome_sha256="f",
                 )
-            return Asking(answers, tally, given_up(questions, ledger), so_far(questions, ledger))
+            counted, ended_here = anyio.run(given_up, questions, ledger), anyio.run(so_far, questions, ledger)
+            return Asking(answers, tally, counted, ended_here)
 
     return run
 

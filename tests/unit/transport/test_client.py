@@ -18,6 +18,7 @@ from pipeline.apis import post
 from pipeline.errors import ConfigurationError, CredentialsError, TlsError
 from pipeline.transport.client import Client, NetworkFailure
 from pipeline.transport.exchange import transport_of
+from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tls import client_context
 from pipeline.transport.tokens import Tokens
 from schemas.token import TokenRequest, TokenResponse
@@ -286,7 +287,7 @@ class TestTheRateAtTheDoor:
         async def main():
             async with (
                 loopback.serving(handler) as port,
-                client_of(loopback, port, rate_per_s=20, in_flight_max=24) as client,
+                client_of(loopback, port, door=Pace(20), in_flight_max=24) as client,
             ):
                 started = time.monotonic()
                 async with anyio.create_task_group() as group:
@@ -315,7 +316,7 @@ class TestTheRateAtTheDoor:
 
             async with (
                 loopback.talking(session) as port,
-                client_of(loopback, port, rate_per_s=0.1) as client,
+                client_of(loopback, port, door=Pace(0.1)) as client,
             ):
                 await client.send(ASK, deadline_s=5)
                 kind = (await failure_of(client, deadline_s=0.1)).kind

@@ -1,0 +1,74 @@
+"""The questions of one API as they come from their source, for whichever worker is free.
+
+The next chunk is claimed while the questions of the last one are still in flight, so that nothing drains in
+between.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import anyio
+
+from pipeline.stores.protocols import QuestionSource
+from pipeline.stores.values import Chunk, Hold, Question
+from schemas.outcomes import ApiName
+
+
+class Taken(NamedTuple):
+    """A question to be asked now, and the chunk that it came in."""
+
+    question: Question
+    hold: Hold
+
+
+class Feed:
+    """What the workers of one API take their questions from."""
+
+    def __init__(self, source: QuestionSource, api: ApiName) -> None:
+        self._source = source
+        self._api = api
+        self._here: Iterator[Taken] = iter(())
+        self._open: dict[Hold, int] = {}  # questions without an end, of each chunk
+        self._claiming = anyio.Lock(fast_acquire=True)
+        self._is_over = False
+        self._taken_count = 0
+
+    @property
+    def count(self) -> int | None:
+        """How many questions there were; None while there may be more."""
+        return self._taken_count if self._is_over else None
+
+    async def take(self) -> Taken | None:
+        """The next question; None where there is none left."""
+        while (taken := next(self._here, None)) is None:
+            if self._is_over:
+                return None
+            await self._claim()
+        self._taken_count += 1
+        return taken
+
+    async def ended(self, hold: Hold) -> None:
+        """A question of this chunk has come to its end in this run."""
+        self._open[hold] -= 1
+        if self._open[hold] == 0:
+            del self._open[hold]
+            await self._source.done(hold)
+
+    async def _claim(self) -> None:
+        """Have another chunk, which who was here first claims for all."""
+        here = self._here
+        async with self._claiming:
+            if self._here is not here or self._is_over:
+                return
+            chunk = await self._source.claim(self._api)
+            if chunk is None:
+                self._is_over = True
+            elif chunk.questions:
+                self._open[chunk.hold] = len(chunk.questions)
+                self._here = _each(chunk)
+            else:
+                await self._source.done(chunk.hold)
+
+
+def _each(chunk: Chunk) -> Iterator[Taken]:
+    return (Taken(question, chunk.hold) for question in chunk.questions)

@@ -1,0 +1,175 @@
+"""What a run is left with before it asks anything, and what it has when it ends early.
+
+The ledger is asked about a thousand questions at a time, so that its answers are never here all at once but
+as a frame.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.frames import CHECKS, TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
+from pipeline.stages.ask.values import Answers, Tally
+from pipeline.stores.protocols import Ledger
+from pipeline.stores.values import Fruitless, Known
+from schemas.outcomes import ApiName
+
+RUNS_MAX = 3
+"""Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
+
+_LOOKED_UP_AT_ONCE = 1_000
+_NOTHING = Known(None, 0, None)
+
+
+class Left(NamedTuple):
+    """The questions of a run, by whether they are to be asked."""
+
+    answers: pl.DataFrame
+    """`Answers` of those that are not: answered before, given up, or beyond the limit."""
+    todo: pl.DataFrame
+    """`Checks` of those that are, in the order of asking; of each its `attempts` so far, and `is_suspect`:
+    whether an earlier run got nowhere with it."""
+    has_answered: Collection[ApiName]
+    """APIs that answered a question of this file before."""
+
+
+async def left_to_ask(
+    checks: pl.DataFrame,
+    ledger: Ledger,
+    tally: Tally,
+    *,
+    limit: int | None = None,
+    retry_unanswered: bool = False,
+) -> Left:
+    """What there is to ask; what an earlier run got nowhere with comes last.
+
+    Args:
+        checks: a `Checks` frame, or any slice of one, in the order of asking.
+        ledger: the record of the run, which nobody writes to now.
+        tally: is told what is done before anything is asked.
+        limit: how many questions to take up at most; the others are deferred.
+        retry_unanswered: ask also what was given up in earlier runs.
+    """
+    assert checks.schema == CHECKS
+    answers = Answers()
+    found = _Found()
+    if any(ledger.counts):
+        left = await _open(checks, ledger, found, answers)
+    else:
+        left = checks.with_columns(attempts=pl.lit(0), is_suspect=pl.lit(value=False))
+    if not retry_unanswered:
+        given_up = found.given_up
+        for number, known in given_up.items():
+            answers.add(_unasked(number, AnswerState.UNANSWERED, known.code, known.attempts))
+        left = left.filter(~pl.col("check").is_in(list(given_up))) if given_up else left
+    todo = left if limit is None else left.head(limit)
+    for number, attempts in left[todo.height :].select("check", "attempts").iter_rows():
+        answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
+    tally.check_count = checks.height
+    tally.done_count = tally.settled_count = answers.count
+    for (api, state), count in found.answer_counts.items():
+        counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
+        counts[api] += count
+    return Left(answers.frame(), todo, found.has_answered)
+
+
+async def so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
+    """What is known of every question in the middle of a run, that ends here: `Answers`, one per check.
+
+    Args:
+        checks: `Checks`.
+        ledger: the record of the run, which nobody writes to any more.
+    """
+    answers = Answers()
+    async for check, _, known in _known(checks, ledger):
+        if known.answer is not None:
+            answers.add(Answer(check.check, *known.answer[1:]))
+        else:
+            state = AnswerState.UNANSWERED if known.attempts else AnswerState.DEFERRED
+            answers.add(_unasked(check.check, state, known.code or OwnCode.RUN_ENDED, known.attempts))
+    return answers.frame()
+
+
+async def given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
+    """How many questions are not asked any more, unless somebody wants it.
+
+    Args:
+        checks: `Checks`.
+        ledger: the record of the run, which nobody writes to now.
+    """
+    found = _Found(await ledger.fruitless())
+    if found.fruitless:
+        async for check, question, known in _known(checks, ledger):
+            found.note(check, question, known)
+    return len(found.given_up)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the ledger knows of the questions of a file."""
+
+    fruitless: Mapping[bytes, Fruitless] = field(default_factory=dict)
+    """Of the whole run."""
+    answer_counts: Counter[tuple[ApiName, AnswerState]] = field(default_factory=Counter)
+    suspects: dict[int, tuple[ApiName, Fruitless]] = field(default_factory=dict)
+    """Check -> what an earlier run got of it, of those that nothing better is known of."""
+
+    def note(self, check: Check, question: bytes, known: Known) -> None:
+        """Look at one question."""
+        if known.answer is not None:
+            self.answer_counts[check.api, known.answer.state] += 1
+        elif (fruitless := self.fruitless.get(question)) is not None:
+            self.suspects[check.check] = check.api, fruitless
+
+    @property
+    def has_answered(self) -> Collection[ApiName]:
+        """The APIs that answered a question."""
+        return {api for api, state in self.answer_counts if state is AnswerState.ANSWERED}
+
+    @property
+    def given_up(self) -> dict[int, Fruitless]:
+        """The checks that so many runs got nowhere with that no other one tries it."""
+        return {
+            number: fruitless
+            for number, (api, fruitless) in self.suspects.items()
+            if fruitless.run_count >= RUNS_MAX
+            # else it may be everybody who is turned away
+            and (fruitless.code not in TURNED_AWAY_CODES or api in self.has_answered)
+        }
+
+
+async def _open(checks: pl.DataFrame, ledger: Ledger, found: _Found, answers: Answers) -> pl.DataFrame:
+    """The questions without an answer, those last that an earlier run got nowhere with; keeps the answers."""
+    found.fruitless = await ledger.fruitless()
+    is_open, attempts = [], []
+    async for check, question, known in _known(checks, ledger):
+        found.note(check, question, known)
+        is_open.append(known.answer is None)
+        if known.answer is None:
+            attempts.append(known.attempts)
+        else:
+            answers.add(Answer(check.check, *known.answer[1:]))
+    left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).with_columns(
+        pl.Series("attempts", attempts, dtype=pl.Int32),
+        is_suspect=pl.col("check").is_in(list(found.suspects)),
+    )
+    if not found.suspects:
+        return left
+    return pl.concat([left.filter(~pl.col("is_suspect")), left.filter("is_suspect")])
+
+
+async def _known(checks: pl.DataFrame, ledger: Ledger) -> AsyncIterator[tuple[Check, bytes, Known]]:
+    """Each question in its order, its key, and what the ledger knows of it."""
+    for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
+        some = [Check(row[0], ApiName(row[1]), *row[2:]) for row in part.iter_rows()]
+        questions = [ledger.question_key(check) for check in some]
+        known = await ledger.known(questions)
+        for check, question in zip(some, questions, strict=True):
+            yield check, question, known.get(question, _NOTHING)
+
+
+def _unasked(check: int, state: AnswerState, code: str, attempts: int) -> Answer:
+    return Answer(check, state, code, None, None, None, attempts)

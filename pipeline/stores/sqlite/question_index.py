@@ -1,0 +1,66 @@
+"""What a ledger knows of a question, found by its key: the file itself is in the order of the requests.
+
+The index is a table of this connection's own and lies in memory, 50 bytes a question. It is made when it is
+first needed, which a run that has asked nothing before never does, and the file stays as it is.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from pipeline.frames import AnswerState
+from pipeline.stores.values import FinalAnswer, Known
+
+NameOf = Callable[[str | bytes | None, int], str | None]
+"""Gives the matched name behind what is written in the line of an intent's answer."""
+
+_AT_ONCE = 1_000
+_MADE = (
+    "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
+)
+_GROWN = (
+    "INSERT OR REPLACE INTO temp.latest SELECT question, max(id) FROM intent WHERE id > ? GROUP BY question"
+)
+_ASKED = (
+    "SELECT latest.question, intent.id, attempt, state, answer.code, matched_name, answer.request_id,"
+    " answer.time, failure.code FROM temp.latest JOIN intent ON intent.id = latest.intent"
+    " LEFT JOIN answer ON answer.intent = intent.id LEFT JOIN failure ON failure.intent = intent.id"
+    " WHERE latest.question IN ({})"
+)
+_REUSED = "SELECT question, code, request_id, time FROM reuse WHERE question IN ({})"
+
+
+class QuestionIndex:
+    """Where the latest request for each question is."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._indexed_to = 0
+
+    def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, Known]:
+        """What is on record of these questions."""
+        self._grow()
+        known: dict[bytes, Known] = {}
+        for start in range(0, len(questions), _AT_ONCE):
+            self._look_up(questions[start : start + _AT_ONCE], name_of, known)
+        return known
+
+    def _grow(self) -> None:
+        """Have in the index what was written since it was last used."""
+        self._db.execute(_MADE)
+        self._db.execute(_GROWN, (self._indexed_to,))
+        [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
+
+    def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, Known]) -> None:
+        places = ", ".join("?" * len(some))
+        for question, intent, attempts, state, code, name, request_id, time, failed in self._db.execute(
+            _ASKED.format(places), some
+        ):
+            answer = None
+            if state is not None:
+                found = name_of(name, intent)
+                answer = FinalAnswer(question, AnswerState(state), code, found, request_id, time, attempts)
+            known[question] = Known(answer, attempts, failed)
+        for question, code, request_id, time in self._db.execute(_REUSED.format(places), some):
+            attempts = known[question].attempts if question in known else 0
+            answer = FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
+            known[question] = Known(answer, attempts, None)
