@@ -1,0 +1,330 @@
+"""Stores in the memory of one process, for tests: nothing is durable but as long as somebody holds it.
+
+They are the model that the others are compared with: as short as the protocols allow.
+"""
+
+import json
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Self
+
+import anyio
+import anyio.lowlevel
+
+from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
+from pipeline.stores.protocols import Share
+from pipeline.stores.values import (
+    Account,
+    Chunk,
+    Counts,
+    FinalAnswer,
+    Finish,
+    Fruitless,
+    Hold,
+    Known,
+    Part,
+    Question,
+    Reuse,
+    RunIdentity,
+)
+from schemas.outcomes import ApiName
+
+_FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
+
+
+@dataclass(slots=True)
+class _Line:
+    """One request, and how it ended."""
+
+    question: bytes
+    attempt: int
+    request_id: str
+    failure: tuple[str, int] | None = None
+    """Its code, and how many runs had ended before."""
+
+
+class MemoryLedger:
+    """The record of one run."""
+
+    def __init__(self, run: RunIdentity, created_at: str) -> None:
+        self.run = run
+        self.created_at = created_at
+        self.payee_key = sha256(repr(run).encode()).digest()
+        self._lines: list[_Line] = []
+        self._latest: dict[bytes, _Line] = {}
+        self._answers: dict[bytes, FinalAnswer] = {}
+        self._finishes: list[Finish] = []
+        self.is_writing = False
+
+    def after_a_crash(self) -> Self:
+        """What would be there if the process ended now."""
+        left = deepcopy(self)
+        left.is_writing = False
+        return left
+
+    @property
+    def counts(self) -> Counts:
+        """How much it holds."""
+        reused = sum(answer.state is AnswerState.REUSED for answer in self._answers.values())
+        return Counts(len(self._lines), len(self._answers) - reused, reused)
+
+    @property
+    def last_finish(self) -> Finish | None:
+        """The latest outcome file on record."""
+        return self._finishes[-1] if self._finishes else None
+
+    @property
+    def finished_at(self) -> str | None:
+        """When the run was finished."""
+        last = self.last_finish
+        return last.time if last is not None and last.unanswered_count == 0 else None
+
+    def question_key(self, check: Check) -> bytes:
+        """What it knows a question by."""
+        return sha256(json.dumps(check[1:]).encode()).digest()
+
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, Known]:
+        """What is on record of these questions."""
+        assert not self.is_writing
+        return {question: self.look_up(question) for question in questions if self._has(question)}
+
+    async def fruitless(self) -> Mapping[bytes, Fruitless]:
+        """The open questions that runs got nowhere with."""
+        assert not self.is_writing
+        last_codes: dict[bytes, dict[int, tuple[str, int]]] = {}
+        for line in self._lines:
+            if line.failure is not None and line.question not in self._answers:
+                code, run = line.failure
+                last_codes.setdefault(line.question, {})[run] = code, line.attempt
+        found = {}
+        for question, by_run in last_codes.items():
+            about_it = [last for last in by_run.values() if last[0] in {*TURNED_AWAY_CODES, OwnCode.CONTRACT}]
+            if about_it:
+                found[question] = Fruitless(len(about_it), *about_it[-1])
+        return found
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends."""
+        assert not self.is_writing
+        self.is_writing = True
+        try:
+            yield
+        finally:
+            self.is_writing = False
+
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:  # noqa: ARG002
+        """Record that a request is about to leave."""
+        assert self.is_writing
+        assert question not in self._answers
+        assert attempt == self._attempts(question) + 1
+        self._latest[question] = _Line(question, attempt, request_id)
+        self._lines.append(self._latest[question])
+        await anyio.lowlevel.checkpoint()
+
+    async def fail(self, question: bytes, *, attempt: int, code: str, time: str) -> None:  # noqa: ARG002
+        """Record that an attempt gave nothing usable."""
+        self._require_latest(question, attempt)
+        self._latest[question].failure = code, len(self._finishes)
+        await anyio.lowlevel.checkpoint()
+
+    async def settle(self, question: bytes, answer: Answer) -> None:
+        """Record the final answer."""
+        assert answer.state in _FINAL
+        self._require_latest(question, answer.attempts)
+        self._answers[question] = FinalAnswer(question, *answer[1:])
+        await anyio.lowlevel.checkpoint()
+
+    def reuse(self, answers: Collection[Reuse]) -> None:
+        """Record answers of an earlier run."""
+        for used in answers:
+            self._answers[used.question] = FinalAnswer(
+                used.question,
+                AnswerState.REUSED,
+                used.code,
+                None,
+                used.request_id,
+                used.time,
+                self._attempts(used.question),
+            )
+
+    def allow(self, reason: str, *, time: str) -> None:  # noqa: ARG002
+        """Record why this run may ask what would otherwise have stopped it."""
+        assert reason
+
+    def finish(self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str) -> Finish:
+        """Record that the outcome file is in place."""
+        assert len(self._answers) >= question_count - unanswered_count
+        self._finishes.append(Finish(time, question_count, unanswered_count, outcome_sha256))
+        return self._finishes[-1]
+
+    def _has(self, question: bytes) -> bool:
+        return question in self._latest or question in self._answers
+
+    def look_up(self, question: bytes) -> Known:
+        """What is on record of a question now."""
+        line = self._latest.get(question)
+        code = None if line is None or line.failure is None else line.failure[0]
+        return Known(self._answers.get(question), self._attempts(question), code)
+
+    def _attempts(self, question: bytes) -> int:
+        return self._latest[question].attempt if question in self._latest else 0
+
+    def _require_latest(self, question: bytes, attempt: int) -> None:
+        assert self.is_writing
+        assert question not in self._answers
+        assert attempt == self._attempts(question) > 0
+
+
+class MemoryQuestions:
+    """The questions of one run, for all who ask them."""
+
+    def __init__(self, checks: Sequence[Check], ledger: MemoryLedger, *, chunk_size: int = 10) -> None:
+        self.ledger = ledger
+        by_api: dict[ApiName, list[Check]] = {}
+        for check in checks:
+            by_api.setdefault(check.api, []).append(check)
+        parts = [
+            (api, some[start : start + chunk_size])
+            for api, some in by_api.items()
+            for start in range(0, len(some), chunk_size)
+        ]
+        self.chunks = dict(enumerate(parts))
+        self.fences: Counter[int] = Counter()
+        self.free = deque(self.chunks)
+
+
+@dataclass(slots=True)
+class MemorySource:
+    """One of those who ask."""
+
+    _all: MemoryQuestions
+    _held: set[Hold] = field(default_factory=set)
+
+    async def claim(self, api: ApiName) -> Chunk | None:
+        """Take what nobody has, without what is answered."""
+        for number in self._all.free:
+            if self._all.chunks[number][0] == api:
+                break
+        else:
+            return None
+        self._all.free.remove(number)
+        self._all.fences[number] += 1
+        hold = Hold(number, self._all.fences[number])
+        self._held.add(hold)
+        return Chunk(hold, list(self._questions(number)))
+
+    async def done(self, hold: Hold) -> None:
+        """It is nobody's any more."""
+        self._held.remove(hold)
+
+    async def give_back(self) -> None:
+        """Whoever wants them may have them."""
+        self._all.free.extendleft(sorted((hold.chunk for hold in self._held), reverse=True))
+        self._held.clear()
+
+    def _questions(self, number: int) -> Iterator[Question]:
+        ledger = self._all.ledger
+        for check in self._all.chunks[number][1]:
+            key = ledger.question_key(check)
+            known = ledger.look_up(key)
+            if known.answer is None:
+                yield Question(check, key, known.attempts, is_suspect=False)
+
+
+@dataclass(slots=True)
+class MemoryQuota:
+    """The cap of one server for one client; all who hold it hold the same one."""
+
+    cap: int
+    clock: Callable[[], datetime]
+    used_count: int = 0
+    is_closed: bool = False
+
+    async def reserve(self) -> bool:
+        """Take one unit."""
+        await anyio.lowlevel.checkpoint()
+        if self.is_closed or self.used_count >= self.cap:
+            return False
+        self.used_count += 1
+        return True
+
+    async def resets_at(self) -> datetime:
+        """The next midnight of its clock."""
+        return self.clock().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+    async def close_for_today(self) -> None:
+        """Nothing is left."""
+        self.is_closed = True
+
+    async def go_by(self, server_now: datetime) -> None:
+        """Count by another clock."""
+        self.clock = lambda: server_now
+
+
+class MemoryShare:
+    """One process's part of an account."""
+
+    def __init__(self) -> None:
+        self.part = Part(0, 0)
+        self.is_entitled = False
+        self._uses: list[Callable[[Part], None]] = []
+
+    def follow(self, use: Callable[[Part], None]) -> None:
+        """Tell of the part as it is, and of each other one."""
+        self._uses.append(use)
+        use(self.part)
+
+    def become(self, part: Part) -> None:
+        """Another part from now on."""
+        if part != self.part:
+            self.part = part
+            for use in self._uses:
+                use(part)
+
+
+class MemoryShares:
+    """Accounts in equal parts of whole requests; what one gives up is another's one window later."""
+
+    def __init__(self, window_s: float = 1.1) -> None:
+        self._window_s = window_s
+        self._holders: dict[Account, list[MemoryShare]] = {}
+
+    @asynccontextmanager
+    async def lease(self, accounts: Collection[Account]) -> AsyncIterator[Mapping[str, Share]]:
+        """Have a part of each account until the block ends."""
+        mine = {account: MemoryShare() for account in accounts}
+        for account, share in mine.items():
+            self._holders.setdefault(account, []).append(share)
+            self._divide(account)
+        if any(len(self._holders[account]) > 1 for account in accounts):
+            await anyio.sleep(self._window_s)
+        try:
+            for account, share in mine.items():
+                share.is_entitled = True
+                self._divide(account)
+            yield {account.api: share for account, share in mine.items()}
+        finally:
+            for account, share in mine.items():
+                share.is_entitled = False
+                self._divide(account)
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(self._window_s)
+            for account, share in mine.items():
+                self._holders[account].remove(share)
+                self._divide(account)
+
+    def _divide(self, account: Account) -> None:
+        """As many parts as there are holders, those included that have none yet or none any more."""
+        holders = self._holders[account]
+        for share in holders:
+            if share.is_entitled:
+                rate = account.rate_per_s // len(holders)
+                share.become(Part(rate, account.in_flight_max // len(holders)))
+            else:
+                share.become(Part(0, 0))

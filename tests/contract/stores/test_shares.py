@@ -1,0 +1,89 @@
+"""What every division of a server's limits keeps: rate and places, whoever joins and leaves."""
+
+import time
+
+import anyio
+import pytest
+
+from pipeline.stages.ask.concurrency import Places
+from pipeline.stores.values import Account
+from pipeline.transport.rate_limiter import Pace
+
+ACCOUNT = Account("cop.example|0123456789abcdef", "cop", 30, 6)
+EACH = 24
+
+
+@pytest.mark.parametrize("joins_after_s", [0.0, 0.25])
+def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_after_s):
+    sent, in_flight, most = [], set(), []
+
+    async def ask(number):
+        """One process that asks, as `open_channels` has it."""
+        await anyio.sleep(number * joins_after_s)
+        async with store.shares().lease([ACCOUNT]) as leased:
+            pace = Pace(ACCOUNT.rate_per_s)
+            places = Places(ACCOUNT.in_flight_max, ACCOUNT.rate_per_s, time.monotonic)
+            places.open()
+
+            def use(part):
+                pace.resize(part.rate_per_s, until=part.until)
+                places.resize(part.in_flight_max, part.rate_per_s)
+
+            leased["cop"].follow(use)
+
+            async def send(request):
+                await places.take()
+                await pace.slot()
+                sent.append(time.monotonic())
+                in_flight.add((number, request))
+                most.append(len(in_flight))
+                await anyio.sleep(0.05)
+                in_flight.discard((number, request))
+                places.give_back()
+
+            async with anyio.create_task_group() as requests:
+                for request in range(EACH):
+                    requests.start_soon(send, request)
+
+    async def main():
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as processes:
+                for number in range(3):
+                    processes.start_soon(ask, number)
+
+    anyio.run(main)
+    sent.sort()
+    assert len(sent) == 3 * EACH
+    assert all(later - sooner >= 1 for sooner, later in zip(sent, sent[ACCOUNT.rate_per_s :], strict=False))
+    assert max(most) <= ACCOUNT.in_flight_max
+
+
+def test_alone_one_has_all_of_every_account_from_the_beginning(store):
+    other = ACCOUNT._replace(api="vop_gateway", rate_per_s=7, in_flight_max=2)
+    parts = {}
+
+    async def main():
+        async with store.shares().lease([ACCOUNT, other]) as leased:
+            for api, share in leased.items():
+                share.follow(lambda part, api=api: parts.setdefault(api, part))
+
+    with_time = time.monotonic()
+    anyio.run(main)
+    assert time.monotonic() - with_time < 10
+    assert {api: part[:2] for api, part in parts.items()} == {"cop": (30, 6), "vop_gateway": (7, 2)}
+
+
+def test_who_comes_has_a_share_once_another_has_left(store):
+    async def use(parts):
+        async with store.shares().lease([ACCOUNT]) as leased:
+            leased["cop"].follow(parts.append)
+            await anyio.sleep(0.1)
+
+    async def main():
+        with anyio.fail_after(20):
+            for _ in range(2):
+                await use(parts)
+
+    parts = []
+    anyio.run(main)
+    assert [part[:2] for part in parts if part.rate_per_s] == [(30, 6)] * 2
