@@ -127,13 +127,21 @@ class MemoryLedger:
         self._lines.append(self._latest[question])
         await anyio.lowlevel.checkpoint()
 
-    async def fail(self, question: bytes, *, attempt: int, code: str, time: str) -> None:  # noqa: ARG002
+    async def fail(
+        self,
+        question: bytes,
+        *,
+        attempt: int,
+        code: str,
+        time: str,  # noqa: ARG002
+        detail: str = "",  # noqa: ARG002
+    ) -> None:
         """Record that an attempt gave nothing usable."""
         self._require_latest(question, attempt)
         self._latest[question].failure = code, len(self._finishes)
         await anyio.lowlevel.checkpoint()
 
-    async def settle(self, question: bytes, answer: Answer) -> None:
+    async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:  # noqa: ARG002
         """Record the final answer."""
         assert answer.state in _FINAL
         self._require_latest(question, answer.attempts)
