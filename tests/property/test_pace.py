@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from math import floor
+from math import floor, inf
 from random import Random
 
 import pytest
@@ -140,3 +140,89 @@ def test_no_more_than_a_twentieth_of_a_window_leaves_at_once():
     times = slots(1000, 1000)
     assert most_in_a_window(times, 0.001) <= 52
     assert most_in_a_window(times, 0.5) <= 552
+
+
+# A rate that becomes another
+
+SIZES = st.lists(
+    st.tuples(st.floats(0.0, 3.0), st.one_of(st.just(0), st.integers(1, 200), st.floats(RATE_MIN_PER_S, 1))),
+    min_size=1,
+    max_size=6,
+)
+
+
+def resized_slots(first_rate_per_s, sizes, end_s=8.0, until_s=None):
+    """When each slot was given that eight workers could get, with the rate that held then."""
+    times = []
+
+    async def main():
+        clock = asyncio.get_running_loop().time
+        pace = Pace(first_rate_per_s, clock=clock)
+        rates = [(0.0, first_rate_per_s)]
+
+        async def work():
+            while True:
+                await pace.slot()
+                times.append(clock())
+
+        workers = [asyncio.ensure_future(work()) for _ in range(8)]
+        for wait_s, rate_per_s in sizes:
+            await asyncio.sleep(wait_s)
+            pace.resize(rate_per_s, **({} if until_s is None else {"until": until_s}))
+            rates.append((clock(), rate_per_s))
+        await asyncio.sleep(max(end_s - clock(), 0.0))
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        return rates
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.001)) as runner:
+        rates = runner.run(main())
+    return times, rates
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 200), SIZES)
+def test_each_slot_keeps_the_rate_that_holds_when_it_is_given_and_counts_what_left_before(first, sizes):
+    times, rates = resized_slots(first, sizes)
+    ended = [*(began for began, _ in rates[1:]), inf]
+    for number, time in enumerate(times):
+        # At the moment of a change the one rate or the other holds.
+        promises = [
+            promise_of(rate)
+            for (began, rate), end in zip(rates, ended, strict=True)
+            if rate and began - 0.002 < time < end + 0.002
+        ]
+        assert any(
+            sum(time - earlier < window_s for earlier in times[: number + 1]) <= count_max
+            for window_s, count_max in promises
+        )
+
+
+def test_a_rate_that_grows_again_within_the_window_forgets_nothing_that_left():
+    times, _ = resized_slots(100, [(0.5, 2), (0.1, 100)], end_s=1.0)
+    assert most_in_a_window(times, 1.0) <= 100
+
+
+def test_a_rate_that_grows_is_used_and_one_of_nothing_lets_nothing_leave_until_there_is_another():
+    times, _ = resized_slots(5, [(1.0, 0), (1.0, 50)], end_s=6.0)
+    assert not [time for time in times if 1.01 < time < 2.0]
+    assert 0.9 * 50 <= sum(4.0 <= time < 5.0 for time in times) <= 50
+
+
+def test_nothing_leaves_once_a_rate_has_ended():
+    times, _ = resized_slots(50, [(0.5, 50)], end_s=4.0, until_s=2.0)
+    assert 1.8 < max(times) < 2.0
+
+
+def test_an_ended_rate_goes_on_when_it_is_set_again():
+    times, _ = resized_slots(50, [(0.5, 50), (2.0, 50)], end_s=6.0, until_s=1.0)
+    assert max(times) < 1.0
+    again, _ = resized_slots(50, [(0.0, 0), (2.0, 50)], end_s=6.0)
+    assert max(again) > 5.0
+
+
+@pytest.mark.parametrize("rate_per_s", [-1, 0.09, 5001, float("nan")])
+def test_a_rate_that_cannot_be_kept_is_none_to_become(rate_per_s):
+    with pytest.raises(ConfigurationError, match="rate_per_s"):
+        Pace(1).resize(rate_per_s)

@@ -117,3 +117,46 @@ def test_places_are_taken_in_the_order_of_asking(places):
         return order
 
     assert anyio.run(main) == [0, 1, 2, 3, 4]
+
+
+def test_fewer_places_hold_at_once_and_more_are_there_at_once(places):
+    assert taken(places) == 8
+    places.resize(3, 20.0)
+    for _ in range(6):
+        places.give_back()
+    assert taken(places) == 1
+    places.resize(8, 20.0)
+    assert taken(places) == 5
+
+
+def test_no_place_at_all_lets_nobody_leave_until_there_is_one(places):
+    places.resize(0, 0.0)
+    assert taken(places) == 0
+    places.resize(2, 5.0)
+    assert taken(places) == 2
+
+
+def test_a_server_that_wants_fewer_gets_no_more_because_our_part_grew(places):
+    taken(places, 4)
+    places.halve()
+    assert places.is_slowed
+    places.resize(16, 40.0)
+    assert places.window == 2.0
+    assert places.is_slowed
+
+
+def test_who_waits_for_a_place_has_it_when_there_are_more():
+    async def main():
+        places = Places(1, 20.0, lambda: 0.0)
+        places.open()
+        await places.take()
+        async with anyio.create_task_group() as group:
+            group.start_soon(places.take)
+            await anyio.sleep(0.01)
+            places.resize(2, 20.0)
+
+    async def in_time():
+        with anyio.fail_after(5):
+            await main()
+
+    anyio.run(in_time)
