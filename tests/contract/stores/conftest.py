@@ -97,7 +97,7 @@ class SqliteStore:
         return [QuotaInThreads(self._resources.enter_context(quota)) for quota in made]
 
     def shares(self):
-        return LocalShares(self._root / "turns", waiting=lambda _: None)
+        return LocalShares(self._root / "turns", clock=lambda: datetime.now(UTC), waiting=lambda _: None)
 
     def close(self):
         self.ledger.close()
