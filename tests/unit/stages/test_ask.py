@@ -922,7 +922,7 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, mo
 
 
 def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, monkeypatch):
-    monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.2)
+    monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.5)
     begun = []
 
     async def reply(said):
@@ -936,8 +936,9 @@ def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, mo
 
     assert done.states() == {("answered", "MTCH"): 400}
     gaps = [later - sooner for (sooner, _), (later, _) in pairwise(begun)]
-    at = gaps.index(max(gaps)) + 1
-    assert max(gaps) >= 0.15, "nothing is sent in the pause"
+    # The first long gap after the replies that asked for it: a busy machine has gaps of its own later.
+    at = next((at for at, gap in enumerate(gaps, start=1) if at > 20 and gap >= 0.4), None)
+    assert at is not None, "nothing is sent in the pause"
     assert begun[at][1] == 1, "one tries"
     after = [in_flight for _, in_flight in begun[at + 1 : at + 15]]
     assert max(after) <= 5, "half of eight, and a little more with each answer"
