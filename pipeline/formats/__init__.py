@@ -31,6 +31,7 @@ FORMATS = (
     FormatEntry(parquet, outcomes=parquet, payments=parquet),
     FormatEntry(excel, outcomes=delimited, payments=delimited),
 )
+"""Of formats that share a suffix, the first is meant where none knows the start of a file."""
 
 HEAD_BYTES = 64 * 1024
 """Of the start of a file, by which formats know theirs."""

@@ -49,7 +49,8 @@ def house(tmp_path_factory):
     text = (copy / table).read_text()
     text = text.replace("import excel, parquet\n", "import counted, excel, parquet\n")
     line = "    FormatEntry(counted, outcomes=delimited, payments=counted),\n"
-    text = text.replace("FORMATS = (\n", f"FORMATS = (\n{line}")
+    formats = re.search(r"^FORMATS = \(\n(?: .*\n)+", text, re.MULTILINE)
+    text = text[: formats.end()] + line + text[formats.end() :]
     (copy / table).write_text(text)
     return copy
 
