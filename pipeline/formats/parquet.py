@@ -25,7 +25,7 @@ from pipeline.files.unfolding import (
     refuse_long_row,
     table_bytes_max,
 )
-from pipeline.formats.table import Dialect, ReadingOptions, Table, no_defects
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from schemas.outcomes import COLUMNS
 
@@ -86,13 +86,13 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
     return Table(cells, no_defects(cells.height), Dialect())
 
 
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> str | None:  # noqa: ARG001 - there is but one way to write it
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is but one way to write it
     """Why a file cannot be written anew; None where it can."""
     if kept_as == NAME:
         return None
-    return (
-        f"the outcome file is CSV, which does not know the types of {name}; "
-        "run the same command again with --format parquet, which asks nothing twice"
+    return Obstacle(
+        f"the outcome file is CSV, which does not know the types of {name}",
+        "run the same command again with --format parquet, which asks nothing twice",
     )
 
 

@@ -57,6 +57,14 @@ class Table(NamedTuple):
     """The places of lines below the header line that were headers again, and are not in the cells."""
 
 
+class Obstacle(NamedTuple):
+    """Why a payment file cannot be written anew."""
+
+    reason: str
+    advice: str
+    """What to do, on the command line."""
+
+
 def no_defects(row_count: int) -> pl.Series:
     """The defects of a table whose rows are all whole."""
     return pl.Series("defect", [None], dtype=pl.String).new_from_index(0, row_count)

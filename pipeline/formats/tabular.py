@@ -11,7 +11,7 @@ from typing import IO, Protocol
 
 import polars as pl
 
-from pipeline.formats.table import Dialect, ReadingOptions, Table
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
 from pipeline.headers.looks import PLACE
 from pipeline.headers.readings import ColumnReading
 from schemas.columns import Column
@@ -49,8 +49,8 @@ class TabularFormat(Format, Protocol):
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Table:
         """Read a file; raises InputError where it cannot be read in one way only."""
 
-    def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> str | None:
-        """Why a file cannot be written anew from what a run kept of it, as a sentence; None where it can.
+    def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
+        """Why a file cannot be written anew from what a run kept of it; None where it can.
 
         Args:
             dialect: How it was written.

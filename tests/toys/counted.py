@@ -11,7 +11,7 @@ from typing import IO
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.table import Dialect, ReadingOptions, Table, no_defects
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
 from schemas.places import Places
 
 NAME = "counted"
@@ -46,7 +46,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     return Table(cells, no_defects(cells.height), Dialect("|", line_end="\n"), places=places)
 
 
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> str | None:
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
     """Why a file cannot be written anew: there is no reason."""
     return None
 

@@ -27,6 +27,7 @@ from pipeline.formats.table import (
     ROW_TOO_LONG,
     ROW_TOO_SHORT,
     Dialect,
+    Obstacle,
     ReadingOptions,
     Table,
     no_defects,
@@ -104,13 +105,13 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     )
 
 
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> str | None:  # noqa: ARG001 - text is text in every format
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - text is text in every format
     """Why a file cannot be written anew; None where it can."""
     if dialect.delimiter is not None:
         return None
-    return (
-        f"the run was of an older version, which did not say how {name} is written; "
-        "run the same command again, which asks nothing twice"
+    return Obstacle(
+        f"the run was of an older version, which did not say how {name} is written",
+        "run the same command again, which asks nothing twice",
     )
 
 

@@ -18,7 +18,7 @@ from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import DEFECT, SHEET_ROW
-from pipeline.formats.table import Dialect, ReadingOptions, Table
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, refuse_accounts_above
 from schemas.places import Places
@@ -69,7 +69,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     return _table(grid, options.mapping or {}, where)
 
 
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> str | None:  # noqa: ARG001 - its cells are text
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
     """Why a file cannot be written anew; None, as it becomes a CSV."""
     return None
 
