@@ -40,7 +40,7 @@ def main(file, folder):
             byte_count=source.byte_count,
             row_count=source.payments.height,
             format=source.format,
-            encoding=source.encoding,
+            **source.dialect._asdict(),
             columns={},
             currency_sources=currency_sources(source.payments),
         ),

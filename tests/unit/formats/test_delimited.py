@@ -302,3 +302,20 @@ def test_an_outcome_of_the_same_length_but_another_meaning_is_noticed():
         delimited.write(
             table, ForgetfulFile(b"match", b"hctam"), column="check_outcome", dialect=Dialect(",")
         )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "mark", "codec"),
+    [
+        (Dialect(";", "utf-16", "\r\n", byte_order_mark=True, header_line=False), b"\xff\xfe", "utf-16-le"),
+        (Dialect(";", "utf-8", "\r\n", byte_order_mark=True, header_line=False), b"\xef\xbb\xbf", "utf-8"),
+        (Dialect(";", "cp1252", "\r\n", byte_order_mark=True, header_line=False), b"", "cp1252"),
+        (Dialect(header_line=False)._replace(delimiter=";"), b"", "utf-8"),
+    ],
+)
+def test_payments_without_headers_are_written_without_and_read_again_with_them(dialect, mark, codec):
+    cells = pl.DataFrame({"name": ["Adä", "Bram"], "iban": ["x", "y;z"]})
+    file = io.BytesIO()
+    named = delimited.rewrite(cells, file, dialect, where="corrected.csv")
+    assert file.getvalue() == mark + 'Adä;x\r\nBram;"y;z"\r\n'.encode(codec)
+    assert delimited.read(named, ReadingOptions(None, dialect.encoding), where="f").cells.equals(cells)
