@@ -124,7 +124,7 @@ def finish_run():
                 outcomes,
                 folder,
                 format_name=format_name or source.format,
-                delimiter=source.delimiter,
+                dialect=source.dialect,
             )
             described = InputFile(
                 name=file.name,
@@ -132,12 +132,9 @@ def finish_run():
                 byte_count=source.byte_count,
                 row_count=source.payments.height,
                 format=source.format,
-                encoding=source.encoding,
                 columns={reading.header: reading.field for reading in source.columns if reading.field},
                 mapping=dict(mapping),
-                delimiter=source.delimiter,
-                line_end=source.line_end,
-                byte_order_mark=source.byte_order_mark,
+                **source.dialect._asdict(),
                 extra_column_count=source.extra_column_count,
             )
             header = Header("0", profile, Environment(environment), time, time, described, [], "run again")

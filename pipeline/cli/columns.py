@@ -19,37 +19,23 @@ def columns(
     Three values of each are shown, whole: mind who looks on.
     """
     from pipeline.errors import InputError
+    from pipeline.formats.tabular import described
     from pipeline.headers.columns import ColumnsError
-    from pipeline.headers.looks import PLACE
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
     from pipeline.stages.read import read
-    from schemas.columns import Column, ColumnsRead
+    from schemas.columns import ColumnsRead
 
     refusal = None
     try:
         source = read(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
-        readings, notes = source.columns, source.notes
-        if not source.header_line:
-            readings = tuple(
-                reading._replace(header=f"{PLACE}{at}") for at, reading in enumerate(readings, start=1)
-            )
+        found, notes = described(source.columns, source.dialect), source.notes
     except InputError as error:
-        refusal, readings, notes = error, error.readings if isinstance(error, ColumnsError) else (), ()
+        refusal, notes = error, ()
+        found = described(error.readings, None) if isinstance(error, ColumnsError) else []
     told = ColumnsRead(
         file=file.name,
-        columns=[
-            Column(
-                header=reading.header,
-                field=reading.field,
-                rule=reading.how,
-                others=list(reading.others),
-                values=list(reading.values),
-                disputed=reading.is_disputed,
-                map=reading.map,
-            )
-            for reading in readings
-        ],
+        columns=found,
         notes=list(notes),
         refusal=None if refusal is None else str(refusal),
     )

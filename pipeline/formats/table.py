@@ -1,5 +1,6 @@
-"""What every format reads a file into."""
+"""What the tabular formats share: what they are asked with, and what they read a file into."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -12,6 +13,33 @@ ROW_BLANK = "ROW_BLANK"
 ROW_MERGED = "ROW_MERGED"
 
 
+class ReadingOptions(NamedTuple):
+    """What a user says about how to read a file. A format heeds those of its `OPTIONS`, and the mapping."""
+
+    mapping: Mapping[str, str] | None
+    """From `--map FIELD=HEADER`: these headers help to find the header line. None: this program wrote the
+    file, and its first line is the header line."""
+    encoding: str | None = None
+    """Of text; None means UTF-8, with or without a byte order mark."""
+    sheet: str | None = None
+    """Of a workbook, by name; None means the only visible one that has data."""
+
+
+class Dialect(NamedTuple):
+    """How a file is written; a field is None where its format has no such thing."""
+
+    delimiter: str | None = None
+    """Between the cells of a line."""
+    encoding: str = "utf-8"
+    """Of the text in the file."""
+    line_end: str | None = None
+    """At the end of the header line."""
+    byte_order_mark: bool = False
+    """Whether the text starts with one."""
+    header_line: bool = True
+    """Whether the file names its columns; where it does not, they are named by their places."""
+
+
 class Table(NamedTuple):
     """The cells of a file as they stand in it."""
 
@@ -20,22 +48,21 @@ class Table(NamedTuple):
     from Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
     defects: pl.Series
     """What is wrong with each row as a whole, as text; null where nothing is. Same height."""
-    delimiter: str | None
-    """Between the cells of a line; None where the format has none."""
-    encoding: str
-    """Of the text in the file."""
-    line_end: str | None = None
-    """At the end of the header line; None where the format has none."""
-    byte_order_mark: bool = False
-    """Whether the text starts with one."""
-    header_line: bool = True
-    """Whether the file names its columns; where it does not, they are named by their places."""
+    dialect: Dialect
     extra_column_count: int = 0
     """How many of the columns, the last ones, hold cells of rows that were too long."""
     places: Places | None = None
     """Where the rows stand in the file; None where the format knows no lines."""
     repeated_headers: tuple[int, ...] = ()
     """The places of lines below the header line that were headers again, and are not in the cells."""
+
+
+class Obstacle(NamedTuple):
+    """Why a payment file cannot be written anew."""
+
+    reason: str
+    advice: str
+    """What to do, on the command line."""
 
 
 def no_defects(row_count: int) -> pl.Series:

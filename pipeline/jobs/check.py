@@ -115,7 +115,7 @@ def check(job: Job, surface: Surface) -> Result:
             outcomes,
             job.out,
             format_name=job.format or source.outcome_format,
-            delimiter=source.delimiter,
+            dialect=source.dialect,
         )
         run = Run(job, source, chosen, prepared, profile, ledger, started)
         decided = Decided(outcomes, findings.warnings, questions.bases, asked)

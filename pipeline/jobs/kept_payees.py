@@ -14,6 +14,8 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_whole
+from pipeline.formats.csv.writing import write_lines
+from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.jobs.verify import VerifyJob, verify
@@ -194,7 +196,7 @@ def keep(
     """
     path = folder / PAYEES
     with write_whole(path) as file:
-        kept_once(pl.concat([own(payees, known, payee_key), carried])).write_csv(file)
+        write_lines(kept_once(pl.concat([own(payees, known, payee_key), carried])), file, Dialect())
     return path
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.files.atomic import write_whole
-from pipeline.formats.csv import DELIMITER
 from pipeline.frames import Changes, Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
@@ -87,6 +86,6 @@ def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
         spreadsheet.write(
             table.filter(pl.col("check_outcome").is_in(_NEEDS_A_PERSON)),
             file,
-            delimiter=summary.input.delimiter or DELIMITER,
+            delimiter=summary.input.delimiter,
         )
     return path

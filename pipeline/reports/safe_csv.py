@@ -11,15 +11,16 @@ from typing import IO
 
 import polars as pl
 
-from pipeline.formats.csv import as_text
+from pipeline.formats.csv.writing import as_text, write_lines
+from pipeline.formats.table import Dialect
 
 # White space and invisible characters before the sign do not stop a spreadsheet, nor does the
 # full-width form of the sign.
 _RUNS = r"^(?:[\t\r\n\x00]|[\s\p{Cc}\p{Cf}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 
 
-def write(table: pl.DataFrame, file: IO[bytes], *, delimiter: str) -> None:
-    """Write a table with every cell quoted, escaped and marked as UTF-8.
+def write(table: pl.DataFrame, file: IO[bytes], *, delimiter: str | None) -> None:
+    """Write a table with every cell quoted, escaped and marked as UTF-8; no delimiter means a comma.
 
     Raises:
         OSError: the file cannot take it.
@@ -28,7 +29,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, delimiter: str) -> None:
     escaped = as_text(table).with_columns(_escaped(pl.col(pl.String)))
     escaped.columns = headers.select(_escaped(pl.col("header"))).to_series().to_list()
     buffer = io.BytesIO()
-    escaped.write_csv(buffer, separator=delimiter, quote_style="always")
+    write_lines(escaped, buffer, Dialect(delimiter), quotes_all=True)
     # Without the mark, spreadsheets take the text for the encoding of the country.
     file.write(codecs.BOM_UTF8)
     file.write(buffer.getbuffer())

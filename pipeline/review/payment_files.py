@@ -1,22 +1,18 @@
 """The files that a review writes: payments in the form of the input, and lists for people."""
 
-import codecs
-import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from fnmatch import fnmatch
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_whole
-from pipeline.formats import csv as delimited
-from pipeline.formats import parquet
-from pipeline.formats.csv import DELIMITER
-from pipeline.formats.styles import Style, style_of, write_in_style
+from pipeline.formats import entry_named
+from pipeline.formats.table import Dialect
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.rules.totals import added, totals, with_money
@@ -25,10 +21,11 @@ from pipeline.runs.manifest import read_manifest, refresh_manifest
 from pipeline.stages.read import Said, read_written
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
+from schemas.summary import InputFile
 
 
 def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: ExitStack) -> PaymentFile:
-    """A payment file in the style of the input, read again as every payment file is.
+    """A payment file in the manner of the input, read again as every payment file is.
 
     Args:
         run: whose payments they are.
@@ -40,49 +37,40 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
         InputError: it is not known how the input was written, or that way cannot hold a text.
         OutputError, DiskError: as `write_whole`.
     """
-    _require_style(run)
-    style, path = style_of(run.summary.input), payment_path(run, stem)
-    extra = table.columns[table.width - run.summary.input.extra_column_count :]
+    _refuse_obstacle(run)
+    source, path = run.summary.input, payment_path(run, stem)
+    payments_format, encoding = entry_named(source.format).payments, source.encoding
+    extra = table.columns[table.width - source.extra_column_count :]
     table = table.drop(name for name in extra if table[name].null_count() == table.height)
     file = files.enter_context(write_whole(path))
-    write_in_style(table, file, style, where=path.name)
-    file.seek(0)
-    data = file.read()
-    again = read_written(
-        _with_header_line(data, table, style, where=path.name),
-        style.format,
-        Said(
-            run.summary.input.mapping,
-            None if style.encoding == "utf-8" else style.encoding,
-            decided=run.summary.input.decision,
-        ),
-        where=path.name,
-    )
+    data = payments_format.rewrite(table, file, _dialect_of(source), where=path.name)
+    said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
+    again = read_written(data, payments_format, said, where=path.name)
     if not again.original.equals(table):
         raise AssertionError("the written payment file holds other cells than it was given")
+    file.seek(0)
     return PaymentFile(
         path=str(path),
-        sha256=sha256(data).hexdigest(),
+        sha256=file_digest(file, "sha256").hexdigest(),
         row_count=again.payments.height,
         totals=totals(with_money(again.payments)),
     )
 
 
-def _with_header_line(data: bytes, table: pl.DataFrame, style: Style, *, where: str) -> bytes:
-    """A payment file as it would be with a header line, which one without headers must end like."""
-    if style.header_line:
-        return data
-    named = io.BytesIO()
-    write_in_style(table, named, style._replace(header_line=True), where=where)
-    if not named.getvalue().endswith(data.removeprefix(codecs.BOM_UTF8)):
-        raise AssertionError("the written payment file holds other rows than it was given")
-    return named.getvalue()
-
-
 def payment_path(run: FinishedRun, stem: str) -> Path:
     """Where a payment file goes; its name says if the answers were simulated."""
     simulated = ".simulated" if run.summary.simulated else ""
-    return run.folder / f"{stem}{simulated}{style_of(run.summary.input).suffix}"
+    return run.folder / f"{stem}{simulated}{_suffix_of(run.summary.input)}"
+
+
+def _suffix_of(source: InputFile) -> str:
+    """Of a payment file: that of the input, if it is written in the same format."""
+    entry = entry_named(source.format)
+    return Path(source.name).suffix if source.format == entry.payments.NAME else entry.payments.SUFFIX
+
+
+def _dialect_of(source: InputFile) -> Dialect:
+    return Dialect(**source.model_dump(include=set(Dialect._fields)))
 
 
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
@@ -92,7 +80,7 @@ def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: Ex
     """
     file = files.enter_context(write_whole(run.folder / name))
     texts = [visible_texts(column) for column in table if column.dtype == pl.String]
-    spreadsheet.write(table.with_columns(texts), file, delimiter=run.summary.input.delimiter or DELIMITER)
+    spreadsheet.write(table.with_columns(texts), file, delimiter=run.summary.input.delimiter)
 
 
 def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal:
@@ -117,16 +105,10 @@ def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: Split
     refresh_manifest(folder, now=now, written=there, removed=gone, split=split)
 
 
-def _require_style(run: FinishedRun) -> None:
+def _refuse_obstacle(run: FinishedRun) -> None:
     """Refuse to guess how the input was written."""
     source = run.summary.input
-    if source.format == parquet.NAME != run.source.format:
-        raise InputError(
-            f"{run.folder}: the outcome file is CSV, which does not know the types of {source.name}",
-            advice="run the same command again with --format parquet, which asks nothing twice",
-        )
-    if source.format == delimited.NAME and source.delimiter is None:
-        raise InputError(
-            f"{run.folder}: the run was of an older version, which did not say how {source.name} is written; "
-            "run the same command again, which asks nothing twice"
-        )
+    file_format = entry_named(source.format).format
+    obstacle = file_format.obstacle(_dialect_of(source), kept_as=run.source.format, name=source.name)
+    if obstacle is not None:
+        raise InputError(f"{run.folder}: {obstacle.reason}", advice=obstacle.advice)

@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.apis import Api, basis_of, cop, vop
 from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import InputError
-from pipeline.formats.csv import as_text
+from pipeline.formats.csv.writing import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED

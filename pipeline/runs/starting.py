@@ -124,8 +124,8 @@ def finished_before(job: Job, source: Source, ledger: Ledger, judged: Judged) ->
     now = (
         source.read_as,
         source.decision,
-        source.encoding,
-        source.delimiter,
+        source.dialect.encoding,
+        source.dialect.delimiter,
         job.sheet,
         judged.compared_with,
     )

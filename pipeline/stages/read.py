@@ -6,6 +6,7 @@ file -read-> Payments
 import hashlib
 import stat
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +14,9 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.memory import refuse_too_large
-from pipeline.formats import Format, excel, format_named, format_of, outcome_format, parquet
-from pipeline.formats import csv as delimited
-from pipeline.formats.csv.lines import read_lines
-from pipeline.formats.table import ROW_BLANK, Table
+from pipeline.formats import HEAD_BYTES, entry_named, entry_of
+from pipeline.formats.table import ROW_BLANK, Dialect, ReadingOptions, Table
+from pipeline.formats.tabular import TabularFormat
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_looks import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
@@ -30,9 +30,6 @@ from schemas.places import Places
 from schemas.summary import NotPayment
 
 FILE_BYTES_MAX = 8 * 1024**3
-MEMORY_PER_BYTE = {delimited.NAME: 20, parquet.NAME: 32, excel.NAME: 32}
-"""Of the file, that a run needs. Measured from reading to writing: on a CSV of ten columns 7, of three short
-ones 15; on the first as Parquet, which is compressed as a workbook is, 20."""
 
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
@@ -45,12 +42,15 @@ class Said(NamedTuple):
     mapping: Mapping[str, str]
     """From `--map FIELD=HEADER`."""
     encoding: str | None = None
-    """Of a CSV file; None means UTF-8."""
     sheet: str | None = None
-    """Of a workbook; None means the only one that has data."""
     decided: Mapping[str, str] | None = None
     """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew. Such a file
     is one of this program: its first line is the header line, and every row below is a payment."""
+
+    @property
+    def options(self) -> ReadingOptions:
+        """As far as it concerns the format of the file."""
+        return ReadingOptions(self.mapping if self.decided is None else None, self.encoding, self.sheet)
 
 
 class Source(NamedTuple):
@@ -68,20 +68,14 @@ class Source(NamedTuple):
     notes: tuple[str, ...]
     """What was decided about the columns that a person may want to know, as sentences."""
     format: str
-    """The name of the format: csv, parquet or excel."""
+    """The name of the format."""
     outcome_format: str
     """In which the outcomes are written unless it is said: the same, where that can be written."""
-    delimiter: str | None
-    """Between the cells of a line; None where the format has none."""
-    encoding: str
+    dialect: Dialect
+    """How the file is written."""
     sha256: str
     """Of the bytes of the file, as hexadecimal digits."""
     byte_count: int
-    line_end: str | None
-    """At the end of the header line; None where the format has none."""
-    byte_order_mark: bool
-    header_line: bool
-    """Whether the file names its columns itself."""
     extra_column_count: int
     """How many columns of the original, the last ones, hold cells of rows that were too long."""
     earlier: pl.DataFrame
@@ -111,7 +105,7 @@ def read(
     below the header line, and totals and the like below the payments, are not.
 
     Args:
-        path: The file; the suffix of its name says the format.
+        path: The file; the suffix of its name says the format, or its start where formats share one.
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
@@ -122,8 +116,8 @@ def read(
         UsageError: the encoding is not supported, or a file that is no workbook has no sheets.
     """
     _refuse_what_is_no_file(path)
-    file_format = format_of(path)
-    if sheet is not None and file_format.NAME != excel.NAME:
+    file_format = entry_of(path, partial(_head, path)).format
+    if sheet is not None and "sheet" not in file_format.OPTIONS:
         raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
     said = Said(mapping, encoding, sheet, decided)
     data = _bytes(path, file_format, said)
@@ -131,14 +125,15 @@ def read(
     return _source(table, identity, file_format, path.name, said)
 
 
-def read_written(data: bytes, format_name: str, said: Said, *, where: str) -> Source:
+def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
-    file_format = format_named(format_name)
     table, identity = _parsed(data, file_format, where, said)
     return _source(table, identity, file_format, where, said)
 
 
-def _source(table: Table, identity: "_Identity", file_format: Format, where: str, said: Said) -> Source:
+def _source(
+    table: Table, identity: "_Identity", file_format: TabularFormat, where: str, said: Said
+) -> Source:
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
     original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
@@ -166,14 +161,10 @@ def _source(table: Table, identity: "_Identity", file_format: Format, where: str
         decision=columns.decision,
         notes=columns.notes,
         format=file_format.NAME,
-        outcome_format=outcome_format(file_format).NAME,
-        delimiter=table.delimiter,
-        encoding=table.encoding,
+        outcome_format=entry_named(file_format.NAME).outcomes.NAME,
+        dialect=table.dialect,
         sha256=identity.sha256,
         byte_count=identity.byte_count,
-        line_end=table.line_end,
-        byte_order_mark=table.byte_order_mark,
-        header_line=table.header_line,
         extra_column_count=original.width - len(own),
         places=table.places,
         not_payments=[*_headers_again(table), *ended.rows],
@@ -186,12 +177,10 @@ class _Identity(NamedTuple):
     byte_count: int
 
 
-def _parsed(data: bytes, file_format: Format, where: str, said: Said) -> tuple[Table, _Identity]:
+def _parsed(data: bytes, file_format: TabularFormat, where: str, said: Said) -> tuple[Table, _Identity]:
     """The one place where bytes of strangers are parsed."""
     identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    mapping = said.mapping if said.decided is None else None
-    table = file_format.read(data, where=where, mapping=mapping, encoding=said.encoding, sheet=said.sheet)
-    return table, identity
+    return file_format.read(data, said.options, where=where), identity
 
 
 def _headers_again(table: Table) -> list[NotPayment]:
@@ -241,17 +230,24 @@ def _refuse_what_is_no_file(path: Path) -> None:
         )
 
 
-def _bytes(path: Path, file_format: Format, said: Said) -> bytes:
+def _head(path: Path) -> bytes:
+    """How a file starts; what cannot be read is told when all of it is read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except (OSError, ValueError):
+        return b""
+
+
+def _bytes(path: Path, file_format: TabularFormat, said: Said) -> bytes:
     """The file, read once: what is hashed is what is parsed."""
     try:
         status = path.stat()
         if status.st_size > FILE_BYTES_MAX:
             raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
-        refuse_too_large(status.st_size, per_byte=MEMORY_PER_BYTE[file_format.NAME], where=path.name)
+        refuse_too_large(status.st_size, per_byte=file_format.MEMORY_PER_BYTE, where=path.name)
         with path.open("rb") as file:
-            if file_format.NAME == delimited.NAME:
-                return read_lines(file, encoding=said.encoding, where=path.name, mapping=said.mapping)
-            return file.read()
+            return file_format.load(file, said.options, where=path.name)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"
         raise InputError(

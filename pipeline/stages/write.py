@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.files.atomic import write_whole
 from pipeline.formats import format_named
-from pipeline.formats.csv import DELIMITER
+from pipeline.formats.table import Dialect
 from pipeline.frames import OUTCOMES, Original, Outcomes
 from schemas.folder import outcome_name
 from schemas.outcomes import COLUMNS
@@ -27,7 +27,7 @@ class Written(NamedTuple):
 
 
 def write(
-    original: Original, outcomes: Outcomes, folder: Path, *, format_name: str, delimiter: str | None
+    original: Original, outcomes: Outcomes, folder: Path, *, format_name: str, dialect: Dialect
 ) -> Written:
     """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
 
@@ -35,21 +35,20 @@ def write(
         original: The columns of the input, untouched.
         outcomes: `frames.OUTCOMES`, one row for each row of the original, in its order.
         folder: Where to write; must exist.
-        format_name: csv or parquet.
-        delimiter: Between the cells of CSV; None means a comma.
+        format_name: One of `formats.NAMES`.
+        dialect: Of the input.
 
     Raises:
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
     _assert_conserved(original, outcomes)
-    delimiter = delimiter or DELIMITER
     table = original.hstack(outcomes.select(COLUMNS).get_columns())
 
     file_format = format_named(format_name)
     path = folder / outcome_name(file_format.SUFFIX)
     with write_whole(path) as file:
-        file_format.write(table, file, column="check_outcome", delimiter=delimiter)
+        file_format.write(table, file, column="check_outcome", dialect=dialect)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return Written(path, sha256)

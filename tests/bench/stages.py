@@ -27,7 +27,7 @@ def main(file, folder):
     source = read(file, mapping={})
     routes, outcomes, warnings, calls = decided(source)
     folder.mkdir(exist_ok=True)
-    write(source.original, outcomes, folder, format_name=source.format, delimiter=source.delimiter)
+    write(source.original, outcomes, folder, format_name=source.format, dialect=source.dialect)
     header = Header(
         tool_version="0",
         profile="bench",
@@ -40,7 +40,7 @@ def main(file, folder):
             byte_count=source.byte_count,
             row_count=source.payments.height,
             format=source.format,
-            encoding=source.encoding,
+            **source.dialect._asdict(),
             columns={},
             currency_sources=currency_sources(source.payments),
         ),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.formats import csv as delimited
+from pipeline.formats.table import ReadingOptions
 from pipeline.frames import OUTCOMES
 from pipeline.stages.read import read
 from pipeline.stages.write import write
@@ -38,7 +39,7 @@ def csv_of(rows, delimiter=",", line_end="\n", quote_all=False):
 
 
 def cells_of(data):
-    table = delimited.read(data, where="f.csv", mapping={}, encoding=None)
+    table = delimited.read(data, ReadingOptions({}), where="f.csv")
     return [tuple(cell or "" for cell in row) for row in table.cells.rows()], table
 
 
@@ -89,7 +90,7 @@ def test_what_is_read_and_written_is_read_again_as_the_same(rows, delimiter, for
             schema=OUTCOMES,
         )
         written = write(
-            source.original, outcomes, Path(name), format_name=format_name, delimiter=source.delimiter
+            source.original, outcomes, Path(name), format_name=format_name, dialect=source.dialect
         )
         again = read(written.path, mapping={})
     assert again.original.equals(source.original)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.formats import csv as delimited
+from pipeline.formats.table import ReadingOptions
 from pipeline.rules.places import STRETCHES_MAX, lines_of, place_texts
 from schemas.places import Places
 
@@ -45,13 +46,13 @@ def test_the_line_of_a_row_is_the_one_that_an_editor_shows(cells, end, title):
         # Every line end of a quoted cell is one to an editor too.
         lines.append(len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
         text += ",".join('"{}"'.format(cell.replace('"', '""')) for cell in row) + end
-    table = delimited.read(text.encode(), where="f.csv", mapping={}, encoding=None)
+    table = delimited.read(text.encode(), ReadingOptions({}), where="f.csv")
     assert [table.places.of(row) for row in range(1, len(rows) + 1)] == lines
 
 
 def test_places_are_told_once_for_all_regular_rows():
     text = "name,iban\n" + 'a,"b, c"\n' * 1000
-    table = delimited.read(text.encode(), where="f.csv", mapping={}, encoding=None)
+    table = delimited.read(text.encode(), ReadingOptions({}), where="f.csv")
     assert table.places == Places(unit="line", stretches=[(1, 2, 1)])
 
 

@@ -9,8 +9,7 @@ Whichever was taken, the table must agree with a count that neither of them made
 
 import csv
 import io
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple
 
 import polars as pl
@@ -19,50 +18,60 @@ from polars.exceptions import PanicException, PolarsError
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.formats.csv.dialect import BYTE_ORDER_MARKS, Layout, find_layout, to_utf_8
-from pipeline.formats.csv.tally import Body, Tally, long_row, refuse_long_lines, tally
-from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Table, no_defects
+from pipeline.formats.csv.lines import read_lines
+from pipeline.formats.csv.tally import Body, Tally, long_row, refuse_long_lines, tally, text_bytes
+from pipeline.formats.csv.writing import SUFFIX as SUFFIX
+from pipeline.formats.csv.writing import rewrite as rewrite
+from pipeline.formats.csv.writing import write as write
+from pipeline.formats.table import (
+    ROW_TOO_LONG,
+    ROW_TOO_SHORT,
+    Dialect,
+    Obstacle,
+    ReadingOptions,
+    Table,
+    no_defects,
+)
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.places import lines_of
 from schemas.places import Places
 
 NAME = "csv"
-SUFFIX = ".csv"
-
-DELIMITER = ","
-"""Between the cells of a file that is written, where the input had none."""
+SUFFIXES = (".csv", ".tsv", ".txt")
+MEMORY_PER_BYTE = 20
+"""Measured from reading to writing: of ten columns 7, of three short ones 15."""
+OPTIONS = ("encoding",)
 
 _TAIL_BYTES = 4096
 _ROWS_READ_AT_ONCE = 100_000
-_ROWS_WRITTEN_AT_ONCE = 25_000
-_CLOSED_SETS = (pl.Enum, pl.Categorical)
 
 
-def read(
-    data: bytes,
-    *,
-    where: str,
-    mapping: Mapping[str, str] | None,
-    encoding: str | None,
-    sheet: str | None = None,  # noqa: ARG001 - only a workbook has sheets
-) -> Table:
+def sniff(head: bytes) -> bool:  # noqa: ARG001 - every text could be one
+    """Whether a file starts as no other format does: a delimited text has no such start."""
+    return False
+
+
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
+    """The bytes of a file, up to its end or up to a row that no payment has; see `read_lines`."""
+    return read_lines(file, encoding=options.encoding, where=where, mapping=options.mapping)
+
+
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read a delimited text.
 
     Args:
         data: The bytes of the file.
+        options: The mapping and the encoding.
         where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`: these headers help to find the header line. None: this program
-            wrote the text, and its first line is the header line.
-        encoding: The name of the encoding; None means UTF-8, with or without a byte order mark.
-        sheet: Not needed.
 
     Raises:
         UsageError: the encoding is not supported.
         InputError: the text cannot be read, or not in one way only.
     """
-    text, encoding = to_utf_8(data, encoding=encoding, where=where)
+    text, encoding = to_utf_8(data, encoding=options.encoding, where=where)
     # UTF-8 may take more bytes than the file did.
     refuse_long_lines(text, where=where, line_first=1)
-    layout = find_layout(text, mapping, where=where)
+    layout = find_layout(text, options.mapping, where=where)
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:
         raise InputError(f"{where}: no payment rows after the header line; give a file with payments")
@@ -89,14 +98,20 @@ def read(
     return Table(
         rows.cells,
         rows.defects,
-        layout.delimiter,
-        encoding,
-        line_end=layout.line_end,
-        byte_order_mark=data.startswith(BYTE_ORDER_MARKS),
+        layout.dialect._replace(encoding=encoding, byte_order_mark=data.startswith(BYTE_ORDER_MARKS)),
         extra_column_count=rows.cells.width - len(layout.headers),
         places=places,
         repeated_headers=layout.repeated_headers,
-        header_line=layout.header_line,
+    )
+
+
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - text is text in every format
+    """Why a file cannot be written anew; None where it can."""
+    if dialect.delimiter is not None:
+        return None
+    return Obstacle(
+        f"the run was of an older version, which did not say how {name} is written",
+        "run the same command again, which asks nothing twice",
     )
 
 
@@ -106,77 +121,6 @@ def _without_line_ends(text: bytes) -> int:
     while (tail := text[max(0, length - _TAIL_BYTES) : length]).endswith((b"\r", b"\n")):
         length -= len(tail) - len(tail.rstrip(b"\r\n"))
     return length
-
-
-def write(table: pl.DataFrame, file: IO[bytes], *, column: str, delimiter: str) -> None:
-    """Write a table as UTF-8 with a header line and LF line ends; null is an empty cell.
-
-    Each part is read back from the file and must hold its rows, its text, and the whole of one
-    column, cell by cell.
-
-    Args:
-        table: At least one row.
-        file: Open for writing and reading.
-        column: The column to compare.
-        delimiter: One of `layout.DELIMITERS`.
-
-    Raises:
-        OSError: the file cannot take it.
-        AssertionError: the file does not hold what was written.
-    """
-    for start in range(0, table.height, _ROWS_WRITTEN_AT_ONCE):
-        rows = _as_written(table.slice(start, _ROWS_WRITTEN_AT_ONCE))
-        # Through memory, so that it is this file that fails when the disk is full.
-        buffer = io.BytesIO()
-        rows.write_csv(buffer, separator=delimiter, include_header=start == 0)
-        position = file.tell()
-        file.write(buffer.getbuffer())
-        file.seek(position)
-        _assert_holds(file.read(), rows, has_header=start == 0, column=column, delimiter=delimiter)
-
-
-def _assert_holds(data: bytes, rows: pl.DataFrame, *, has_header: bool, column: str, delimiter: str) -> None:
-    """Assert that these bytes are these rows."""
-    body = Body(data, 0, len(data) - 1)
-    found = tally(body, delimiter=delimiter, column_count=rows.width, where="the written file")
-    row_count, text_byte_count = rows.height, _text_bytes(rows)
-    if has_header:
-        row_count += 1
-        text_byte_count += sum(len(header.encode()) for header in rows.columns)
-    if not data.endswith(b"\n") or (found.row_count, found.text_byte_count) != (row_count, text_byte_count):
-        raise AssertionError("the written file does not hold the rows and cells that it was given")
-    position = rows.columns.index(column)
-    try:
-        cells = pl.read_csv(
-            data, columns=[position], has_header=has_header, infer_schema=False, separator=delimiter
-        ).to_series()
-    except (PolarsError, PanicException):
-        cells = pl.Series([], dtype=pl.String)
-    if not cells.equals(rows[column].cast(pl.String)):
-        raise AssertionError(f"the written file has another {column} than it was given")
-
-
-def as_text(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with every cell as text; nested values as JSON, bytes as hexadecimal digits."""
-    return table.with_columns(_column_as_text(column) for column in table if column.dtype != pl.String)
-
-
-def _as_written(rows: pl.DataFrame) -> pl.DataFrame:
-    """The same, but for columns of a closed set, which polars writes as text by itself."""
-    return rows.with_columns(
-        _column_as_text(column) for column in rows if column.dtype not in (pl.String, *_CLOSED_SETS)
-    )
-
-
-def _column_as_text(column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested():
-        texts = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_list()]
-        return pl.Series(column.name, texts, dtype=pl.String)
-    if column.dtype == pl.Binary:
-        return column.bin.encode("hex")
-    if column.dtype == pl.Duration:
-        return column.dt.to_string("iso")
-    return column.cast(pl.String)
 
 
 class _Rows(NamedTuple):
@@ -260,13 +204,7 @@ def _extra_headers(headers: Sequence[str], count: int) -> Iterator[str]:
 
 
 def _agree(cells: pl.DataFrame, expected: Tally) -> bool:
-    return (cells.height, _text_bytes(cells)) == (expected.row_count, expected.text_byte_count)
-
-
-def _text_bytes(cells: pl.DataFrame) -> int:
-    """UTF-8 bytes of all cells."""
-    lengths = (pl.col(pl.String).str.len_bytes(), pl.col(*_CLOSED_SETS).cat.len_bytes())
-    return sum(cells.select(length.cast(pl.Int64).sum() for length in lengths).row(0))
+    return (cells.height, text_bytes(cells)) == (expected.row_count, expected.text_byte_count)
 
 
 def _line_end_count(body: Body) -> int:

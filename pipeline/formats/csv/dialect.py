@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError, UsageError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.formats.csv.tally import line_ends
+from pipeline.formats.table import Dialect
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import (
     LINES_LOOKED_AT,
@@ -31,19 +32,22 @@ _CHUNK_BYTES = 64 * 1024
 class Layout(NamedTuple):
     """How a delimited text is to be read."""
 
-    delimiter: str
+    dialect: Dialect
+    """As far as the lines show it; what the bytes were before they were UTF-8 is not known here."""
     headers: tuple[str, ...]
     """The header line; a blank header is named by its position, as column_7."""
     body_at: int
     """The byte at which the first row after the header line starts."""
     line_first: int
     """The number of the line at that byte."""
-    line_end: str
-    """At the end of the header line."""
     repeated_headers: tuple[int, ...]
     """The numbers of lines between the two that were headers again."""
-    header_line: bool
-    """Whether there is one; where there is none, every header is a position."""
+
+    @property
+    def delimiter(self) -> str:
+        """Between the cells of a line."""
+        assert self.dialect.delimiter is not None
+        return self.dialect.delimiter
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
@@ -169,10 +173,12 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
     )
     repeated = tuple(lines[at].number for at in heading.repeated)
-    line_end = _line_end(text[: lines[heading.at].end])
-    return Layout(
-        best.delimiter, headers, body_at, line_first, line_end, repeated, header_line=heading.end > heading.at
+    dialect = Dialect(
+        best.delimiter,
+        line_end=_line_end(text[: lines[heading.at].end]),
+        header_line=heading.end > heading.at,
     )
+    return Layout(dialect, headers, body_at, line_first, repeated)
 
 
 def _line_end(header: bytes) -> str:

@@ -12,9 +12,14 @@ from functools import cache
 from operator import itemgetter
 from typing import NamedTuple
 
+import polars as pl
+
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from schemas.places import Places, in_brackets
+
+CLOSED_SETS = (pl.Enum, pl.Categorical)
+"""Types of columns that are text to everybody but polars."""
 
 _BLOCK_BYTES = 262_144
 """Looked at together: in a text that is all quotes, so many bytes become a list forty times as large."""
@@ -45,6 +50,12 @@ class Tally(NamedTuple):
     regular: bool
     """Every row has the same number of cells, every quote encloses a whole cell, and every CR is
     part of a CR LF."""
+
+
+def text_bytes(cells: pl.DataFrame) -> int:
+    """UTF-8 bytes of all cells of a table, which is to be compared with a `Tally`."""
+    lengths = (pl.col(pl.String).str.len_bytes(), pl.col(*CLOSED_SETS).cat.len_bytes())
+    return sum(cells.select(length.cast(pl.Int64).sum() for length in lengths).row(0))
 
 
 def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> Tally:

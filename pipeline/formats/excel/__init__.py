@@ -9,6 +9,7 @@ parsed in a child (`grid`), by one library for the values and by a count of its 
 """
 
 from collections.abc import Mapping
+from typing import IO
 
 import polars as pl
 
@@ -17,34 +18,39 @@ from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import DEFECT, SHEET_ROW
-from pipeline.formats.table import Table
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, refuse_accounts_above
 from schemas.places import Places
 
 NAME = "excel"
+SUFFIXES = (".xlsx", ".xlsm")
+MEMORY_PER_BYTE = 32
+"""As of Parquet, which is compressed as much."""
+OPTIONS = ("sheet",)
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 """Of the container around an encrypted workbook, which is also that of the older .xls."""
 
 
-def read(
-    data: bytes,
-    *,
-    where: str,
-    mapping: Mapping[str, str] | None,
-    encoding: str | None,  # noqa: ARG001 - a workbook is Unicode
-    sheet: str | None = None,
-) -> Table:
+def sniff(head: bytes) -> bool:
+    """Whether a file starts as workbooks do."""
+    return head.startswith((_ZIP_MAGIC, _OLE_MAGIC))
+
+
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
+    """The bytes of a file."""
+    return file.read()
+
+
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read one sheet of a workbook; all cells are text.
 
     Args:
         data: The bytes of the file.
+        options: The mapping, where None is as no mapping, and the sheet.
         where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`: these headers help to find the header row. None as without.
-        encoding: Not needed.
-        sheet: The name of the sheet; None: the only visible one that has data.
 
     Raises:
         InputError: it is not a workbook, is protected or damaged, unpacks to too much, or has no such sheet
@@ -58,9 +64,14 @@ def read(
         data,
         where=where,
         what="the workbook",
-        options={"sheet": sheet, "bytes_max": table_bytes_max(len(data))},
+        options={"sheet": options.sheet, "bytes_max": table_bytes_max(len(data))},
     )
-    return _table(grid, mapping or {}, where)
+    return _table(grid, options.mapping or {}, where)
+
+
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
+    """Why a file cannot be written anew; None, as it becomes a CSV."""
+    return None
 
 
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
@@ -107,9 +118,7 @@ def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
     return Table(
         body,
         defects.slice(heading.end),
-        delimiter=None,
-        encoding="utf-8",
+        Dialect(header_line=heading.end > heading.at),
         places=Places(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[at] for at in heading.repeated),
-        header_line=heading.end > heading.at,
     )

@@ -9,14 +9,15 @@ import pytest
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import csv as delimited
-from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.formats.csv.writing import as_text
+from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT, Dialect, ReadingOptions
 
 HEADER = "name,iban,amount"
 
 
 def read(text, mapping=None, encoding=None):
     data = text if isinstance(text, bytes) else text.encode()
-    return delimited.read(data, where="payroll.csv", mapping=mapping or {}, encoding=encoding)
+    return delimited.read(data, ReadingOptions(mapping or {}, encoding), where="payroll.csv")
 
 
 def rows(text, **options):
@@ -27,12 +28,12 @@ def rows(text, **options):
 def test_the_delimiter_is_found(delimiter):
     table = read(f"{HEADER}\nQuillon,GB1,1\n".replace(",", delimiter))
     assert table.cells.columns == ["name", "iban", "amount"]
-    assert table.delimiter == delimiter
+    assert table.dialect.delimiter == delimiter
 
 
 def test_a_delimiter_inside_a_quoted_header_does_not_mislead():
     table = read('name;iban;"a,b,c,d,e"\nQuillon;GB1;x\n')
-    assert table.delimiter == ";"
+    assert table.dialect.delimiter == ";"
     assert table.cells.columns == ["name", "iban", "a,b,c,d,e"]
 
 
@@ -169,7 +170,7 @@ def test_blank_headers_are_named_by_their_position():
 
 
 def test_a_mapped_header_helps_to_find_the_delimiter():
-    assert read("Who;Where\na;b\n", mapping={"name": "Who", "iban": "Where"}).delimiter == ";"
+    assert read("Who;Where\na;b\n", mapping={"name": "Who", "iban": "Where"}).dialect.delimiter == ";"
 
 
 def test_utf_8_with_byte_order_mark_is_read():
@@ -182,7 +183,7 @@ def test_utf_8_with_byte_order_mark_is_read():
 def test_other_encodings_are_read_when_named(encoding):
     table = read(f"{HEADER}\nGrünwald,GB1,1\n".encode(encoding), encoding=encoding)
     assert table.cells.rows() == [("Grünwald", "GB1", "1")]
-    assert table.encoding == encoding
+    assert table.dialect.encoding == encoding
 
 
 @pytest.mark.parametrize("line_count", [0, 1_500_000])
@@ -253,10 +254,10 @@ def test_written_cells_are_the_cells_that_were_read():
     text = f'{HEADER}\n"Marrow, Q",GB1,"1\r\n2"\n"say ""hi""",,"a\rb"\n = ,GB3,+1\n'
     cells = read(text).cells
     file = io.BytesIO()
-    delimited.write(cells, file, column="name", delimiter=";")
+    delimited.write(cells, file, column="name", dialect=Dialect(";"))
     again = read(file.getvalue())
     assert again.cells.equals(cells)
-    assert again.delimiter == ";"
+    assert again.dialect.delimiter == ";"
 
 
 def test_typed_cells_are_written_as_text():
@@ -272,9 +273,7 @@ def test_typed_cells_are_written_as_text():
         },
         schema_overrides={"wait": pl.Duration("ms"), "amount": pl.Decimal(10, 2)},
     )
-    assert delimited.as_text(table).rows() == [
-        ("2030-01-31", "1.50", '["a", "b"]', '{"age": 3}', "01ff", "true", None)
-    ]
+    assert as_text(table).rows() == [("2030-01-31", "1.50", '["a", "b"]', '{"age": 3}', "01ff", "true", None)]
 
 
 class ForgetfulFile(io.BytesIO):
@@ -292,10 +291,31 @@ class ForgetfulFile(io.BytesIO):
 def test_a_file_that_does_not_hold_what_was_written_is_noticed(read_back):
     table = pl.DataFrame({"name": ["a", "b"], "check_outcome": ["match", "match"]})
     with pytest.raises(AssertionError, match="the written file"):
-        delimited.write(table, ForgetfulFile(b"match", read_back), column="check_outcome", delimiter=",")
+        delimited.write(
+            table, ForgetfulFile(b"match", read_back), column="check_outcome", dialect=Dialect(",")
+        )
 
 
 def test_an_outcome_of_the_same_length_but_another_meaning_is_noticed():
     table = pl.DataFrame({"name": ["a", "b"], "check_outcome": ["match", "match"]})
     with pytest.raises(AssertionError, match="another check_outcome"):
-        delimited.write(table, ForgetfulFile(b"match", b"hctam"), column="check_outcome", delimiter=",")
+        delimited.write(
+            table, ForgetfulFile(b"match", b"hctam"), column="check_outcome", dialect=Dialect(",")
+        )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "mark", "codec"),
+    [
+        (Dialect(";", "utf-16", "\r\n", byte_order_mark=True, header_line=False), b"\xff\xfe", "utf-16-le"),
+        (Dialect(";", "utf-8", "\r\n", byte_order_mark=True, header_line=False), b"\xef\xbb\xbf", "utf-8"),
+        (Dialect(";", "cp1252", "\r\n", byte_order_mark=True, header_line=False), b"", "cp1252"),
+        (Dialect(header_line=False)._replace(delimiter=";"), b"", "utf-8"),
+    ],
+)
+def test_payments_without_headers_are_written_without_and_read_again_with_them(dialect, mark, codec):
+    cells = pl.DataFrame({"name": ["Adä", "Bram"], "iban": ["x", "y;z"]})
+    file = io.BytesIO()
+    named = delimited.rewrite(cells, file, dialect, where="corrected.csv")
+    assert file.getvalue() == mark + 'Adä;x\r\nBram;"y;z"\r\n'.encode(codec)
+    assert delimited.read(named, ReadingOptions(None, dialect.encoding), where="f").cells.equals(cells)

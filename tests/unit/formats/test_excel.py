@@ -11,6 +11,7 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from pipeline.errors import InputError
 from pipeline.formats import excel
+from pipeline.formats.table import ReadingOptions
 
 HEADER = ("name", "sort_code", "account_number", "amount")
 PAYMENT = ("Ada Quillon", "010203", "10000001", 12.5)
@@ -52,7 +53,7 @@ def repacked(data, **parts):
 
 
 def read(data, sheet=None):
-    return excel.read(data, where="payroll.xlsx", mapping={}, encoding=None, sheet=sheet)
+    return excel.read(data, ReadingOptions({}, sheet=sheet), where="payroll.xlsx")
 
 
 def column(*cells):

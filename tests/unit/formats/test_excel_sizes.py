@@ -11,6 +11,7 @@ import xlsxwriter
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import excel
 from pipeline.formats.excel import decisions
+from pipeline.formats.table import ReadingOptions
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 SHEET, TEXTS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
@@ -52,7 +53,7 @@ def merged(*references):
 
 
 def read(data):
-    return excel.read(data, where="payroll.xlsx", mapping={}, encoding=None)
+    return excel.read(data, ReadingOptions({}), where="payroll.xlsx")
 
 
 def payments(count, *more):

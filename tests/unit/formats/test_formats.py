@@ -4,8 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cli.run import run
 from pipeline.errors import InputError
-from pipeline.formats import NAMES, format_named, format_of, outcome_format
+from pipeline.formats import FORMATS, NAMES, entry_named, entry_of, format_named
+
+
+def entry_by_suffix(name):
+    """Without a look at the file."""
+    return entry_of(Path(name), lambda: pytest.fail("the file was opened"))
 
 
 @pytest.mark.parametrize(
@@ -19,25 +25,46 @@ from pipeline.formats import NAMES, format_named, format_of, outcome_format
     ],
 )
 def test_the_suffix_says_the_format(name, expected):
-    assert format_of(Path(name)) is format_named(expected)
+    assert entry_by_suffix(name) is entry_named(expected)
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", ".csv", "csv", "a.csv.gz"])
 def test_another_suffix_is_refused_and_says_which_there_are(name):
     with pytest.raises(InputError, match=r"\.csv, \.tsv, \.txt, \.parquet, \.pq"):
-        format_of(Path(name))
+        entry_by_suffix(name)
 
 
 @pytest.mark.parametrize("name", ["a.xls", "a.XLSB", "a.ods", "a.numbers"])
 def test_workbooks_of_other_kinds_are_told_what_to_become(name):
     with pytest.raises(InputError, match="a kind of workbook that cannot be read; save it as"):
-        format_of(Path(name))
+        entry_by_suffix(name)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a.csv", "csv"), ("a.pq", "parquet"), ("a.XLSX", "csv")])
 def test_outcomes_are_written_in_the_format_of_the_input_or_as_csv(name, expected):
-    assert expected == outcome_format(format_of(Path(name))).NAME
+    assert expected == entry_by_suffix(name).outcomes.NAME
 
 
 def test_every_format_is_found_by_its_name():
+    assert [entry_named(entry.format.NAME) for entry in FORMATS] == list(FORMATS)
     assert [format_named(name).NAME for name in NAMES] == ["csv", "parquet"]
+
+
+def test_the_command_offers_the_formats_of_outcomes():
+    [option] = [option for option in run.params if option.name == "format_name"]
+    assert tuple(option.type.choices) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b"PAR1", ["parquet"]),
+        (b"PARE", ["parquet"]),
+        (b"PK\x03\x04", ["excel"]),
+        (b"\xd0\xcf\x11\xe0", ["excel"]),
+        (b"name,iban\n", []),
+        (b"", []),
+    ],
+)
+def test_a_format_knows_its_files_by_their_start(head, expected):
+    assert [entry.format.NAME for entry in FORMATS if entry.format.sniff(head)] == expected

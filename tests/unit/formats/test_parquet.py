@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.formats import parquet
+from pipeline.formats.table import Dialect, ReadingOptions
 
 TABLE = pl.DataFrame(
     {"name": ["Quillon", None], "sort_code": ["001122", ""], "check_outcome": ["match", "no_match"]}
@@ -24,13 +25,13 @@ def bytes_of(table):
 
 
 def read(data):
-    return parquet.read(data, where="payroll.parquet", mapping={}, encoding=None)
+    return parquet.read(data, ReadingOptions({}), where="payroll.parquet")
 
 
 def test_cells_keep_their_types_and_tell_empty_from_absent():
     table = TABLE.with_columns(amount=pl.Series(["1.50", "2"]).cast(pl.Decimal(10, 2)))
     assert read(bytes_of(table)).cells.equals(table)
-    assert read(bytes_of(table)).delimiter is None
+    assert read(bytes_of(table)).dialect == Dialect()
 
 
 def test_a_file_of_the_other_library_is_read():
@@ -63,7 +64,7 @@ def test_what_is_no_readable_parquet_file_is_refused(data, sentence):
 
 def test_a_table_is_written_as_it_is():
     file = io.BytesIO()
-    parquet.write(TABLE, file, column="check_outcome", delimiter=",")
+    parquet.write(TABLE, file, column="check_outcome", dialect=Dialect())
     assert read(file.getvalue()).cells.equals(TABLE)
 
 
@@ -84,13 +85,13 @@ class OtherFile(io.BytesIO):
 )
 def test_a_file_that_does_not_hold_what_was_written_is_noticed(other):
     with pytest.raises(AssertionError, match="the written file"):
-        parquet.write(TABLE, OtherFile(other), column="check_outcome", delimiter=",")
+        parquet.write(TABLE, OtherFile(other), column="check_outcome", dialect=Dialect())
 
 
 def test_closed_sets_of_ours_are_text_in_the_file_and_those_of_the_input_keep_their_type():
     table = TABLE.cast({"check_outcome": pl.Enum(["match", "no_match"]), "name": pl.Enum(["Quillon"])})
     file = io.BytesIO()
-    parquet.write(table, file, column="check_outcome", delimiter=",")
+    parquet.write(table, file, column="check_outcome", dialect=Dialect())
     assert read(file.getvalue()).cells.equals(TABLE.cast({"name": pl.Enum(["Quillon"])}))
 
 
@@ -105,7 +106,7 @@ class FullDisk(io.BytesIO):
 
 def test_what_the_disk_says_is_passed_on():
     with pytest.raises(OSError, match="No space left") as error:
-        parquet.write(TABLE, FullDisk(), column="check_outcome", delimiter=",")
+        parquet.write(TABLE, FullDisk(), column="check_outcome", dialect=Dialect())
     assert error.value.errno == errno.ENOSPC
 
 

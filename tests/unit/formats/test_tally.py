@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv import tally as tally_module
 from pipeline.formats.csv.tally import Body, Tally, refuse_long_lines, tally
 
 
@@ -86,7 +85,7 @@ def test_wherever_the_text_is_cut_the_count_is_that_of_what_was_written(rows, qu
     text = io.StringIO(newline="")
     csv.writer(text, quoting=quoting, lineterminator=line_end).writerows(rows)
     body = text.getvalue().encode().removesuffix(line_end.encode())
-    with mock.patch.object(tally_module, "_BLOCK_BYTES", block_bytes):
+    with mock.patch("pipeline.formats.csv.tally._BLOCK_BYTES", block_bytes):
         assert count(body) == Tally(len(rows), sum(len(cell) for row in rows for cell in row), regular=True)
 
 
@@ -94,7 +93,7 @@ def test_wherever_the_text_is_cut_the_count_is_that_of_what_was_written(rows, qu
 def test_any_text_is_counted_alike_wherever_it_is_cut(body):
     seen = set()
     for block_bytes in (0, 1, 3, 7, 262_144):
-        with mock.patch.object(tally_module, "_BLOCK_BYTES", block_bytes):
+        with mock.patch("pipeline.formats.csv.tally._BLOCK_BYTES", block_bytes):
             try:
                 seen.add(count(body))
             except InputError as refusal:

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.formats import csv as delimited
+from pipeline.formats.table import ReadingOptions
 from pipeline.headers.heading import LINES_BEFORE_HEADER_MAX, heading_of
 
 HEADERS = "Name,Sort code,Account number,Amount"
@@ -11,7 +12,7 @@ PAYMENT = "Ada Quillon,12-34-56,12345678,10.00"
 
 
 def read(text):
-    return delimited.read(text.encode(), where="pay.csv", mapping={}, encoding=None)
+    return delimited.read(text.encode(), ReadingOptions({}), where="pay.csv")
 
 
 def heading(*lines):
@@ -118,5 +119,5 @@ def test_dates_and_numbers_above_the_header_line_are_no_account(above):
 
 
 def test_a_file_of_this_program_is_read_as_it_stands():
-    table = delimited.read(f"{HEADERS}\n{HEADERS}\n".encode(), where="o.csv", mapping=None, encoding=None)
+    table = delimited.read(f"{HEADERS}\n{HEADERS}\n".encode(), ReadingOptions(None), where="o.csv")
     assert table.cells.rows() == [tuple(HEADERS.split(","))]

@@ -62,7 +62,7 @@ def test_what_was_read_is_identified_by_its_bytes(tmp_path):
     source = source_of(tmp_path, text)
     assert source.sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert source.byte_count == len(text.encode())
-    assert (source.format, source.delimiter, source.encoding) == ("csv", ";", "utf-8")
+    assert (source.format, source.dialect.delimiter, source.dialect.encoding) == ("csv", ";", "utf-8")
 
 
 def test_columns_tell_how_each_header_was_read(tmp_path):
@@ -185,7 +185,7 @@ def test_parquet_cells_keep_their_types_and_payments_are_text(tmp_path):
     )
     assert values(source, "name", "iban", "amount") == [("Quillon", "GB1", "1.50"), (None, None, None)]
     assert source.original.schema["n"] == pl.Int64()
-    assert (source.format, source.delimiter) == ("parquet", None)
+    assert (source.format, source.dialect.delimiter) == ("parquet", None)
 
 
 def test_exact_amount_with_three_decimals_is_not_taken_for_thousands(tmp_path):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.errors import OutputError
+from pipeline.formats.table import Dialect
 from pipeline.frames import OUTCOMES
 from pipeline.stages.read import read
 from pipeline.stages.write import write
@@ -41,7 +42,7 @@ def cells_of(path, delimiter=","):
 
 
 def test_csv_has_the_original_columns_and_then_the_outcome(tmp_path):
-    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", delimiter=";")
+    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", dialect=Dialect(";"))
     assert written.path == tmp_path / "outcomes.csv"
     header, *rows = cells_of(written.path, ";")
     assert header == ["Payee", "IBAN", *COLUMNS]
@@ -55,7 +56,7 @@ def test_csv_has_the_original_columns_and_then_the_outcome(tmp_path):
 
 def test_parquet_keeps_the_types_of_the_original(tmp_path):
     original = ORIGINAL.with_columns(n=pl.Series([1, 2, 3], dtype=pl.Int16), tags=[["a"], [], None])
-    written = write(original, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="parquet", delimiter=None)
+    written = write(original, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="parquet", dialect=Dialect())
     assert written.path == tmp_path / "outcomes.parquet"
     again = pl.read_parquet(written.path)
     assert again.select(original.columns).equals(original)
@@ -63,21 +64,21 @@ def test_parquet_keeps_the_types_of_the_original(tmp_path):
 
 
 def test_the_file_is_for_its_owner_only_and_no_part_is_left(tmp_path):
-    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", delimiter=",")
+    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name="csv", dialect=Dialect())
     assert list(tmp_path.iterdir()) == [written.path]
     assert stat.S_IMODE(written.path.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("format_name", ["csv", "parquet"])
 def test_the_hash_is_of_the_file(tmp_path, format_name):
-    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name=format_name, delimiter=",")
+    written = write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path, format_name=format_name, dialect=Dialect())
     assert written.sha256 == hashlib.sha256(written.path.read_bytes()).hexdigest()
 
 
 def test_a_file_larger_than_one_part_is_written_in_order(tmp_path):
     count = 60_000
     original = pl.DataFrame({"name": [f"Payee {n}" for n in range(count)], "iban": ["GB1"] * count})
-    written = write(original, outcomes_of(*["match"] * count), tmp_path, format_name="csv", delimiter=",")
+    written = write(original, outcomes_of(*["match"] * count), tmp_path, format_name="csv", dialect=Dialect())
     again = read(written.path, mapping={})
     assert again.original.equals(original)
 
@@ -94,10 +95,10 @@ def test_a_file_larger_than_one_part_is_written_in_order(tmp_path):
 )
 def test_outcomes_that_are_not_one_per_payment_are_a_mistake_of_ours(tmp_path, outcomes):
     with pytest.raises(AssertionError):
-        write(ORIGINAL, outcomes, tmp_path, format_name="csv", delimiter=",")
+        write(ORIGINAL, outcomes, tmp_path, format_name="csv", dialect=Dialect())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path):
     with pytest.raises(OutputError, match=r"outcomes\.csv: cannot be written"):
-        write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path / "missing", format_name="csv", delimiter=",")
+        write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path / "missing", format_name="csv", dialect=Dialect())

@@ -1,0 +1,169 @@
+"""Delimited text as this program writes it: outcomes, and payment files in the manner of another one.
+
+What is kept is every cell. Quotes are written where a cell needs them, whatever the other file did; lines
+before its header line are not kept, as nothing is known of what they say.
+"""
+
+import codecs
+import io
+import json
+from typing import IO
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from pipeline.errors import OutputError
+from pipeline.formats.csv.tally import CLOSED_SETS, Body, tally, text_bytes
+from pipeline.formats.table import Dialect
+
+SUFFIX = ".csv"
+
+_DELIMITER = ","
+"""Between the cells of a file that is written, where the input had none."""
+_SPREADSHEET_LINE_END = "\r\n"
+"""Of a payment file whose input had no lines."""
+_ROWS_WRITTEN_AT_ONCE = 25_000
+_UTF_8 = ("utf-8", "utf-8-sig")
+_MARKS = {
+    **dict.fromkeys(_UTF_8, codecs.BOM_UTF8),
+    "utf-16": codecs.BOM_UTF16_LE,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+}
+
+
+def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quotes_all: bool = False) -> None:
+    """Write the lines of a table as UTF-8 without a mark, whatever encoding and mark the dialect has."""
+    table.write_csv(
+        file,
+        separator=dialect.delimiter or _DELIMITER,
+        line_terminator=dialect.line_end or "\n",
+        include_header=dialect.header_line,
+        quote_style="always" if quotes_all else "necessary",
+    )
+
+
+def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
+    """Write a table as UTF-8 with a header line and LF line ends; null is an empty cell.
+
+    Each part is read back from the file and must hold its rows, its text, and the whole of one
+    column, cell by cell.
+
+    Args:
+        table: At least one row.
+        file: Open for writing and reading.
+        column: The column to compare.
+        dialect: Of the input, whose delimiter is taken.
+
+    Raises:
+        OSError: the file cannot take it.
+        AssertionError: the file does not hold what was written.
+    """
+    for start in range(0, table.height, _ROWS_WRITTEN_AT_ONCE):
+        rows = _as_written(table.slice(start, _ROWS_WRITTEN_AT_ONCE))
+        # Through memory, so that it is this file that fails when the disk is full.
+        buffer = io.BytesIO()
+        part = Dialect(dialect.delimiter, header_line=start == 0)
+        write_lines(rows, buffer, part)
+        position = file.tell()
+        file.write(buffer.getbuffer())
+        file.seek(position)
+        _assert_holds(file.read(), rows, part, column=column)
+
+
+def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
+    """Write a payment file. Whether it holds what it was given is for the caller to find out.
+
+    Args:
+        table: The columns of the file, all text.
+        file: Open for writing and reading.
+        dialect: How to write it.
+        where: The file, for messages.
+
+    Returns:
+        What the file holds, to be read again; under a header line where it has none.
+
+    Raises:
+        OSError: the file cannot take it.
+        OutputError: a cell has a character that the encoding does not have.
+        AssertionError: without a header line, the file holds other rows than it was given.
+    """
+    assert all(kind == pl.String for kind in table.dtypes)
+    # Through memory, so that it is this file that fails when the disk is full.
+    file.write(_encoded(table, dialect, where))
+    file.seek(0)
+    data = file.read()
+    if dialect.header_line:
+        return data
+    named = bytes(_encoded(table, dialect._replace(header_line=True), where))
+    if not named.endswith(data.removeprefix(_mark(dialect))):
+        raise AssertionError("the written payment file holds other rows than it was given")
+    return named
+
+
+def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memoryview:
+    buffer = io.BytesIO()
+    write_lines(table, buffer, dialect._replace(line_end=dialect.line_end or _SPREADSHEET_LINE_END))
+    codec, mark = codecs.lookup(dialect.encoding).name, _mark(dialect)
+    if codec in _UTF_8:
+        return mark + buffer.getvalue() if mark else buffer.getbuffer()
+    try:
+        return mark + buffer.getvalue().decode().encode("utf-16-le" if codec == "utf-16" else codec)
+    except UnicodeEncodeError:
+        raise OutputError(
+            f"{where}: a name has a character that {dialect.encoding} does not have; "
+            "export the payment file as UTF-8 and check it again"
+        ) from None
+
+
+def _mark(dialect: Dialect) -> bytes:
+    """The byte order mark; without its mark nobody could tell in which order UTF-16 has its bytes."""
+    codec = codecs.lookup(dialect.encoding).name
+    if codec != "utf-16" and not dialect.byte_order_mark:
+        return b""
+    return _MARKS.get(codec, b"")
+
+
+def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: str) -> None:
+    """Assert that these bytes are these rows."""
+    delimiter, has_header = dialect.delimiter or _DELIMITER, dialect.header_line
+    body = Body(data, 0, len(data) - 1)
+    found = tally(body, delimiter=delimiter, column_count=rows.width, where="the written file")
+    row_count, text_byte_count = rows.height, text_bytes(rows)
+    if has_header:
+        row_count += 1
+        text_byte_count += sum(len(header.encode()) for header in rows.columns)
+    if not data.endswith(b"\n") or (found.row_count, found.text_byte_count) != (row_count, text_byte_count):
+        raise AssertionError("the written file does not hold the rows and cells that it was given")
+    position = rows.columns.index(column)
+    try:
+        cells = pl.read_csv(
+            data, columns=[position], has_header=has_header, infer_schema=False, separator=delimiter
+        ).to_series()
+    except (PolarsError, PanicException):
+        cells = pl.Series([], dtype=pl.String)
+    if not cells.equals(rows[column].cast(pl.String)):
+        raise AssertionError(f"the written file has another {column} than it was given")
+
+
+def as_text(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with every cell as text; nested values as JSON, bytes as hexadecimal digits."""
+    return table.with_columns(_column_as_text(column) for column in table if column.dtype != pl.String)
+
+
+def _as_written(rows: pl.DataFrame) -> pl.DataFrame:
+    """The same, but for columns of a closed set, which polars writes as text by itself."""
+    return rows.with_columns(
+        _column_as_text(column) for column in rows if column.dtype not in (pl.String, *CLOSED_SETS)
+    )
+
+
+def _column_as_text(column: pl.Series) -> pl.Series:
+    if column.dtype.is_nested():
+        texts = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_list()]
+        return pl.Series(column.name, texts, dtype=pl.String)
+    if column.dtype == pl.Binary:
+        return column.bin.encode("hex")
+    if column.dtype == pl.Duration:
+        return column.dt.to_string("iso")
+    return column.cast(pl.String)
