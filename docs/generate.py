@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.cli.main import main as command
 from pipeline.config import Cop, Profile, VopGateway, VopStandard
-from pipeline.reports.explanations import STEPS, Explanation, Section, explanations
+from pipeline.reports.explanations import STEPS, CodesSection, Explanation, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
 from pipeline.sandbox.scenarios import SCENARIOS
@@ -187,7 +187,7 @@ def codes() -> str:
     return "\n".join(
         f"## {section}\n\n"
         + "\n".join(_explanation(explanation) for explanation in found if explanation.section is section)
-        for section in Section
+        for section in CodesSection
     )
 
 

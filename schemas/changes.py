@@ -2,18 +2,11 @@
 
 from decimal import Decimal
 
-from pydantic import BaseModel, ConfigDict
-
 from schemas.outcomes import WarningCode
+from schemas.strict import OwnDocument
 
 
-class Part(BaseModel):
-    """A part of these documents."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class EarlierRun(Part):
+class EarlierRun(OwnDocument):
     """A finished run that a file was compared with."""
 
     folder: str
@@ -23,7 +16,7 @@ class EarlierRun(Part):
     finished: str
 
 
-class Comparison(Part):
+class Comparison(OwnDocument):
     """With what a file was compared, and what that came to. It holds no name and no account."""
 
     said: str
@@ -36,7 +29,7 @@ class Comparison(Part):
     """Of these, payments whose payee and account are both new."""
 
 
-class Change(Part):
+class Change(OwnDocument):
     """What is not as it was about one payment. It holds no whole name and no whole account."""
 
     row: int

@@ -4,22 +4,15 @@ It names the files by their hashes and says with which program, which settings a
 were made. It holds no name, no account number and no credential.
 """
 
-from pydantic import BaseModel, ConfigDict
-
 from schemas.approvals import Approval
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 from schemas.review import Verdict
+from schemas.strict import OwnDocument
 from schemas.summary import InputFile, Money, OutcomeTotal
 
 
-class Part(BaseModel):
-    """A part of the manifest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FileEvidence(Part):
+class FileEvidence(OwnDocument):
     """One file of the folder, by its bytes."""
 
     name: str
@@ -27,7 +20,7 @@ class FileEvidence(Part):
     byte_count: int
 
 
-class ServerUsed(Part):
+class ServerUsed(OwnDocument):
     """One server, and the limits that were kept."""
 
     api: ApiName
@@ -46,7 +39,7 @@ class ServerUsed(Part):
     """The user's own directory of banks, VoP Standard only."""
 
 
-class ProfileUsed(Part):
+class ProfileUsed(OwnDocument):
     """The settings of the run, without credentials."""
 
     name: str
@@ -61,7 +54,7 @@ class ProfileUsed(Part):
     servers: list[ServerUsed]
 
 
-class LedgerEvidence(Part):
+class LedgerEvidence(OwnDocument):
     """How much the record of the run held when the outcome file was written."""
 
     question_count: int
@@ -78,7 +71,7 @@ class LedgerEvidence(Part):
     """When the first run in this folder began."""
 
 
-class Purge(Part):
+class Purge(OwnDocument):
     """That names which banks returned were deleted, by `precheck purge`."""
 
     time: str
@@ -100,7 +93,7 @@ class PaymentsEvidence(FileEvidence):
     """By currency; rows without a readable amount are in `row_count` only."""
 
 
-class SplitMade(Part):
+class SplitMade(OwnDocument):
     """That the payments were split, by `precheck split`."""
 
     time: str
@@ -118,7 +111,7 @@ class SplitMade(Part):
     """Null where an older version split, which did not say it."""
 
 
-class Manifest(Part):
+class Manifest(OwnDocument):
     """What was checked, with what, and with which result."""
 
     tool_version: str

@@ -5,9 +5,8 @@ Neither document holds a name or an account number.
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from schemas.places import Places
+from schemas.strict import OwnDocument
 from schemas.summary import Money, WarningCount
 
 
@@ -34,13 +33,7 @@ class Acceptance(StrEnum):
     ACCOUNT_TYPE = "account_type"  # the other account type
 
 
-class Part(BaseModel):
-    """A part of these documents."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ControlTotal(Part):
+class ControlTotal(OwnDocument):
     """Rows and money of a set of payments."""
 
     row_count: int
@@ -55,7 +48,7 @@ class PaymentFile(ControlTotal):
     sha256: str
 
 
-class Fix(Part):
+class Fix(OwnDocument):
     """What `precheck fix` found and wrote."""
 
     simulated: bool
@@ -78,14 +71,14 @@ class Fix(Part):
     """The command that goes on."""
 
 
-class HoldReason(Part):
+class HoldReason(OwnDocument):
     """Held rows that have one reason."""
 
     why: str
     row_count: int
 
 
-class Split(Part):
+class Split(OwnDocument):
     """What `precheck split` wrote."""
 
     simulated: bool

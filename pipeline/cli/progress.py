@@ -23,7 +23,7 @@ SLOW_PER_S = 10
 """Below this rate its tenths are told."""
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with rate and time left, and below it what became of the questions so far."""
 
     def __init__(self, display: "_Display", file_name: str) -> None:
@@ -147,7 +147,7 @@ class Silence:
 
 
 @contextmanager
-def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[Bar | Lines | Silence]:
+def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[ProgressBar | Lines | Silence]:
     """What suits the console: a bar on a terminal, lines elsewhere, nothing where it is to be quiet."""
     if quiet:
         yield Silence()
@@ -155,7 +155,7 @@ def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[Bar |
         yield Lines(console, file_name)
     else:
         with _Display(console) as display:
-            yield Bar(display, file_name)
+            yield ProgressBar(display, file_name)
 
 
 def told(outcomes: Mapping[Outcome, int]) -> str:

@@ -10,8 +10,8 @@ import polars as pl
 
 from pipeline.headers.account_looks import IBAN, PUNCTUATION
 from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, either, map_option
-from pipeline.headers.meaning import BARE_ACCOUNT, Meaning, Side, is_code_of_bank, meaning
+from pipeline.headers.choice import ColumnChoice, either, map_option
+from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
 
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
@@ -22,7 +22,7 @@ _EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
 
 
-def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[Choice]:
+def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
     """The columns of the payee's account.
 
     Args:
@@ -68,11 +68,11 @@ def _left_to_headers(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]
     return () if is_iban else ("sort_code",)
 
 
-def _sources(choices: Sequence[Choice]) -> dict[str, Sequence[tuple[str, ...]]]:
+def _sources(choices: Sequence[ColumnChoice]) -> dict[str, Sequence[tuple[str, ...]]]:
     return {choice.field: choice.sources for choice in choices}
 
 
-def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> list[Choice]:
+def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> list[ColumnChoice]:
     """A column of banks' codes, where each of them has six digits and each account number beside it eight.
 
     Raises:
@@ -88,7 +88,9 @@ def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: 
         if cells.differ(codes[:1], [other]):
             raise either("sort_code", [(codes[0],), (other,)], cells, what="the payee's sort code")
     rule = "a bank's code, and each cell could be a sort code"
-    return [Choice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
+    return (
+        [ColumnChoice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
+    )
 
 
 def _are(look: str, header: str, cells: Cells) -> bool:
@@ -123,7 +125,7 @@ def _pays_several(cells: Cells) -> bool:
     )
 
 
-def _by_look(meant: Meaning, sample: pl.Series) -> Meaning:
+def _by_look(meant: HeaderMeaning, sample: pl.Series) -> HeaderMeaning:
     """A column that is headed as account numbers and holds nothing but IBANs is one of IBANs."""
     if meant.what == "account_number" and _are_ibans(sample):
         return meant._replace(what="iban")
@@ -134,7 +136,7 @@ def _are_ibans(sample: pl.Series) -> bool:
     return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(IBAN).all())
 
 
-def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
+def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: Cells) -> None:
     """A column of IBANs whose header nobody knows may be the payee's; the same in every row it is not."""
     chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
     if chosen is None:
@@ -147,11 +149,11 @@ def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
             raise either("iban", [first, (header,)], cells, what="the payee's account")
 
 
-def _whats(candidates: Mapping[str, Meaning]) -> set[str | None]:
+def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:
     return {meant.what for meant in candidates.values()}
 
 
-def _without_bare(candidates: dict[str, Meaning], cells: Cells) -> dict[str, Meaning]:
+def _without_bare(candidates: dict[str, HeaderMeaning], cells: Cells) -> dict[str, HeaderMeaning]:
     """`Konto` beside a column of the payee's is ours, as in `Konto; Empfänger; IBAN`."""
     payee_is_marked = any(
         meant.side is Side.PAYEE
@@ -163,11 +165,11 @@ def _without_bare(candidates: dict[str, Meaning], cells: Cells) -> dict[str, Mea
     return {header: meant for header, meant in candidates.items() if not _is_bare(meant)}
 
 
-def _is_bare(meant: Meaning) -> bool:
+def _is_bare(meant: HeaderMeaning) -> bool:
     return meant.plain and meant.rule == BARE_ACCOUNT
 
 
-def _marked_first(candidates: Mapping[str, Meaning], cells: Cells) -> dict[str, Meaning]:
+def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: Cells) -> dict[str, HeaderMeaning]:
     """The columns of the payee's side, where any are marked; without those that hold no account at all."""
     marked = {header for header, meant in candidates.items() if meant.side is Side.PAYEE}
     kinds = {candidates[header].what for header in marked}
@@ -189,7 +191,7 @@ def _marked_first(candidates: Mapping[str, Meaning], cells: Cells) -> dict[str, 
     return kept
 
 
-def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cells) -> Choice:
+def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cells) -> ColumnChoice:
     """The one column of a field; several only where no row has two different things in them."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
@@ -200,7 +202,7 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cel
         if cells.differ([first], [other]):
             raise either(field, [(first,), (other,)], cells, what=f"the payee's {_WORDS[field]}")
     sources = tuple((header,) for header in explicit)
-    return Choice(field, sources, meaning(first).rule, others)
+    return ColumnChoice(field, sources, meaning(first).rule, others)
 
 
 def _refuse_ledger_accounts(field: str, headers: Sequence[str], others: Sequence[str], cells: Cells) -> None:

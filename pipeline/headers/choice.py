@@ -9,7 +9,7 @@ from pipeline.headers.cells import Cells
 HEADER_QUOTED_LENGTH_MAX = 40
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """From which columns a field is read."""
 
     field: str
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
         return self.rules.get(header, self.rule)
 
 
-class Refusal(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
+class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
     """Why the columns of a file cannot be read without a word from the user: a sentence without the file.
 
     Attributes:
@@ -46,7 +46,7 @@ class Refusal(Exception):  # noqa: N818 (no error of the program: it becomes a C
 
 def either(
     field: str, candidates: Sequence[tuple[str, ...]], cells: Cells, *, what: str, maps: str = ""
-) -> Refusal:
+) -> ColumnsRefused:
     """The refusal of candidates that differ, with values, and what to say instead.
 
     Values are shortened: the sentence may end in a log. `precheck columns` has them whole.
@@ -60,7 +60,7 @@ def either(
     """
     shown = " and ".join(_with_values(headers, cells) for headers in candidates)
     said = maps or " or ".join(map_option(field, headers) for headers in candidates)
-    return Refusal(
+    return ColumnsRefused(
         f"{shown} differ, and either could be {what}; choose one with {said}",
         field,
         [header for headers in candidates for header in headers],

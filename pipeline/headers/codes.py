@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import either, quoted
 from pipeline.headers.meaning import CANONICAL
-from pipeline.headers.names import Candidate, Found
+from pipeline.headers.names import Candidate, NameColumns
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold
 
@@ -25,7 +25,7 @@ def _is_small(name: Candidate, cells: Cells) -> bool:
     return not cells.joined(name.headers).str.contains(r"\p{Lu}").any()
 
 
-def without_codes(names: list[Candidate], cells: Cells, *, seen: Found) -> list[Candidate]:
+def without_codes(names: list[Candidate], cells: Cells, *, seen: NameColumns) -> list[Candidate]:
     """Without logins and short codes of those that another column names: `qmarrow` beside `Quinn Marrow`."""
     doubtful = [name for name in names if may_be_codes(name, cells)]
     if not doubtful:

@@ -15,8 +15,8 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, Refusal, quoted
-from pipeline.headers.looks import PLACE, Look, looks_of, maps_of
+from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
+from pipeline.headers.looks import PLACE, Guess, looks_of, maps_of
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
 from pipeline.headers.not_payments import why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
@@ -91,10 +91,10 @@ def read_columns(
         said = _mapped(mapping if decided is None else decided, headers)
         insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
         choices = [] if decided is not None else _choices(seen, said, insisted=insisted)
-        found = {field: Choice(field, sources, "map") for field, sources in said.items()}
+        found = {field: ColumnChoice(field, sources, "map") for field, sources in said.items()}
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
         _require(found, seen)
-    except Refusal as refusal:
+    except ColumnsRefused as refusal:
         raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None
     notes = [note for choice in choices for note in choice.notes]
     readings = readings_of(seen, [*found.values(), *(choice for choice in choices if not choice.sources)])
@@ -155,7 +155,7 @@ def by_position(mapping: Mapping[str, str]) -> bool:
 
 def _choices(
     cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
-) -> list[Choice]:
+) -> list[ColumnChoice]:
     """What the headers and the cells say, of the fields that `--map` leaves to them.
 
     Args:
@@ -166,7 +166,7 @@ def _choices(
     taken = {header for sources in said.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
-        raise Refusal(why)
+        raise ColumnsRefused(why)
     choices = side_fields.choose(left, said)
     choices += account.choose(left, said)
     if "name" not in said:
@@ -186,13 +186,13 @@ def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tup
     said = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in said.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
-        raise Refusal("--map reads one header as two fields; give each field its own header")
+        raise ColumnsRefused("--map reads one header as two fields; give each field its own header")
     return said
 
 
 def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if field not in FIELDS:
-        raise Refusal(f"--map {field}: no such field; the fields are {', '.join(FIELDS)}")
+        raise ColumnsRefused(f"--map {field}: no such field; the fields are {', '.join(FIELDS)}")
     if (whole := _matching(target, headers)) is not None:
         return ((whole,),)
     alternatives = []
@@ -202,7 +202,7 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
             for part in ([alternative] if field != "name" else alternative.split("+"))
         ]
         if None in parts:
-            raise Refusal(
+            raise ColumnsRefused(
                 f"--map {field}={target}: the file has no such header{_listed(headers)}; "
                 f"write it as it is in the file, or give its position, as in {field}={PLACE}1"
             )
@@ -238,7 +238,7 @@ def _require(found: Collection[str], cells: Cells) -> None:
             for need in missing
         )
         which = "the right column" if len(missing) == 1 else "the right columns"
-        raise Refusal(f"no column for {whats}{_listed(cells.headers)}; name {which} with {maps}")
+        raise ColumnsRefused(f"no column for {whats}{_listed(cells.headers)}; name {which} with {maps}")
 
 
 class _Need(NamedTuple):
@@ -268,14 +268,14 @@ def _missing(found: Collection[str]) -> list[_Need]:
     return [need for need in _NEEDS if not any(field in found for field in need.any_of)]
 
 
-def _looks_of_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Look]:
+def _looks_of_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Guess]:
     """What is missing, as the cells show it below headers that nobody knows."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without([header for header in cells.headers if meaning(header).what is not None])
     return {header: look for header, look in looks_of(unknown).items() if look.field in fields}
 
 
-def _currency(found: Mapping[str, Choice]) -> str | None:
+def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
     if "amount" not in found:
         return None
     [(header,), *_] = found["amount"].sources
@@ -286,12 +286,12 @@ def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnRe
     """How each header would be read where the whole cannot be: what is disputed, and all that is not."""
     said: dict[str, tuple[tuple[str, ...], ...]] = {}
     for field, target in mapping.items():
-        with suppress(Refusal):
+        with suppress(ColumnsRefused):
             said[field] = _targets(field, target, cells.headers)
     disputed: dict[str, tuple[str, tuple[str, ...]]] = {}
     while (choices := _undisputed(cells, said, disputed)) is None:
         pass
-    found = [Choice(field, sources, "map") for field, sources in said.items()]
+    found = [ColumnChoice(field, sources, "map") for field, sources in said.items()]
     readings = readings_of(cells, [*found, *choices], disputed)
     missing = _missing({*said, *(choice.field for choice in choices)})
     return with_looks(readings, _looks_of_unknown(cells.without(disputed), missing))
@@ -301,11 +301,11 @@ def _undisputed(
     cells: Cells,
     said: dict[str, tuple[tuple[str, ...], ...]],
     disputed: dict[str, tuple[str, tuple[str, ...]]],
-) -> list[Choice] | None:
+) -> list[ColumnChoice] | None:
     """The choices that can be made; None, and one dispute more, where one cannot."""
     try:
         return _choices(cells.without(disputed), said, insisted=True)
-    except Refusal as refusal:
+    except ColumnsRefused as refusal:
         assert refusal.candidates, "a choice that cannot be made names its columns"  # noqa: PT017
         said.setdefault(refusal.field, ())
         for header in refusal.candidates:

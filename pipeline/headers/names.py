@@ -17,7 +17,7 @@ from pipeline.headers.meaning import (
     PARENT,
     SECOND,
     SECOND_FAMILY,
-    Meaning,
+    HeaderMeaning,
     Rank,
     Side,
     meaning,
@@ -42,10 +42,10 @@ class Candidate(NamedTuple):
 
     headers: tuple[str, ...]
     rank: Rank
-    meant: Meaning
+    meant: HeaderMeaning
 
 
-class Found(NamedTuple):
+class NameColumns(NamedTuple):
     """What the headers of a file name, without empty columns and those of our side."""
 
     whole: list[Candidate]
@@ -58,7 +58,7 @@ class Found(NamedTuple):
     """Whether the list is about people: employees, staff."""
 
 
-def found(cells: Cells) -> Found:
+def found(cells: Cells) -> NameColumns:
     """The columns of a file that name somebody.
 
     Raises:
@@ -85,7 +85,7 @@ def found(cells: Cells) -> Found:
         if header not in codes
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
-    return Found(
+    return NameColumns(
         whole=_with_parts(whole, parts, cells),
         companies=[Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
         parents=[Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
@@ -105,7 +105,7 @@ def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
     return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
 
 
-def _rank(meant: Meaning) -> Rank:
+def _rank(meant: HeaderMeaning) -> Rank:
     assert meant.rank is not None
     return meant.rank
 

@@ -12,10 +12,10 @@ from functools import partial
 import polars as pl
 
 from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, Refusal, either, map_option, plus, quoted
+from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, map_option, plus, quoted
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
-from pipeline.headers.names import Candidate, Found, found
+from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import is_of_unknown, names_somebody_unknown, names_unknown_payee, party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
@@ -33,7 +33,7 @@ _BANK = (
 _OURS = "the same in every row where the payee differs, so taken for your own"
 
 
-def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
+def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
     """Where the payee's name is read from; nothing where no column names one.
 
     Args:
@@ -79,7 +79,7 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
         header for candidate in (*seen.whole, *seen.companies, *seen.parents) for header in candidate.headers
     )
     return [
-        Choice(
+        ColumnChoice(
             "name",
             tuple(candidate.headers for candidate in chosen),
             chosen[0].meant.rule,
@@ -91,7 +91,7 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
     ]
 
 
-def _companies_not_read(seen: Found, chosen: Sequence[Candidate], cells: Cells) -> dict[str, str]:
+def _companies_not_read(seen: NameColumns, chosen: Sequence[Candidate], cells: Cells) -> dict[str, str]:
     """Header -> why it is not the payee, of companies."""
     companies = [company for company in seen.companies if company not in chosen]
     ours = [company for company in companies if cells.is_constant(company.headers)]
@@ -147,7 +147,7 @@ def _of_party(
     left = [name for name in names if party_of(name.headers[0]) in (None, party)]
     if names and not left:
         account = next(header for header in accounts if party_of(header) == party)
-        raise Refusal(
+        raise ColumnsRefused(
             f"{quoted(account)} is the account of others than {'+'.join(map(quoted, names[0].headers))}, "
             "by its header; name the right column with --map name=HEADER",
             "name",
@@ -246,7 +246,7 @@ def _share_words(one: Candidate, other: Candidate, cells: Cells) -> bool:
     return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
 
-def _refuse_parent(found: Found, names: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Cells) -> None:
     """A parent beside a pupil may own the account; beside an employee it is whom to call."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
@@ -276,7 +276,7 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
     [header] = first.headers
     sample = cells.sample(header)
     if 2 * sample.str.contains(_BANK).sum() > len(sample):
-        raise Refusal(
+        raise ColumnsRefused(
             f"{quoted(header)} has names of banks, rarely who is paid; say which column has the payee "
             f'with --map name=HEADER, or that the banks are paid with --map "name={plus(first.headers)}"',
             "name",
@@ -333,7 +333,9 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: Cells) -> list[Candida
     return [first, *rest]
 
 
-def _with_company(chosen: list[Candidate], found: Found, cells: Cells, *, is_said: bool) -> list[Candidate]:
+def _with_company(
+    chosen: list[Candidate], found: NameColumns, cells: Cells, *, is_said: bool
+) -> list[Candidate]:
     """The names, and a company where the row has one instead of a name."""
     if found.has_person or (is_said and not _is_empty_in_a_row(chosen, cells)):
         return chosen
@@ -356,10 +358,10 @@ def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: Cells) -> bool:
     return cells.first_filled([candidate.headers for candidate in chosen]).has_nulls()
 
 
-def _empty(cells: Cells) -> list[Choice]:
+def _empty(cells: Cells) -> list[ColumnChoice]:
     """A column of names without any, where there is no other: each row is told that its name is missing."""
     for header in cells.headers:
         meant = meaning(header)
         if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):
-            return [Choice("name", ((header,),), meant.rule)]
+            return [ColumnChoice("name", ((header,),), meant.rule)]
     return []

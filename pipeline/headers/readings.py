@@ -4,9 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, quoted
-from pipeline.headers.looks import PLACE, Look, kinds_in, listed
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, MIDDLE, NEVER, SECOND, Meaning, Side, meaning
+from pipeline.headers.choice import ColumnChoice, quoted
+from pipeline.headers.looks import PLACE, Guess, kinds_in, listed
+from pipeline.headers.meaning import (
+    COMPANY,
+    FAMILY,
+    GIVEN,
+    MIDDLE,
+    NEVER,
+    SECOND,
+    HeaderMeaning,
+    Side,
+    meaning,
+)
 from schemas.payments import FIELDS
 
 
@@ -28,7 +38,9 @@ class ColumnReading(NamedTuple):
 
 
 def readings_of(
-    cells: Cells, choices: Sequence[Choice], disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None
+    cells: Cells,
+    choices: Sequence[ColumnChoice],
+    disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,
 ) -> tuple[ColumnReading, ...]:
     """How each header is read, in file order.
 
@@ -60,7 +72,7 @@ def readings_of(
     return tuple(readings)
 
 
-def readings_by_look(looks: Mapping[str, Look], cells: Cells) -> tuple[ColumnReading, ...]:
+def readings_by_look(looks: Mapping[str, Guess], cells: Cells) -> tuple[ColumnReading, ...]:
     """How columns without headers would be read, if `--map` said so."""
     return tuple(
         ColumnReading(
@@ -76,7 +88,7 @@ def readings_by_look(looks: Mapping[str, Look], cells: Cells) -> tuple[ColumnRea
     )
 
 
-def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Look]) -> tuple[ColumnReading, ...]:
+def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) -> tuple[ColumnReading, ...]:
     """Readings, and what columns that nobody knows the header of could be."""
     return tuple(
         reading._replace(
@@ -115,7 +127,7 @@ def _of_accounts(field: str, header: str, cells: Cells) -> str:
     return "" if held == _OWN_KIND[field] else f"; holds {listed(held)}, each read as what it is"
 
 
-def _why_kept(header: str, cells: Cells, choices: Sequence[Choice]) -> str:
+def _why_kept(header: str, cells: Cells, choices: Sequence[ColumnChoice]) -> str:
     """Why a column is not read as anything."""
     meant = meaning(header)
     if meant.what is None:
@@ -131,7 +143,7 @@ def _why_kept(header: str, cells: Cells, choices: Sequence[Choice]) -> str:
 _KEPT = {NEVER: "never the payee", SECOND: "a second line of a name"}
 
 
-def _instead_of(meant: Meaning, choices: Sequence[Choice]) -> str:
+def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> str:
     """What is read where a column is not that could be the same; or what it is, where it is no field."""
     field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
@@ -140,7 +152,7 @@ def _instead_of(meant: Meaning, choices: Sequence[Choice]) -> str:
     return f"{quoted(first)} is read instead" if first is not None else f"no {spoken(field)} in its cells"
 
 
-def _read_first(field: str, choices: Sequence[Choice]) -> str | None:
+def _read_first(field: str, choices: Sequence[ColumnChoice]) -> str | None:
     """The column that is read as a field; of an account, whichever says it."""
     fields = (field, *_ACCOUNT_FIELDS) if field in ("sort_code", *_ACCOUNT_FIELDS) else (field,)
     sources = [choice.sources for wanted in fields for choice in choices if choice.field == wanted]

@@ -7,7 +7,7 @@ differ, nobody can choose.
 from collections.abc import Mapping, Sequence
 
 from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, either, quoted
+from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.looks import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
 from pipeline.headers.spelling import fold
@@ -40,7 +40,7 @@ _ACCOUNT_TYPES = frozenset(
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 
 
-def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
+def choose(cells: Cells, said: Mapping[str, object]) -> list[ColumnChoice]:
     """The columns of all fields but name and account; a choice without a source is a note and no more.
 
     Raises:
@@ -101,7 +101,7 @@ def _chosen_currency(cells: Cells) -> list[str]:
     return [header] if cells.sample(header).str.contains(_CURRENCY).any() else []
 
 
-def _one(field: str, candidates: Sequence[str], cells: Cells) -> Choice:
+def _one(field: str, candidates: Sequence[str], cells: Cells) -> ColumnChoice:
     first, *rest = candidates
     differing = [other for other in rest if cells.differ([first], [other])]
     if differing and field in _PARTS_OF_QUESTIONS:
@@ -111,8 +111,8 @@ def _one(field: str, candidates: Sequence[str], cells: Cells) -> Choice:
             f"{quoted(first)} and {quoted(differing[0])} differ, so neither is read as the BIC; choose one "
             "with --map bic=HEADER"
         )
-        return Choice(field, (), meaning(first).rule, tuple(candidates), (note,))
+        return ColumnChoice(field, (), meaning(first).rule, tuple(candidates), (note,))
     notes: tuple[str, ...] = ()
     if differing:
         notes = (f"{quoted(first)} is read as {field}, and {quoted(differing[0])} is kept as it is",)
-    return Choice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)
+    return ColumnChoice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)

@@ -17,7 +17,7 @@ from pipeline.files.atomic import write_whole
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.jobs.verify import VerifyJob, verify
-from pipeline.rules.known import CARRIED, Decided, kept_once, keys_once, knowledge, standings
+from pipeline.rules.known import CARRIED, DecidedRows, kept_once, keys_once, knowledge, standings
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.profile_used import routes_of
@@ -100,7 +100,7 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
 def runs_of(
     origin: Origin,
     kept: pl.DataFrame,
-    decided: Decided,
+    decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
     """A run, and those of which it carries something.
@@ -136,13 +136,13 @@ def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
     return own(payees, standings(payees["row"], rows.outcomes, None), payee_key)
 
 
-def _decided(manifest: Manifest) -> Decided:
+def _decided(manifest: Manifest) -> DecidedRows:
     """What was decided about the payments of a run, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
     # With --fresh, another file may have been checked in the same folder, and its rows decided about.
     began = manifest.ledger.created_at
     last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
-    return Decided([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
+    return DecidedRows([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
 
 
 def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:

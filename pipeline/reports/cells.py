@@ -12,7 +12,7 @@ import polars as pl
 from polars import selectors
 from xlsxwriter.utility import xl_col_to_name
 
-from pipeline.reports.sheets import Column
+from pipeline.reports.sheets import SheetColumn
 from pipeline.reports.terminal import visible
 from pipeline.rules.columnwise import mended
 from pipeline.rules.totals import plain
@@ -49,7 +49,9 @@ class Styles(NamedTuple):
     to_fill_in: int
 
 
-def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, first: int) -> Iterator[str]:
+def rows_xml(
+    rows: pl.DataFrame, columns: Sequence[SheetColumn], styles: Styles, *, first: int
+) -> Iterator[str]:
     """Write rows, some thousand at a time.
 
     Args:
@@ -95,7 +97,7 @@ def _harmless(part: pl.DataFrame) -> pl.DataFrame:
     return part.with_columns(visible_texts(part[name]) for name, is_found in acted_on.items() if is_found)
 
 
-def _cell(part: pl.DataFrame, column: Column, styles: Styles) -> Sequence[pl.Expr]:
+def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles) -> Sequence[pl.Expr]:
     """The cells of a column after their reference, in parts; an empty one has the style of a text."""
     if column.source is None:
         return [pl.lit(f'" s="{styles.to_fill_in}"/>')]
@@ -140,7 +142,7 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
     )
 
 
-def _line_count(column: Column) -> pl.Expr:
+def _line_count(column: SheetColumn) -> pl.Expr:
     """How many lines a wrapped text takes, within its margins; words seldom fill a line to its end."""
     if column.source is None:
         return pl.lit(1)

@@ -122,7 +122,7 @@ def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: 
     console.print(table)
 
 
-class Line(NamedTuple):
+class ChangeLine(NamedTuple):
     """One change, as text for the page."""
 
     number: int
@@ -136,7 +136,7 @@ class Line(NamedTuple):
     currency: str
 
 
-def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[Line]:
+def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[ChangeLine]:
     """The changes with who is paid.
 
     Args:
@@ -148,7 +148,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) 
     for change in changes:
         payment_id, name = who.row(change.row - 1)
         then, now = sides(change)
-        yield Line(
+        yield ChangeLine(
             change.row,
             place_text(change.row, places),
             shown(payment_id, WORD_CHARS_MAX),

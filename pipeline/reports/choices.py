@@ -31,7 +31,7 @@ _IN_WORDS: Mapping[str, str] = {
 }
 
 
-class Choice(NamedTuple):
+class OfferedDecisions(NamedTuple):
     """What is offered beside some rows."""
 
     words: tuple[Decision, ...]
@@ -51,10 +51,10 @@ class Policy(NamedTuple):
     profile: str
 
 
-class Run(NamedTuple):
+class RowSpan(NamedTuple):
     """Rows that follow one another and have one choice."""
 
-    choice: Choice
+    choice: OfferedDecisions
     first: int
     """Counted from 0."""
     last: int
@@ -66,7 +66,7 @@ def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
     return Policy(said, Warned(pl.DataFrame(rows, schema=WARNED, orient="row")), summary.profile)
 
 
-def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
+def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     """What is offered beside rows, in their order.
 
     Args:
@@ -98,12 +98,12 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
         )
     )
     return [
-        Run(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
+        RowSpan(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
         for _, never, held, fix, first, last in runs.iter_rows()
     ]
 
 
-class Said(NamedTuple):
+class PolicyLine(NamedTuple):
     """What the policy says of an outcome, a code or a warning that rows of this file have."""
 
     key: str
@@ -114,7 +114,7 @@ class Said(NamedTuple):
     why: str
 
 
-def told(summary: Summary, policy: Policy) -> list[Said]:
+def told(summary: Summary, policy: Policy) -> list[PolicyLine]:
     """What the policy says of the rows of a run, by the keys that decide over them; empty where not known."""
     if policy.verdicts is None:
         return []
@@ -143,18 +143,18 @@ def told(summary: Summary, policy: Policy) -> list[Said]:
         never = outcome if outcome in _NEVER else None
         held_by = [key] if verdict == Verdict.HOLD else []
         offer = choice(never, held_by, policy.profile, can_fix=False)
-        found.append(Said(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
+        found.append(PolicyLine(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
     for count in summary.warning_codes:
         if (verdict := policy.verdicts.get(count.code)) is not None:
             held_by = [count.code] if verdict is Verdict.HOLD else []
             offer = choice(None, held_by, policy.profile, can_fix=False)
             found.append(
-                Said(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
+                PolicyLine(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
             )
     return found
 
 
-def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> Choice:
+def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> OfferedDecisions:
     """What is offered beside a row.
 
     Args:
@@ -165,10 +165,10 @@ def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: 
     """
     fix = (Decision.FIX,) if can_fix else ()
     if never is not None:
-        return Choice((*fix, Decision.HOLD), _NEVER[never], is_final=True)
+        return OfferedDecisions((*fix, Decision.HOLD), _NEVER[never], is_final=True)
     if held_by:
-        return Choice((*fix, Decision.HOLD), how_to_release(held_by, profile), is_final=False)
-    return Choice((Decision.RELEASE, *fix, Decision.HOLD), "", is_final=True)
+        return OfferedDecisions((*fix, Decision.HOLD), how_to_release(held_by, profile), is_final=False)
+    return OfferedDecisions((Decision.RELEASE, *fix, Decision.HOLD), "", is_final=True)
 
 
 def how_to_release(held_by: Sequence[str], profile: str) -> str:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.explanations import Case, Explanation, Section
+from pipeline.reports.explanations import Case, CodesSection, Explanation
 from pipeline.reports.terminal import table_of
 
 
@@ -25,7 +25,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
 def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
     """List all codes by where they come from, each with the first thing that it says."""
     listed = list(explanations)
-    for section in Section:
+    for section in CodesSection:
         table = table_of("code", section.value)
         for explanation in listed:
             if explanation.section is section:

@@ -57,7 +57,7 @@ _RULES_NOT_SAID: Mapping[str, str] = {
 }
 
 
-class Section(StrEnum):
+class CodesSection(StrEnum):
     """Where codes come from; the headings of the page."""
 
     ANSWERS = "Answers of banks"
@@ -83,7 +83,7 @@ class Explanation(NamedTuple):
     """A code, and all that it can say."""
 
     code: str
-    section: Section
+    section: CodesSection
     cases: tuple[Case, ...]
     """At least one; several where the code says different things of different questions or fields."""
 
@@ -187,12 +187,12 @@ def explain(code: str) -> Explanation:
 @cache
 def explanations() -> Mapping[str, Explanation]:
     """All of them by code: by section, and within it in the order of the table that decides."""
-    cases: dict[tuple[Section, str], list[Case]] = {}
+    cases: dict[tuple[CodesSection, str], list[Case]] = {}
     for section, gathered in (
-        (Section.ANSWERS, _of_answers()),
-        (Section.NO_ANSWER, _of_no_answer()),
-        (Section.RULES, _of_rules()),
-        (Section.WARNINGS, _of_warnings()),
+        (CodesSection.ANSWERS, _of_answers()),
+        (CodesSection.NO_ANSWER, _of_no_answer()),
+        (CodesSection.RULES, _of_rules()),
+        (CodesSection.WARNINGS, _of_warnings()),
     ):
         for code, case in gathered:
             cases.setdefault((section, code), []).append(case)

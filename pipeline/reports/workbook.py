@@ -29,7 +29,7 @@ from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_te
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
 from pipeline.reports.decision_lists import write_lists
-from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, Sheet, fitted, shown
+from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, shown
 from pipeline.reports.terminal import SIMULATED, visible
 from pipeline.rules.places import place_texts
 from pipeline.rules.totals import control_totals, plain
@@ -175,7 +175,7 @@ class _Writer:
             where = f"{rows.height:,} rows are more than a sheet should hold; they are in {outcome_name}."
             self._write_rows(ALL, rows.clear(), f"{ALL.name}: {where}")
 
-    def _write_rows(self, sheet: Sheet, rows: pl.DataFrame, title: str) -> None:
+    def _write_rows(self, sheet: ReportSheet, rows: pl.DataFrame, title: str) -> None:
         columns = fitted(sheet.columns, rows)
         page = self._page(sheet.name, title, [column.width for column in columns])
         page.set_tab_color(sheet.colour)

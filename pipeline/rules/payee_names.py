@@ -60,7 +60,7 @@ NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./
 """A sign without any letter, or the digits of a telephone or an account number."""
 
 
-class Names(NamedTuple):
+class CleanNames(NamedTuple):
     """A column of names, cleaned."""
 
     text: pl.Series
@@ -69,7 +69,7 @@ class Names(NamedTuple):
     """What was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null."""
 
 
-def clean_names(written: pl.Series) -> Names:
+def clean_names(written: pl.Series) -> CleanNames:
     """Names in one Unicode form (NFC), without blanks at the ends, and without what carries nothing."""
     # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
@@ -77,7 +77,7 @@ def clean_names(written: pl.Series) -> Names:
     is_covered = told(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
     bare = mended(written, where=is_covered, by=_bare)
     text = mended(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
-    return Names(text, told(written, where=is_covered, by=_done))
+    return CleanNames(text, told(written, where=is_covered, by=_done))
 
 
 def _are_covered(names: pl.Series) -> pl.Series:

@@ -16,7 +16,7 @@ from schemas.outcomes import ApiName, WarningCode
 _TO_VOP = (pl.col("to") != ApiName.COP).fill_null(value=False)
 
 
-class Oddity(NamedTuple):
+class WarningRule(NamedTuple):
     """One thing that may be odd."""
 
     field: str
@@ -26,34 +26,34 @@ class Oddity(NamedTuple):
 
 
 ODDITIES = (
-    Oddity(
+    WarningRule(
         "name",
         WarningCode.NAME_NOT_LATIN,
         _TO_VOP & ~pl.col("by_identification") & pl.col("is_foreign"),
         "the name has letters that VoP need not carry between banks; give it in Latin letters where the "
         "payee has such a name",
     ),
-    Oddity(
+    WarningRule(
         "name",
         WarningCode.NAME_CLEANED,
         pl.col("name_done").str.contains(UNWRAPPED, literal=True),
         'the name was written as ="...", by which a program keeps text as text; asked about without that',
     ),
-    Oddity(
+    WarningRule(
         "name",
         WarningCode.NAME_CLEANED,
         pl.col("name_done").str.contains(UNMARKED, literal=True),
         "the name held marks that are not seen and carry nothing, such as soft hyphens; asked about without "
         "them",
     ),
-    Oddity(
+    WarningRule(
         "account_type",
         WarningCode.ACCOUNT_TYPE_DEFAULT,
         ~_TO_VOP & pl.col("is_product"),
         "the account type names a product, not who holds the account; the default_account_type of the "
         "profile was asked about",
     ),
-    Oddity(
+    WarningRule(
         "bic",
         WarningCode.BIC_OTHER_COUNTRY,
         pl.col("is_abroad"),

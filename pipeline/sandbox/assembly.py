@@ -15,7 +15,7 @@ from pipeline.sandbox.endpoints import (
     Directory,
     Endpoint,
     Limit,
-    TokenEndpoint,
+    TokenService,
 )
 from pipeline.sandbox.faults.injector import Injector, Surroundings
 from pipeline.sandbox.identity import IdentityProvider
@@ -83,7 +83,7 @@ def service_of(  # noqa: PLR0913 (its parts)
     """
     directory = Directory(identity, authority)
     endpoints: dict[str, Endpoint] = {
-        TOKEN_PATH: TokenEndpoint(identity, settings.request_wait_s),
+        TOKEN_PATH: TokenService(identity, settings.request_wait_s),
         DESCRIPTION_PATH: DescriptionEndpoint(url),
         **_checks(settings, conditions, directory),
     }

@@ -21,7 +21,7 @@ from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sandbox.assembly import Conditions
 from pipeline.sandbox.faults.selection import parse, written
 from pipeline.sandbox.journal import Journal
-from pipeline.sandbox.verdict.reports import Verdict, as_json, as_junit, as_text
+from pipeline.sandbox.verdict.reports import ConductVerdict, as_json, as_junit, as_text
 
 SOCKET = "control.sock"
 _AHEAD_MAX_S = 10 * 365 * 86_400
@@ -31,7 +31,9 @@ _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
 class Control:
     """What can be asked and told."""
 
-    def __init__(self, conditions: Conditions, journal: Journal, verdict: Callable[[], Verdict]) -> None:
+    def __init__(
+        self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
+    ) -> None:
         """Know what is to be changed.
 
         Args:

@@ -22,7 +22,7 @@ from pipeline.sandbox.network import NameReply, PayeeReply
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
-from pipeline.sandbox.surface import Api, Question
+from pipeline.sandbox.surface import NameCheckApi, Question
 from schemas.cop import (
     NameVerification,
     NameVerificationRequest,
@@ -95,7 +95,7 @@ class DescriptionEndpoint:
         return self._document
 
 
-class TokenEndpoint:
+class TokenService:
     """The identity provider's token endpoint: GET with a body, as the reference documents it, or POST."""
 
     methods: tuple[str, ...] = ("GET", "POST")
@@ -125,7 +125,7 @@ class TokenEndpoint:
 class CheckEndpoint:
     """One of the three APIs on one server."""
 
-    api: Api
+    api: NameCheckApi
     role: Environment
     """Which server."""
     directory: Directory

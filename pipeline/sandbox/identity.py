@@ -22,7 +22,7 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RegisteredClient:
     """A registered client."""
 
     client_id: str
@@ -37,16 +37,19 @@ class _Token:
     expires: float
 
 
-def registered_clients(client_secrets: Mapping[Environment, str]) -> dict[Environment, Client]:
+def registered_clients(client_secrets: Mapping[Environment, str]) -> dict[Environment, RegisteredClient]:
     """The client of each role, from the secrets of this sandbox."""
-    return {role: Client(CLIENT_IDS[role], secret, SCOPES[role]) for role, secret in client_secrets.items()}
+    return {
+        role: RegisteredClient(CLIENT_IDS[role], secret, SCOPES[role])
+        for role, secret in client_secrets.items()
+    }
 
 
 class IdentityProvider:
     """Issues tokens and says whose they are."""
 
     def __init__(
-        self, clients: Mapping[Environment, Client], token_life_s: int, clock: Callable[[], float]
+        self, clients: Mapping[Environment, RegisteredClient], token_life_s: int, clock: Callable[[], float]
     ) -> None:
         """Know the clients; no token is issued yet.
 

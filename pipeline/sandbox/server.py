@@ -35,7 +35,7 @@ from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.connections import ELSEWHERE
-from pipeline.sandbox.verdict.reports import Verdict, verdict_on, write_verdict
+from pipeline.sandbox.verdict.reports import ConductVerdict, verdict_on, write_verdict
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
@@ -47,7 +47,7 @@ def _say_nothing(_line: str) -> None:
     """Where nobody listens."""
 
 
-class Stop(Protocol):
+class StopEvent(Protocol):
     """An event that can be waited for: of asyncio or of anyio."""
 
     async def wait(self) -> object:
@@ -58,7 +58,7 @@ async def serve(
     settings: SandboxSettings,
     *,
     announce: Callable[[str], None],
-    stop: Stop,
+    stop: StopEvent,
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
     """Serve until told to stop.
@@ -130,7 +130,7 @@ def _journal(settings: SandboxSettings) -> Journal | None:
     return Journal(responder_waits_s=waits_s, has_rate=settings.rate_per_s_max is not None)
 
 
-def _verdict(journal: Journal, scenario: Scenario | None) -> Verdict:
+def _verdict(journal: Journal, scenario: Scenario | None) -> ConductVerdict:
     if scenario is None:
         return verdict_on(journal)
     return verdict_on(journal, scenario.name, scenario.expected)

@@ -18,7 +18,7 @@ __all__ = ["Client", "FailureKind", "NetworkFailure"]
 
 
 @dataclass(slots=True)
-class _Line:
+class _Connections:
     """A transport, and who is using it."""
 
     transport: httpx.AsyncBaseTransport
@@ -67,10 +67,10 @@ class Client:
         self._tokens = tokens
         self._extensions = {} if door is None else {"trace": partial(_held_back, door)}
         self._open = partial(open_transport, context, in_flight_max)
-        self._line: _Line | None = None
+        self._line: _Connections | None = None
 
     async def __aenter__(self) -> Self:
-        self._line = _Line(self._open())
+        self._line = _Connections(self._open())
         return self
 
     async def __aexit__(
@@ -131,7 +131,7 @@ class Client:
         it, has lost its place. Exchanges under way end on their own.
         """
         if (old := self._line) is not None:
-            self._line = _Line(self._open())
+            self._line = _Connections(self._open())
             old.retired = True
             await old.close_if_done()
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.faults.effects import (
-    Change,
     Delivery,
     Effect,
     HalfClose,
     Pause,
+    ReplyChange,
     ResponderPause,
     Revocation,
     Scene,
@@ -76,7 +76,7 @@ class Injector:
 
     async def _apply(self, effect: Effect, reply: Reply, scene: Scene) -> Reply:
         match effect:
-            case Change(make):
+            case ReplyChange(make):
                 return make(reply, scene)
             case Pause(wait_s):
                 await asyncio.sleep(wait_s)
