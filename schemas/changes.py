@@ -1,4 +1,4 @@
-"""What is not as it was in an earlier run, and which runs that were."""
+"""What has changed since earlier runs, and which runs these were."""
 
 from decimal import Decimal
 
@@ -10,7 +10,7 @@ class EarlierRun(OwnDocument):
     """A finished run that a file was compared with."""
 
     folder: str
-    """Its name, without where it is."""
+    """Its name, without its path."""
     input_name: str
     input_sha256: str
     finished: str
@@ -20,7 +20,7 @@ class Comparison(OwnDocument):
     """With what a file was compared, and what that came to. It holds no name and no account."""
 
     said: str
-    """What the user said: the folders, or the pattern of which the newest was taken."""
+    """What the user gave: the folders, or the pattern of which the newest was taken."""
     runs: list[EarlierRun]
     """Latest first; none where nothing fitted the pattern."""
     payee_count: int
@@ -30,7 +30,7 @@ class Comparison(OwnDocument):
 
 
 class Change(OwnDocument):
-    """What is not as it was about one payment. It holds no whole name and no whole account."""
+    """What has changed about one payment. It holds no whole name and no whole account."""
 
     row: int
     code: WarningCode

@@ -1,6 +1,6 @@
 """The manifest of a run, `manifest.json`: what an auditor needs to see that nothing was changed since.
 
-It names the files by their hashes and says with which program, which settings and which result they
+It names the files by their hashes and states with which program, which settings and which result they
 were made. It holds no name, no account number and no credential.
 """
 
@@ -26,7 +26,7 @@ class ServerUsed(OwnDocument):
     api: ApiName
     base_url: str
     client: str
-    """Who the server took us for; all but its end is masked."""
+    """The identity that the server saw; all but its end is masked."""
     rate_per_s: float
     in_flight_max: int
     daily_cap: int | None
@@ -82,7 +82,7 @@ class Purge(OwnDocument):
     by: str | None = None
     """Who ran it; null where an older version did, or a user without a name."""
     reason: str | None = None
-    """Why, as it was said."""
+    """The reason, as it was given."""
 
 
 class PaymentsEvidence(FileEvidence):
@@ -108,7 +108,7 @@ class SplitMade(OwnDocument):
     refused_rows: list[int]
     """Rows that a person decided to release, and that stayed held."""
     held_rows: list[int] | None = None
-    """Null where an older version split, which did not say it."""
+    """Null where an older version split, which did not record it."""
 
 
 class Manifest(OwnDocument):
@@ -130,7 +130,7 @@ class Manifest(OwnDocument):
     """When this document was written last."""
     input: InputFile
     mapping: dict[str, str]
-    """Canonical field -> header, as --map said."""
+    """Canonical field -> header, as --map gave it."""
     outcome_file: FileEvidence
     files: list[FileEvidence]
     """The other files of the folder: the summary, the reports, and what was made of them later."""

@@ -11,7 +11,7 @@ from schemas.summary import Money, WarningCount
 
 
 class Verdict(StrEnum):
-    """What a policy says of an outcome, a code or a warning."""
+    """What a policy does with an outcome, a code or a warning."""
 
     RELEASE = "release"
     REVIEW = "review"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a person says of a row, in the workbook."""
+    """What a person decides about a row, in the workbook."""
 
     RELEASE = "release"
     FIX = "fix"
@@ -92,7 +92,7 @@ class Split(OwnDocument):
     places: Places | None = None
     """Where the rows stand in the file; None where it has no lines."""
     differences: list[str] = []
-    """What the file says of its payments and they do not: a sentence each."""
+    """Where the file's own figures differ from its payments: a sentence each."""
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""
     how_to_hold: str | None
@@ -102,4 +102,4 @@ class Split(OwnDocument):
     held: list[HoldReason]
     """Most rows first."""
     unheeded_rows: list[int]
-    """Rows that a person decided to release, and that stay held; approvals.json says that it was refused."""
+    """Rows that a person decided to release, and that stay held; approvals.json records the refusal."""

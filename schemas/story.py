@@ -1,4 +1,4 @@
-"""The story of one payment, `precheck show --json`: what the file said, what was asked, what came back."""
+"""The story of one payment, `precheck show --json`: what the file held, what was asked, what came back."""
 
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
 from schemas.strict import OwnDocument
@@ -22,7 +22,7 @@ class StoryRoute(OwnDocument):
 
 
 class StoryQuestion(OwnDocument):
-    """What was asked; all rows that say the same share one question."""
+    """What was asked; all rows that are equal share one question."""
 
     fields: dict[str, str]
     """Without those that are empty; the account is masked."""
@@ -60,7 +60,7 @@ class Story(OwnDocument):
     environment: Environment
     simulated: bool
     payment: dict[str, str]
-    """Field -> what the file says, without empty ones; accounts are masked."""
+    """Field -> what the file holds, without empty ones; accounts are masked."""
     findings: list[StoryFinding]
     route: StoryRoute | None
     """None where no API could be asked."""

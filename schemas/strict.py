@@ -11,7 +11,7 @@ class Document(BaseModel):
     """A document of one of the APIs: immutable, camelCase on the wire, no type coerced.
 
     Members that a model does not know are ignored, because a server may add some within a
-    version; a model of a request, where an unknown member is a mistake, says so itself.
+    version; a model of a request, where an unknown member is a mistake, forbids them itself.
     """
 
     model_config = ConfigDict(

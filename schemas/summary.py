@@ -62,9 +62,9 @@ class InputFile(OwnDocument):
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}
-    """Field -> header, as `--map` said."""
+    """Field -> header, as `--map` gave it."""
     decision: dict[str, str] | None = None
-    """Field -> the columns it was read from, by place, as `--map` would say it; None in summaries of version
+    """Field -> the columns it was read from, by place, as `--map` would take it; None in summaries of version
     0.1.0."""
     notes: list[str] = []
     """What was decided about the columns that a person may want to know."""
@@ -83,7 +83,7 @@ class InputFile(OwnDocument):
 
     @property
     def differences(self) -> list[str]:
-        """What the file says of its payments and they do not: a sentence each, to be looked at first."""
+        """Where the file's own figures differ from its payments: a sentence each, to be looked at first."""
         return [row.said for row in self.not_payments if row.agrees is False]
 
     currency_sources: CurrencySources = CurrencySources()
@@ -109,7 +109,7 @@ class OutcomeTotal(OwnDocument):
 
 
 class CodeCount(OwnDocument):
-    """The rows that one code stands behind."""
+    """The rows with one code."""
 
     outcome: Outcome
     code: str
@@ -172,7 +172,7 @@ class WarningRow(OwnDocument):
 
 
 class WarningCount(OwnDocument):
-    """The rows that one warning speaks of."""
+    """The rows that one warning is about."""
 
     code: WarningCode
     row_count: int
@@ -186,7 +186,7 @@ class ModulusUsed(OwnDocument):
     """The tables of the UK modulus check that the profile named."""
 
     valid_from: str
-    """The day that the profile says they are of."""
+    """Their date, as the profile gives it."""
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool
@@ -204,7 +204,7 @@ class Summary(OwnDocument):
     simulated: bool
     """True where the answers come from a sandbox and say nothing about any real account."""
     many_names_reason: str | None = None
-    """Why one account was allowed to be asked about by many names; None where nobody said so."""
+    """Why one account was allowed to be asked about by many names; None where it was not allowed."""
     started: str
     finished: str
     input: InputFile
@@ -233,7 +233,7 @@ class Summary(OwnDocument):
     """When and how to go on, where the run is not complete."""
     given_up: bool = False
     """True where it is not complete, and running the same command again would ask nothing: what is left was
-    asked in vain in several runs."""
+    asked in several runs without an answer."""
 
     @property
     def undecided_count(self) -> int:
@@ -326,7 +326,7 @@ class Forecast(OwnDocument):
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
     changes: list[Change] = []
-    """What is not as it was in these; the first thousand of each code, largest amounts first."""
+    """What has changed since these; the first thousand of each code, largest amounts first."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
     places: Places | None = None

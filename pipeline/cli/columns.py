@@ -20,7 +20,7 @@ def columns(
     """
     from pipeline.errors import InputError
     from pipeline.headers.columns import ColumnsError
-    from pipeline.headers.looks import PLACE
+    from pipeline.headers.guesses import PLACE
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
     from pipeline.stages.read import read

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from pipeline.headers.account_looks import IBAN, PUNCTUATION
+from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import ColumnChoice, either, map_option
 from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
@@ -26,11 +26,11 @@ def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[
     """The columns of the payee's account.
 
     Args:
-        cells: The columns that `--map` does not speak of.
-        said: The fields that it does speak of, and where they are read from.
+        cells: The columns that `--map` does not name.
+        said: The fields that it does name, and where they are read from.
 
     Raises:
-        Refusal: two columns could be the account and differ in a row.
+        ColumnsRefused: two columns could be the account and differ in a row.
     """
     candidates = {
         header: _by_look(meant, cells.sample(header))
@@ -40,7 +40,7 @@ def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
-    # A column without any account is read where there is no other: each of its rows is told what it lacks.
+    # A column without any account is read where there is no other: each row is reported with what it lacks.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, "nobody says whose account, so taken for your own beside the payee's")
@@ -76,7 +76,7 @@ def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: 
     """A column of banks' codes, where each of them has six digits and each account number beside it eight.
 
     Raises:
-        Refusal: two such columns differ in a row.
+        ColumnsRefused: two such columns differ in a row.
     """
     numbers = [header for parts in sources.get("account_number", ()) for header in parts]
     if "iban" in sources or not all(_are(_EIGHT_DIGITS, header, cells) for header in numbers):
@@ -102,13 +102,13 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
     """Of an IBAN and a UK account, one that is the same in every row where the other differs may be ours.
 
     Raises:
-        Refusal: there are two such; nobody can say which is the payee's.
+        ColumnsRefused: there are two such, and either could be the payee's.
     """
     if not {"iban", "account_number"} <= sources.keys():
         return
     iban, number = (sources[field][0] for field in ("iban", "account_number"))
     sort_code = sources["sort_code"][0] if "sort_code" in sources else ()
-    # Without a sort code it may be the payee's own number for us, unless each row pays somebody else.
+    # Without a sort code it may be the payee's own number for us, unless each row pays another payee.
     is_second = bool(sort_code) or _pays_several(cells)
     is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
     is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
@@ -137,7 +137,7 @@ def _are_ibans(sample: pl.Series) -> bool:
 
 
 def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: Cells) -> None:
-    """A column of IBANs whose header nobody knows may be the payee's; the same in every row it is not."""
+    """A column of IBANs with an unknown header may be the payee's; the same in every row it is not."""
     chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
     if chosen is None:
         return

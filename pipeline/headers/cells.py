@@ -1,4 +1,4 @@
-"""The cells of a file, as far as they help to tell what its columns are."""
+"""The cells of a file, as far as they help to find what its columns are."""
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -109,7 +109,7 @@ def comparable(texts: pl.Series) -> pl.Series:
 
 def _text(column: pl.Series) -> pl.Series:
     if column.dtype.is_nested() or column.dtype in (pl.Null, pl.Binary, pl.Duration, pl.Object):
-        # No name and no account; whoever reads it as one is told so when it is read.
+        # No name and no account; a user who maps it is warned when it is read.
         return (
             pl.Series([None], dtype=pl.String).new_from_index(0, len(column))
             if column.null_count() == len(column)

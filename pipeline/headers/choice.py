@@ -1,4 +1,4 @@
-"""A choice among columns that could be one field, and the refusal where nobody can choose."""
+"""A choice among columns that could be one field, and the refusal where the choice is open."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ class ColumnChoice(NamedTuple):
 
 
 class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
-    """Why the columns of a file cannot be read without a word from the user: a sentence without the file.
+    """Why the columns of a file cannot be read without `--map`: a sentence without the file.
 
     Attributes:
-        field: which nobody can choose a column for; empty where it is not about one.
+        field: for which the choice is open; empty where it is not about one.
         candidates: the columns that it could be.
     """
 
@@ -47,7 +47,7 @@ class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it beco
 def either(
     field: str, candidates: Sequence[tuple[str, ...]], cells: Cells, *, what: str, maps: str = ""
 ) -> ColumnsRefused:
-    """The refusal of candidates that differ, with values, and what to say instead.
+    """The refusal of candidates that differ, with values, and what to do instead.
 
     Values are shortened: the sentence may end in a log. `precheck columns` has them whole.
 
@@ -73,7 +73,7 @@ def _with_values(headers: Sequence[str], cells: Cells) -> str:
 
 
 def map_option(field: str, headers: Sequence[str]) -> str:
-    """What to say for a field to be read from these headers.
+    """The option that has a field read from these headers.
 
     >>> map_option("name", ["First name", "Surname"])
     '--map "name=First name+Surname"'

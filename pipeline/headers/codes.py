@@ -14,7 +14,7 @@ _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 
 
 def may_be_codes(name: Candidate, cells: Cells) -> bool:
-    """Whether each cell is one word in one case, as logins are, and the header says nothing of a name."""
+    """Whether each cell is one word in one case, as logins are, and the header names no person."""
     if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
         return False
     words = cells.sample(name.headers[0]).unique()
@@ -70,7 +70,7 @@ def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells:
 
 
 def doubts(chosen: Sequence[Candidate], cells: Cells) -> tuple[str, ...]:
-    """What to tell of names that may be codes, and are read as no other column names anybody."""
+    """The note on names that may be codes, and are read as no other column has names."""
     return tuple(
         f"{quoted(name.headers[0])} is read as name, and each of its cells is one word, as a login or a code "
         "is; if another column has the names, choose it with --map name=HEADER"

@@ -1,6 +1,6 @@
-"""Which column of a file is which field: what its headers mean, what its cells say, and what `--map` says.
+"""Which column of a file is which field: what headers mean, what cells look like, and what `--map` states.
 
-Headers alone do not say who is paid: an employer stands beside an employee, our account beside the
+Headers alone do not show who is paid: an employer stands beside an employee, our account beside the
 payee's. So a file has sides (ours is never asked about), the payee's columns have an order from the most
 explicit to the least, and where two of one rank differ in any row the file is refused. `payee` and `account`
 hold these rules; this module joins them and says of every header how it was read.
@@ -16,7 +16,7 @@ from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
-from pipeline.headers.looks import PLACE, Guess, looks_of, maps_of
+from pipeline.headers.guesses import PLACE, Guess, guesses_of, maps_of
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
 from pipeline.headers.not_payments import why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
@@ -32,10 +32,10 @@ HEADERS_QUOTED_MAX = 20
 
 
 class ColumnsError(InputError):
-    """The headers of a file do not say which column is which field.
+    """The headers of a file do not show which column is which field.
 
     Attributes:
-        readings: how each header would be read, as far as that can be said; empty where it cannot.
+        readings: how each header would be read, as far as that is known; empty where it is not.
     """
 
     def __init__(self, message: str, readings: tuple[ColumnReading, ...] = ()) -> None:
@@ -52,13 +52,13 @@ class Columns(NamedTuple):
     """Field -> where it is read from: the first of these that is filled in the row. Each is a header, or the
     headers of a name in parts, to be joined with blanks in this order."""
     currency: str | None
-    """What the header of the amount says, for rows that do not say it themselves."""
+    """The currency in the header of the amount, for rows without their own."""
     notes: tuple[str, ...]
     """What was decided that a person may want to know, as sentences without a file name."""
 
     @property
     def decision(self) -> dict[str, str]:
-        """The same as `--map` would say it, by position: read again by this, nothing is decided anew."""
+        """The same as a `--map` by position: read again with it, nothing is decided twice."""
         at = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
         return {
             field: "|".join("+".join(f"{PLACE}{at[header]}" for header in parts) for parts in alternatives)
@@ -156,11 +156,11 @@ def by_position(mapping: Mapping[str, str]) -> bool:
 def _choices(
     cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
-    """What the headers and the cells say, of the fields that `--map` leaves to them.
+    """What the headers and the cells show of the fields that `--map` leaves open.
 
     Args:
         cells: Of the file.
-        said: What `--map` says.
+        said: From `--map`.
         insisted: Whether it is to be read even where it looks like no payment file.
     """
     taken = {header for sources in said.values() for parts in sources for header in parts}
@@ -182,7 +182,7 @@ def _choices(
 
 
 def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Where `--map` says that each field is read from."""
+    """Where `--map` has each field read from."""
     said = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in said.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
@@ -229,7 +229,7 @@ def _require(found: Collection[str], cells: Cells) -> None:
     missing = _missing(found)
     if missing:
         whats = " and none for ".join(f"the {need.what}" for need in missing)
-        looks = _looks_of_unknown(cells, missing)
+        looks = _guesses_for_unknown(cells, missing)
         maps = " and ".join(
             maps_of(
                 {header: look for header, look in looks.items() if look.field in need.fields}, cells.headers
@@ -250,7 +250,7 @@ class _Need(NamedTuple):
     fields: tuple[str, ...]
     """...and these are the fields that it is made of."""
     maps: str
-    """What to say where nothing shows which column it is."""
+    """The message where nothing shows which column it is."""
 
 
 _NEEDS = (
@@ -268,11 +268,11 @@ def _missing(found: Collection[str]) -> list[_Need]:
     return [need for need in _NEEDS if not any(field in found for field in need.any_of)]
 
 
-def _looks_of_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Guess]:
-    """What is missing, as the cells show it below headers that nobody knows."""
+def _guesses_for_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Guess]:
+    """What is missing, as the cells show it below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without([header for header in cells.headers if meaning(header).what is not None])
-    return {header: look for header, look in looks_of(unknown).items() if look.field in fields}
+    return {header: look for header, look in guesses_of(unknown).items() if look.field in fields}
 
 
 def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
@@ -294,7 +294,7 @@ def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnRe
     found = [ColumnChoice(field, sources, "map") for field, sources in said.items()]
     readings = readings_of(cells, [*found, *choices], disputed)
     missing = _missing({*said, *(choice.field for choice in choices)})
-    return with_looks(readings, _looks_of_unknown(cells.without(disputed), missing))
+    return with_looks(readings, _guesses_for_unknown(cells.without(disputed), missing))
 
 
 def _undisputed(
@@ -315,7 +315,7 @@ def _undisputed(
 
 
 def _listed(headers: Sequence[str]) -> str:
-    """The headers found, for a message; empty where they may be somebody's payment."""
+    """The headers found, for a message; empty where they may be a payment."""
     if not recognised(headers, {}):
         columns = "1 column" if len(headers) == 1 else f"{len(headers)} columns"
         return f" (the file has {columns}, and none of their headers is known)"

@@ -1,4 +1,4 @@
-"""Words by which people say that a row below the payments is none: totals, counts, who prepared it.
+"""The labels of rows below the payments that are no payments: totals, counts, who prepared the file.
 
 A whole cell must be such a label, with the figure that belongs to it where it has one. A payee can have a
 name that starts like one, as Total Energies does.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What a row that is no payment says."""
+    """The meaning of a row that is no payment."""
 
     TOTAL = "total"
     SUBTOTAL = "subtotal"
@@ -147,7 +147,7 @@ _ALONE = (
     *("signed", "signature", "firma", "podpis", "end", "signatur"),
     *("întocmit", "aprobat", "verificat"),
 )
-"""Of the notes, those after which more is told only behind a colon: a payee may start with such a word."""
+"""Of the notes, those after which text may follow only behind a colon: a payee may start with such a word."""
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
 _SIGNS = {"£": "GBP", "€": "EUR"}
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.account_looks import holds_account
+from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.footer_labels import Kind, Label, label_of
 from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import read_currencies
@@ -56,7 +56,7 @@ class _Row(NamedTuple):
 
     @property
     def has_payee(self) -> bool:
-        """Whether somebody is named in it who could be paid."""
+        """Whether it names a possible payee."""
         if self.label is not None and self.label.kind is Kind.NOTE:
             return False
         return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
@@ -136,7 +136,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: Places | 
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:
-    """How many rows come before what looks like a footer, while nobody knows which column is which.
+    """How many rows come before what looks like a footer, before it is known which column is which.
 
     A row with a label and without an account in any cell ends the payments, if no account stands below it.
     """
@@ -178,7 +178,7 @@ def _sums(payments: pl.DataFrame) -> _Sums:
 
 
 def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
-    """The amount that a row says, and its currency."""
+    """The amount in a row, and its currency."""
     label = row.label
     beside = [] if label is None else [label.figure, *(cell for cell in row.cells if _MONEY.fullmatch(cell))]
     candidates = pl.Series("amount", [row.fields["amount"], *beside], dtype=pl.String)
@@ -189,7 +189,7 @@ def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
 
 
 def _count(row: _Row) -> int | None:
-    """The number of payments that a row says."""
+    """The number of payments in a row."""
     label = row.label
     said = [] if label is None or label.figure is None else [label.figure.strip()]
     numbers = [text for text in (*said, *row.cells) if text.isascii() and text.isdigit()]

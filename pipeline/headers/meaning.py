@@ -31,7 +31,7 @@ class Side(StrEnum):
 
 
 class Rank(IntEnum):
-    """How explicitly a column says who is paid; the smaller, the more."""
+    """How explicitly a column names who is paid; the smaller, the more."""
 
     HOLDER = 1
     PAYEE = 2
@@ -45,17 +45,17 @@ class HeaderMeaning(NamedTuple):
     """What a header means, if it means anything."""
 
     what: str | None
-    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header says of the file or of
-    who is not asked about (`BALANCE` to `NEVER`); None where the words do not say."""
+    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header states of the file or of
+    who is not asked about (`BALANCE` to `NEVER`); None where the words do not tell."""
     rule: str
     """By what it is known, in words."""
     side: Side = Side.UNSAID
     rank: Rank | None = None
     """Of a name."""
     subject: Cue | None = None
-    """Whom the list is about, where the header says it: a person, a supplier, a customer or another party."""
+    """Whom the list is about, where the header shows it: a person, supplier, customer or another party."""
     plain: bool = False
-    """An account name that may be one in the books, or an account of which nobody says whose it is."""
+    """An account name that may be one in the books, or an account without an owner in its header."""
     explicit: int = 1
     """Among columns of a side field, the largest goes first."""
     currency: str | None = None
@@ -130,7 +130,7 @@ _ALIASES: Mapping[str, HeaderMeaning] = {
         HeaderMeaning("amount", "what is paid, as amounts", explicit=0),
     ),
 }
-"""Headers of single products whose words say nothing to anybody else, folded."""
+"""Headers of single products whose words have no meaning elsewhere, folded."""
 
 
 @cache
@@ -164,7 +164,7 @@ def meaning(header: str) -> HeaderMeaning:
 
 
 def is_code_of_bank(header: str) -> bool:
-    """Whether a header says that its column has codes of the payee's banks, of whatever kind.
+    """Whether a header states that its column has codes of the payee's banks, of whatever kind.
 
     >>> is_code_of_bank("Beneficiary bank code"), is_code_of_bank("Debit bank code")
     (True, False)
@@ -180,7 +180,7 @@ def is_code_of_bank(header: str) -> bool:
 _FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
 _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
-"""What may stand beside anything, and says whose it is."""
+"""What may stand beside anything, and shows whose it is."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
 _SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
@@ -226,7 +226,7 @@ def _holds_both(words: Words) -> bool:
 
 
 def _is_a_holders(words: Words) -> bool:
-    """Whether a header that names a holder says what is theirs, as `Account holder IBAN` does."""
+    """Whether a header that names a holder names what is theirs, as `Account holder IBAN` does."""
     return Cue.HOLDER not in words.cues or (
         words.order[0] is Cue.HOLDER and not words.cues & {Cue.NAME, Cue.FILLER, Cue.AND}
     )
@@ -421,7 +421,7 @@ _GRAMMAR = (
         rank=Rank.SUBJECT,
     ),
     _GrammarLine("name", "a name", (_one(Cue.NAME),), qualifiers=_NOTHING, rank=Rank.PLAIN),
-    # Fields that are no part of the question, or only say what kind of payee it is.
+    # Fields that are no part of the question, or only name the kind of payee.
     _GrammarLine(
         "account_type",
         "the header says account type",
@@ -497,7 +497,7 @@ def _meaning(words: Words) -> HeaderMeaning:
     return HeaderMeaning(
         line.what,
         line.rule,
-        # Whose a ledger account of a supplier is, its header does not say.
+        # Whose a ledger account of a supplier is, its header does not show.
         Side.UNSAID if plain and side is Side.PAYEE else side,
         line.rank,
         next((cue for cue in _SUBJECTS_IN_ORDER if cue in words.cues), None),

@@ -1,4 +1,4 @@
-"""The columns that name somebody: whole names, names in parts, companies; and what only seems one."""
+"""The columns that hold names: whole names, names in parts, companies; and those that only seem to."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -59,10 +59,10 @@ class NameColumns(NamedTuple):
 
 
 def found(cells: Cells) -> NameColumns:
-    """The columns of a file that name somebody.
+    """The columns of a file that hold names.
 
     Raises:
-        Refusal: two columns could be one part of a name and differ in a row.
+        ColumnsRefused: two columns could be one part of a name and differ in a row.
     """
     meant = {header: meaning(header) for header in cells.headers}
     usable = [
@@ -99,7 +99,7 @@ def found(cells: Cells) -> NameColumns:
 def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
     """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
 
-    Where the header does not say that it is a name, numbers and codes such as `V10023` are none either.
+    Where the header does not call it a name, numbers and codes such as `V10023` are none either.
     """
     sample = cells.sample(header)
     return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
@@ -111,7 +111,7 @@ def _rank(meant: HeaderMeaning) -> Rank:
 
 
 def _is_about_people(header: str) -> bool:
-    """Whether a header such as `Employee No` says that the list is about people."""
+    """Whether a header such as `Employee No` shows that the list is about people."""
     meant = meaning(header)
     return meant.what == "payment_id" and meant.subject is Cue.PERSON
 
@@ -120,7 +120,7 @@ def _is_about_people(header: str) -> bool:
 
 
 def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
-    """The names, with those in parts joined: of the payee, of a subject, or of nobody in particular."""
+    """The names, with those in parts joined: of the payee, of a subject, or of no stated party."""
     if not parts:
         return whole
     kinds = [(meaning(header).side, party_of(header)) for header in parts]
@@ -171,7 +171,7 @@ def _completes(plain: Candidate, part: Sequence[str], cells: Cells) -> bool:
     """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
 
     Raises:
-        Refusal: it is the whole in some rows and the rest in others.
+        ColumnsRefused: it is the whole in some rows and the rest in others.
     """
     if not part:
         return False

@@ -83,7 +83,7 @@ def _mandate_parts(headers: list[str]) -> set[str]:
 
 
 def _names_payee(cells: Cells) -> bool:
-    """Whether a column says who is paid; one name in every row is the owner of the statement."""
+    """Whether a column names who is paid; one name in every row is the owner of the statement."""
     return any(
         meant.what == "name"
         and meant.rank in (Rank.HOLDER, Rank.PAYEE)
@@ -107,7 +107,7 @@ def _has_one_account(cells: Cells) -> bool:
 
 
 def _pays_both_ways(cells: Cells) -> bool:
-    """Whether somebody pays in one row and is paid in another."""
+    """Whether one party pays in one row and is paid in another."""
     names = [header for header in cells.headers if meaning(header).what == "name"]
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
@@ -132,7 +132,7 @@ _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 
 def _is_amount_of(side: Cue, header: str, cells: Cells) -> bool:
-    """Whether a header such as `Debit` says no more than a side, over cells that are amounts."""
+    """Whether a header such as `Debit` names no more than a side, over cells that are amounts."""
     words = words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False

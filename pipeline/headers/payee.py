@@ -1,4 +1,4 @@
-"""Which column says who is paid: the most explicit one, and a refusal where two of one rank differ.
+"""Which column names who is paid: the most explicit one, and a refusal where two of one rank differ.
 
 The ranks, from the most explicit: who owns the account, the payee's role, whom the list is about, a plain
 name, a name in parts, a company. An employer beside an employee, a contact person, a bank and everything of
@@ -23,7 +23,7 @@ from pipeline.headers.words import Cue
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _LONG_WORD = r"[\p{L}]{3,}"
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
-"""How the header of a payee begins who is paid instead of somebody, in the rows in which one is named."""
+"""How the header of a substitute payee begins, in the rows in which one is named."""
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
     r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
@@ -37,11 +37,11 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
     """Where the payee's name is read from; nothing where no column names one.
 
     Args:
-        cells: The columns that `--map` does not speak of.
-        accounts: The headers of the account that is asked about: `Landlord IBAN` says who is paid.
+        cells: The columns that `--map` does not name.
+        accounts: The headers of the account that is asked about: `Landlord IBAN` shows who is paid.
 
     Raises:
-        Refusal: two columns could be the payee and differ in a row.
+        ColumnsRefused: two columns could be the payee and differ in a row.
     """
     seen = found(cells)
     party = _party_of(accounts)
@@ -107,7 +107,7 @@ def _companies_not_read(seen: NameColumns, chosen: Sequence[Candidate], cells: C
 
 
 def _is_said(name: Candidate, party: str | None) -> bool:
-    """Whether a header says that this is who is paid: its own, or that of the account."""
+    """Whether a header shows that this is who is paid: its own, or that of the account."""
     return name.rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(name, party)
 
 
@@ -125,7 +125,7 @@ _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:
-    """The party that the headers of an account speak of, where they speak of one."""
+    """The party that the headers of an account name, where they name one."""
     parties = {party for header in accounts if (party := party_of(header)) is not None}
     return min(parties) if len(parties) == 1 else None
 
@@ -140,7 +140,7 @@ def _of_party(
     """Without the names of other parties than the one whose account is asked about.
 
     Raises:
-        Refusal: all are of others, or the payee's role names somebody else in a row.
+        ColumnsRefused: all are of others, or the payee's role names another party in a row.
     """
     if party is None:
         return names
@@ -161,7 +161,7 @@ def _of_party(
     return left
 
 
-# What is never the payee, and what nobody can tell.
+# What is never the payee, and what cannot be decided.
 
 
 def _without_payer(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
@@ -212,7 +212,7 @@ def _refuse_plain_account_name(
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: Cells) -> bool:
-    """Whether a holder and another name may be two, of whom nobody can say who is paid."""
+    """Whether a holder and another name may be two parties, either of which could be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if holder.meant.plain and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY):
@@ -257,7 +257,7 @@ def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Cells)
 
 
 def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """One name in every row, beside names that nobody knows the header of, may be the payer's."""
+    """One name in every row, beside names with an unknown header, may be the payer's."""
     [first, *_] = chosen
     if not cells.is_constant(first.headers):
         return
@@ -269,7 +269,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
 
 
 def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """A `Name` in a list of bank accounts may be the bank's, and nobody is asked about a bank by mistake."""
+    """A `Name` in a list of bank accounts may be the bank's, and no bank is to be checked by mistake."""
     [first, *_] = chosen
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
         return
@@ -285,9 +285,9 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
 
 
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """Beside names without a role that is paid, names under a header that nobody knows may be the payees'.
+    """Beside names without a role that is paid, names under an unknown header may be the payees'.
 
-    Beside a role such as the employee's, only those whose header speaks of a payee: `Garnishee payee`.
+    Beside a role such as the employee's, only those whose header names a payee: `Garnishee payee`.
     """
     may_be_for_others = chosen[0].meant.subject is Cue.PARTY or chosen[0].rank is Rank.COMPANY
     is_paid = _says_role(chosen[0]) and not may_be_codes(chosen[0], cells)
@@ -359,7 +359,7 @@ def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: Cells) -> bool:
 
 
 def _empty(cells: Cells) -> list[ColumnChoice]:
-    """A column of names without any, where there is no other: each row is told that its name is missing."""
+    """A column of names without any, where there is no other: each row is reported as lacking its name."""
     for header in cells.headers:
         meant = meaning(header)
         if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):

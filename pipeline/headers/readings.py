@@ -1,11 +1,11 @@
-"""What is said of each column: as which field it is read and by which rule, or why it is only kept."""
+"""The report on each column: as which field it is read and by which rule, or why it is only kept."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import ColumnChoice, quoted
-from pipeline.headers.looks import PLACE, Guess, kinds_in, listed
+from pipeline.headers.guesses import PLACE, Guess, kinds_in, listed
 from pipeline.headers.meaning import (
     COMPANY,
     FAMILY,
@@ -32,9 +32,9 @@ class ColumnReading(NamedTuple):
     values: tuple[str, ...] = ()
     """The first three that the column has."""
     is_disputed: bool = False
-    """Whether nobody can choose between this column and the others: then none of them is read."""
+    """Whether the choice between this column and the others is open: then none of them is read."""
     map: str | None = None
-    """What to say with `--map` to have it read, where the cells show it and the header does not."""
+    """The `--map` that has it read, where the cells show it and the header does not."""
 
 
 def readings_of(
@@ -73,7 +73,7 @@ def readings_of(
 
 
 def readings_by_look(looks: Mapping[str, Guess], cells: Cells) -> tuple[ColumnReading, ...]:
-    """How columns without headers would be read, if `--map` said so."""
+    """How columns without headers would be read with `--map`."""
     return tuple(
         ColumnReading(
             header,
@@ -89,7 +89,7 @@ def readings_by_look(looks: Mapping[str, Guess], cells: Cells) -> tuple[ColumnRe
 
 
 def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) -> tuple[ColumnReading, ...]:
-    """Readings, and what columns that nobody knows the header of could be."""
+    """Readings, with what columns under unknown headers could be."""
     return tuple(
         reading._replace(
             how=f"{reading.how}; {looks[reading.header].words}",
@@ -117,7 +117,7 @@ _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
 def _of_accounts(field: str, header: str, cells: Cells) -> str:
-    """What kinds of account a column holds, where they are not the one that its header says."""
+    """What kinds of account a column holds, where they are not the one in its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
         return ""
@@ -153,7 +153,7 @@ def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> str:
 
 
 def _read_first(field: str, choices: Sequence[ColumnChoice]) -> str | None:
-    """The column that is read as a field; of an account, whichever says it."""
+    """The column that is read as a field; of an account, whichever has it."""
     fields = (field, *_ACCOUNT_FIELDS) if field in ("sort_code", *_ACCOUNT_FIELDS) else (field,)
     sources = [choice.sources for wanted in fields for choice in choices if choice.field == wanted]
     return next((source[0][0] for source in sources if source), None)

@@ -1,14 +1,14 @@
 """Columns that never refuse a file: of two for one field, the more explicit is read and the other kept.
 
 What belongs to the question is stricter: of two columns for an identification or a secondary reference that
-differ, nobody can choose.
+differ, neither is chosen.
 """
 
 from collections.abc import Mapping, Sequence
 
 from pipeline.headers.cells import Cells
 from pipeline.headers.choice import ColumnChoice, either, quoted
-from pipeline.headers.looks import are_amounts
+from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
 from pipeline.headers.spelling import fold
 from schemas.payments import FIELDS
@@ -44,7 +44,7 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[ColumnChoice]:
     """The columns of all fields but name and account; a choice without a source is a note and no more.
 
     Raises:
-        Refusal: two columns could be a part of the question and differ in a row.
+        ColumnsRefused: two columns could be a part of the question and differ in a row.
     """
     assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
     choices = []

@@ -17,7 +17,7 @@ from pipeline.files.atomic import write_whole
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.jobs.verify import VerifyJob, verify
-from pipeline.rules.known import CARRIED, DecidedRows, kept_once, keys_once, knowledge, standings
+from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_once, knowledge, payee_statuses
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.profile_used import routes_of
@@ -133,7 +133,7 @@ def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
     payees = payees_of(Accepted(asked_about), ids_of(rows.original))
-    return own(payees, standings(payees["row"], rows.outcomes, None), payee_key)
+    return own(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
@@ -187,7 +187,7 @@ def keep(
 
     Args:
         payees: `Payees`.
-        known: their `standings`.
+        known: their `payee_statuses`.
         carried: as `carried_on` gives it.
         payee_key: of the folder.
         folder: of the run.

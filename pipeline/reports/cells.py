@@ -14,7 +14,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from pipeline.reports.sheets import SheetColumn
 from pipeline.reports.terminal import visible
-from pipeline.rules.columnwise import mended
+from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 
 DIGITS_MAX = 15
@@ -88,7 +88,7 @@ def amount_as_text(amount: Decimal) -> str:
 def visible_texts(texts: pl.Series) -> pl.Series:
     """Texts with everything that would be acted on made visible, as `visible` does."""
     acted_on = texts.str.contains(_ACTED_ON)
-    return mended(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
+    return replaced(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
 
 
 def _harmless(part: pl.DataFrame) -> pl.DataFrame:
@@ -132,10 +132,10 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
     digits = value.cast(pl.String).str.strip_suffix("0")
     has_mills = digits.str.contains(r"\.\d{3}$")
     is_long = digits.str.count_matches(r"\d") > DIGITS_MAX
-    told = pl.when(is_long).then(value).map_elements(amount_as_text, pl.String)
+    noted = pl.when(is_long).then(value).map_elements(amount_as_text, pl.String)
     return (
         pl.when(is_long)
-        .then(pl.concat_str(_text(told, styles.long_amount, is_spaced=False)))
+        .then(pl.concat_str(_text(noted, styles.long_amount, is_spaced=False)))
         .when(has_mills)
         .then(pl.concat_str(_number(digits, styles.mills)))
         .otherwise(pl.concat_str(_number(digits, styles.cents)))

@@ -1,7 +1,7 @@
-"""Which decisions about a row the policy can follow: what the workbook offers beside it, and what it says.
+"""Which decisions about a row the policy can follow: what the workbook offers beside it, and why.
 
 A decision to release counts where the policy leaves the row to a person, or releases it anyway; one to fix
-where the answer says what is right; one to hold everywhere.
+where the answer gives the correction; one to hold everywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from schemas.review import Decision, Verdict
 from schemas.summary import Summary
 
 CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
-"""What `precheck fix` can write, as the bank said what is right."""
+"""What `precheck fix` can write, as the bank gave the correction."""
 PROFILE_CHARS_MAX = 40
 """Of a name that is shown where a spreadsheet has room for 255 characters."""
 _NEVER: Mapping[str, str] = {
@@ -38,7 +38,7 @@ class OfferedDecisions(NamedTuple):
     why: str
     """Why release is not among them, and what to write where to change that; empty where it is."""
     is_final: bool
-    """Whether nothing that somebody writes changes it."""
+    """Whether no setting changes it."""
 
 
 class Policy(NamedTuple):
@@ -61,7 +61,7 @@ class RowSpan(NamedTuple):
 
 
 def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
-    """The policy as the profile says it, over the warnings of a run."""
+    """The policy of the profile, with the warnings of a run."""
     rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
     return Policy(said, Warned(pl.DataFrame(rows, schema=WARNED, orient="row")), summary.profile)
 
@@ -104,7 +104,7 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
 
 
 class PolicyLine(NamedTuple):
-    """What the policy says of an outcome, a code or a warning that rows of this file have."""
+    """The verdict of the policy on an outcome, a code or a warning that rows of this file have."""
 
     key: str
     row_count: int
@@ -115,7 +115,7 @@ class PolicyLine(NamedTuple):
 
 
 def told(summary: Summary, policy: Policy) -> list[PolicyLine]:
-    """What the policy says of the rows of a run, by the keys that decide over them; empty where not known."""
+    """The verdicts of the policy on the rows of a run, by their keys; empty where the policy is not known."""
     if policy.verdicts is None:
         return []
     judged = verdicts(

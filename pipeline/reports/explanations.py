@@ -1,4 +1,4 @@
-"""Every code that a row can have, in plain words: what it says, what it does not, and what to do.
+"""Every code that a row can have, in plain words: what it means, what it does not mean, and what to do.
 
 Gathered from the tables that decide. The page docs/codes.md is made of it, and `precheck explain` prints it.
 """
@@ -67,7 +67,7 @@ class CodesSection(StrEnum):
 
 
 class Case(NamedTuple):
-    """One thing that a code can say."""
+    """One meaning of a code."""
 
     where: str
     """Of which API, or of which fields."""
@@ -80,12 +80,12 @@ class Case(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A code, and all that it can say."""
+    """A code with all its meanings."""
 
     code: str
     section: CodesSection
     cases: tuple[Case, ...]
-    """At least one; several where the code says different things of different questions or fields."""
+    """At least one; several where the code means different things for different questions or fields."""
 
 
 def _warning(says: str, not_said: str, to_do: str) -> Case:
@@ -140,7 +140,7 @@ _WARNINGS: Mapping[WarningCode, Case] = {
     ),
     WarningCode.NAME_NOT_LATIN: _warning(
         "The name has letters of another script than the Latin one, the only one that VoP is sure to carry "
-        "between banks. It is told before anything is asked.",
+        "between banks. The warning comes before anything is asked.",
         "that the bank cannot match the name: some banks keep it in these letters.",
         "Give the name in Latin letters where the payee has one; vop_names = 'latin' in the profile leaves "
         "such names unasked.",

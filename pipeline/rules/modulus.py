@@ -1,4 +1,4 @@
-"""The UK modulus check: whether an account number can be one of its sort code, told from the digits alone.
+"""The UK modulus check: whether an account number can be one of its sort code, judged by the digits alone.
 
 An account that fails cannot exist; one that passes may.
 
@@ -19,7 +19,7 @@ from schemas.summary import ModulusUsed
 
 
 class ModulusState(StrEnum):
-    """What the tables say of an account."""
+    """The result of the tables for an account."""
 
     PASSES = "passes"
     FAILS = "fails"

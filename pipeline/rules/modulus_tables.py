@@ -67,7 +67,7 @@ class ModulusTables(NamedTuple):
     substitutions: dict[int, int]
     """Sort code -> the one to check with in exception 5."""
     valid_from: date
-    """The day that the user says the tables are of."""
+    """The date of the tables, as the user gives it."""
     weights_sha256: str
     substitutions_sha256: str
 
@@ -77,7 +77,7 @@ def age_days(valid_from: date, today: date) -> int:
 
     Raises:
         ConfigurationError: they are not valid yet: the date is a slip, or they were taken too early. Tables
-            of today are never told as such, wherever in the world today is.
+            of today are never refused for it, in any time zone.
     """
     if valid_from > today + timedelta(days=1):
         raise ConfigurationError(

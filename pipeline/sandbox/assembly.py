@@ -79,7 +79,7 @@ def service_of(  # noqa: PLR0913 (its parts)
         identity: who knows the tokens.
         authority: who issues the certificates of clients.
         url: where it serves.
-        recorders: where each call is noted.
+        recorders: record each call.
     """
     directory = Directory(identity, authority)
     endpoints: dict[str, Endpoint] = {

@@ -29,12 +29,12 @@ _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
 
 
 class Control:
-    """What can be asked and told."""
+    """The control requests."""
 
     def __init__(
         self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
     ) -> None:
-        """Know what is to be changed.
+        """Take what the requests may change.
 
         Args:
             conditions: of the sandbox.

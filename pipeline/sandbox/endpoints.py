@@ -1,7 +1,7 @@
-"""What stands behind a path: the token endpoint, and one endpoint per API and server.
+"""The endpoints behind the paths: the token endpoint, and one endpoint per API and server.
 
 A check is handled in the order in which a gateway would: who asks, may it ask now, is the request
-well formed, and only then what the responder says.
+well formed, and only then what the responder answers.
 """
 
 import ipaddress
@@ -68,14 +68,14 @@ class Endpoint(Protocol):
         """The HTTP methods it takes."""
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Note what a call is about, as far as its headers tell, and what is echoed whatever comes of it."""
+        """Note what a call is about, as far as its headers show, and what is echoed in any case."""
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """The body of a 200; any other answer is raised as a ProblemError."""
 
 
 class DescriptionEndpoint:
-    """The OpenAPI document of this server, for whoever is on the same machine."""
+    """The OpenAPI document of this server, for clients on the same machine."""
 
     methods: tuple[str, ...] = ("GET",)
 

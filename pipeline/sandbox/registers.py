@@ -1,4 +1,4 @@
-"""The account registers of the simulated banks: deterministic from a seed, made as they are asked.
+"""The account registers of the simulated banks: deterministic from a seed, made on demand.
 
 Nothing is stored: an account is computed from the seed, its bank and its number, so that a network
 of any size costs no memory and two sandboxes with one seed agree on every account.
@@ -14,7 +14,7 @@ from schemas.cop import AccountType
 
 
 class AccountStatus(Enum):
-    """What a bank can say about an account, before any name is compared."""
+    """The status of an account at its bank, before any name is compared."""
 
     OPEN = auto()
     ABSENT = auto()

@@ -32,7 +32,7 @@ _REMEMBERED_MAX = 10_000  # earlier questions to choose from
 
 
 class Question(NamedTuple):
-    """The part of a row that says who is paid."""
+    """The part of a row that names who is paid."""
 
     name: str
     account_type: str

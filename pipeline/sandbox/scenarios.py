@@ -49,7 +49,7 @@ class Scenario:
 
     name: str
     what: str
-    """What is to be done with the client."""
+    """What to do with the client."""
     expected: tuple[str, ...]
     """The rules that a client meets on this walk."""
     faults: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Starts the sandbox, says where it listens, and stops it.
+"""Starts the sandbox, reports where it listens, and stops it.
 
 >>> from pipeline.sandbox.server import SandboxSettings, run
 >>> run(SandboxSettings(folder=Path("sandbox")), announce=print)  # doctest: +SKIP
@@ -44,7 +44,7 @@ _BACKLOG = 2048  # connections; a client may open all of its own at once
 
 
 def _say_nothing(_line: str) -> None:
-    """Where nobody listens."""
+    """Ignores the announcement."""
 
 
 class StopEvent(Protocol):
@@ -61,7 +61,7 @@ async def serve(
     stop: StopEvent,
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
-    """Serve until told to stop.
+    """Serve until asked to stop.
 
     Args:
         settings: where and how.
@@ -105,7 +105,7 @@ async def serve(
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
         if settings.verdicts and journal is not None:
-            # No old verdict may pass for that on this client; and what cannot be written is told now.
+            # No old verdict may pass for that on this client; and an unwritable file is reported now.
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
             # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
@@ -123,7 +123,7 @@ async def serve(
 
 
 def _journal(settings: SandboxSettings) -> Journal | None:
-    """A journal where somebody will ask for a verdict."""
+    """A journal where a verdict will be asked for."""
     if not (settings.verdicts or settings.has_control):
         return None
     waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}

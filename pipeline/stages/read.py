@@ -18,7 +18,7 @@ from pipeline.formats import csv as delimited
 from pipeline.formats.csv.lines import read_lines
 from pipeline.formats.table import ROW_BLANK, Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
-from pipeline.headers.account_looks import by_cell
+from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count
 from pipeline.headers.readings import ColumnReading

@@ -19,7 +19,7 @@ __all__ = ["Client", "FailureKind", "NetworkFailure"]
 
 @dataclass(slots=True)
 class _Connections:
-    """A transport, and who is using it."""
+    """A transport, and how many requests use it."""
 
     transport: httpx.AsyncBaseTransport
     in_flight_count: int = 0
@@ -109,7 +109,7 @@ class Client:
             token: From `token` or `renew`; without it, the current one.
 
         Raises:
-            NetworkFailure: there is no response, and its kind says how far it came.
+            NetworkFailure: there is no response, and its kind states how far it came.
             TlsError: the server is not trusted, or speaks no TLS that the rules allow.
             CredentialsError: the server refused the client certificate.
             PrecheckError: no token could be had; as `Tokens.current`.
@@ -128,7 +128,7 @@ class Client:
         """Use no open connection again, after an answer that must not be trusted.
 
         An answer with the correlation id of another request means that a connection, or what is behind
-        it, has lost its place. Exchanges under way end on their own.
+        it, is out of step. Exchanges under way finish normally.
         """
         if (old := self._line) is not None:
             self._line = _Connections(self._open())

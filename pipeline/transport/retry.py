@@ -77,7 +77,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class TurnAway:
-    """We are not let in with this question; whether with none at all, the other questions will tell."""
+    """The server refuses us for this question; the other questions show whether it refuses us for all."""
 
     error: PrecheckError
     """What ends the run where it is so with all of them."""

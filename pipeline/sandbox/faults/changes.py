@@ -131,7 +131,7 @@ def header(**changes: str | None) -> ReplyChange:
 
 
 def echo(*, missing: bool = False) -> ReplyChange:
-    """No correlation id, or that of nobody's request."""
+    """No correlation id, or one of no request."""
 
     def make(reply: Reply, scene: Scene) -> Reply:
         value = None if missing else str(uuid.uuid4())
@@ -160,7 +160,7 @@ def redirect(code: int) -> ReplyChange:
 
 
 def padded(content: bytes) -> bytes:
-    """The body, and then more white space than anybody should read."""
+    """The body, and then more white space than any client should read."""
     return content + _PADDING
 
 

@@ -1,4 +1,4 @@
-"""What comes of one rule."""
+"""The judgement on one rule."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ BREACHES_MAX = 20
 
 
 class RuleStatus(StrEnum):
-    """How a client stands to a rule."""
+    """Whether a client keeps a rule."""
 
     KEPT = "kept"
     BROKEN = "broken"

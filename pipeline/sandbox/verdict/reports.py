@@ -16,7 +16,7 @@ from pipeline.sandbox.verdict.rules import Duty, judge
 
 @dataclass(frozen=True, slots=True)
 class ConductVerdict:
-    """What became of every rule, and of the scenario that was walked."""
+    """The judgement on every rule, and the scenario that was walked."""
 
     judgements: Sequence[tuple[Duty, Judgement]]
     facts: dict[str, list[str]]

@@ -20,7 +20,7 @@ class Duty:
     name: str
     what: str
     source: str
-    """Where it is written: a part of the API reference, an RFC, or manners, which are a choice of ours."""
+    """Where it is written: a part of the API reference, an RFC, or manners, which are our choice."""
     judge: Callable[[Journal], Judgement]
 
 
@@ -140,6 +140,6 @@ RULES: tuple[Duty, ...] = (
 
 
 def judge(journal: Journal) -> list[tuple[Duty, Judgement]]:
-    """Hold a journal against every rule; calls are noted as they are answered, and judged as they came."""
+    """Judge a journal by every rule; calls are recorded when answered, and judged in order of arrival."""
     in_order = replace(journal, calls=sorted(journal.calls, key=lambda call: call.monotonic))
     return [(rule, rule.judge(in_order)) for rule in RULES]

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from pipeline.frames import CHANGES, KEPT_PAYEES
-from pipeline.rules.known import DecidedRows, PayeeStatus, kept_once, knowledge, standings
+from pipeline.rules.known_payees import DecidedRows, PayeeStatus, kept_once, knowledge, payee_statuses
 
 OUTCOMES = pl.DataFrame(
     [(1, "match"), (2, "close_match"), (3, "match"), (4, "match"), (5, "unanswered"), (6, "no_match")],
@@ -25,12 +25,12 @@ def changes(*rows):
 
 def test_a_match_is_not_enough_where_the_account_has_changed_and_nothing_is_needed_where_nothing_has():
     told = changes((2, "PAYEE_NEW"), (3, "ACCOUNT_CHANGED"), (4, "NAME_CHANGED"), (3, "NAME_CHANGED"))
-    found = standings(OUTCOMES["row"], OUTCOMES, told)
+    found = payee_statuses(OUTCOMES["row"], OUTCOMES, told)
     assert found.to_list() == ["before", "unmatched", "changed", "match", "before", "before"]
 
 
 def test_without_a_run_to_compare_with_the_answer_alone_counts():
-    found = standings(OUTCOMES["row"], OUTCOMES, None)
+    found = payee_statuses(OUTCOMES["row"], OUTCOMES, None)
     assert found.to_list() == ["match", "unmatched", "match", "match", "unmatched", "unmatched"]
 
 

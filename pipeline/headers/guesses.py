@@ -1,6 +1,6 @@
-"""What columns could be by the look of their cells alone, where no header says it.
+"""What columns could be by the look of their cells alone, where no header shows it.
 
-A guess is shown to a person, and never read: two that could be the payee are both told.
+A guess is shown to a person, and never read: two that could be the payee are both shown.
 """
 
 import re
@@ -39,10 +39,10 @@ class Guess(NamedTuple):
     words: str
     """The same in words: "its cells look like IBANs"."""
     others: tuple[str, ...] = ()
-    """The other columns that could as well be this field; where there are any, nobody can choose."""
+    """The other columns that could as well be this field; where there are any, the choice is open."""
 
 
-def looks_of(cells: Cells) -> dict[str, Guess]:
+def guesses_of(cells: Cells) -> dict[str, Guess]:
     """Header -> what the cells below it look like.
 
     Of two columns for one field, one that could be dates, or is the same in every row, does not count where
@@ -66,9 +66,9 @@ def looks_of(cells: Cells) -> dict[str, Guess]:
 
 
 def maps_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> str:
-    """What to say with `--map` by these looks, as far as they go: fields that are sure, then the choices.
+    """The `--map` options for these guesses, as far as they go: fields that are sure, then the choices.
 
-    >>> maps_of({"#1": Look("name", "", ("#3",)), "#2": Look("iban", ""), "#3": Look("name", "", ("#1",))},
+    >>> maps_of({"#1": Guess("name", "", ("#3",)), "#2": Guess("iban", ""), "#3": Guess("name", "", ("#1",))},
     ...         ["#1", "#2", "#3"])
     '--map iban=#2, and --map name=#1 or --map name=#3'
     """

@@ -19,8 +19,8 @@ class PayeeStatus(StrEnum):
     """What a run knew of a payee and its account when it ended, so that what came later can be added."""
 
     BEFORE = "before"  # nothing had changed
-    MATCH = "match"  # new, and a bank said that it matches
-    UNMATCHED = "unmatched"  # new, and no bank said so
+    MATCH = "match"  # new, and a bank confirmed it
+    UNMATCHED = "unmatched"  # new, and no bank confirmed it
     CHANGED = "changed"  # another account than before
     CARRIED = "carried"  # what an earlier run knew, and this payment contradicts
     CARRIED_UNSURE = "carried unsure"  # the same of what that run was unsure of
@@ -38,7 +38,7 @@ class DecidedRows(NamedTuple):
     """By the last `precheck split`; None where there was none."""
 
 
-def standings(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
+def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
     """The `PayeeStatus` of payments, as `known`.
 
     Args:
@@ -96,18 +96,18 @@ def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
     is_known = (known == PayeeStatus.BEFORE) | is_good_to_go | is_released
     sure = own.filter(is_known)
     carried = carried.join(sure, on="row", how="anti")
-    # What is carried says more than the payment that contradicts it.
+    # What is carried counts more than the payment that contradicts it.
     unsure = own.filter(~is_known).join(carried, on="row", how="anti")
     return Knowledge(keys_once(sure), keys_once(unsure), carried)
 
 
 def keys_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` of `KeptPayees`, without those that say the same as a later one."""
+    """`PayeeKeys` of `KeptPayees`, without those that a later one repeats."""
     return kept.select(list(PAYEE_KEYS)).unique(KEYED, keep="last", maintain_order=True)
 
 
 def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`KeptPayees` without those that say the same as a later one, whatever is decided about them."""
+    """`KeptPayees` without those that a later one repeats, whatever is decided about them."""
     assert kept.schema == KEPT_PAYEES
     is_settled = pl.col("known") == PayeeStatus.BEFORE
     settled = kept.filter(is_settled).unique(KEYED, keep="last", maintain_order=True)
