@@ -7,6 +7,5 @@
     selection.py    which requests meet it
     injector.py     puts the chosen faults to work
 
-A fault befalls only a request that would have been answered: what is wrong with a request is told to
-the client all the same.
+A fault affects only a request that would have been answered: a bad request is refused as usual.
 """

@@ -10,7 +10,7 @@ from schemas.outcomes import ApiName
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What an effect may know of the exchange that it befalls."""
+    """What an effect may know of the exchange that it affects."""
 
     path: str
     api: ApiName | None
