@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, either, map_option
 from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
@@ -22,7 +22,7 @@ _EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
 
 
-def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
+def choose(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
     """The columns of the payee's account.
 
     Args:
@@ -57,7 +57,7 @@ def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[
     return choices
 
 
-def _left_to_headers(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
+def _left_to_headers(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
     """The fields that `--map` leaves open: of an account, the sort code, if it can have one."""
     if not said.keys() & {"iban", "account_number"}:
         return [field for field in _FIELDS if field not in said]
@@ -72,7 +72,9 @@ def _sources(choices: Sequence[ColumnChoice]) -> dict[str, Sequence[tuple[str, .
     return {choice.field: choice.sources for choice in choices}
 
 
-def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> list[ColumnChoice]:
+def _sort_code_of_bank(
+    sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells
+) -> list[ColumnChoice]:
     """A column of banks' codes, where each of them has six digits and each account number beside it eight.
 
     Raises:
@@ -93,12 +95,12 @@ def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: 
     )
 
 
-def _are(look: str, header: str, cells: Cells) -> bool:
+def _are(look: str, header: str, cells: ColumnCells) -> bool:
     sample = cells.sample(header)
     return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).all())
 
 
-def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> None:
+def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
     """Of an IBAN and a UK account, one that is the same in every row where the other differs may be ours.
 
     Raises:
@@ -117,7 +119,7 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
         raise either("iban", [iban, number], cells, what="the payee's account", maps=maps)
 
 
-def _pays_several(cells: Cells) -> bool:
+def _pays_several(cells: ColumnCells) -> bool:
     """Whether a column of names that are not ours differs from row to row."""
     return any(
         meaning(header).rank is not None and meaning(header).side is not Side.OURS and cells.varies([header])
@@ -136,7 +138,7 @@ def _are_ibans(sample: pl.Series) -> bool:
     return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(IBAN).all())
 
 
-def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: Cells) -> None:
+def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells) -> None:
     """A column of IBANs with an unknown header may be the payee's; the same in every row it is not."""
     chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
     if chosen is None:
@@ -153,7 +155,7 @@ def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:
     return {meant.what for meant in candidates.values()}
 
 
-def _without_bare(candidates: dict[str, HeaderMeaning], cells: Cells) -> dict[str, HeaderMeaning]:
+def _without_bare(candidates: dict[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
     """`Konto` beside a column of the payee's is ours, as in `Konto; Empfänger; IBAN`."""
     payee_is_marked = any(
         meant.side is Side.PAYEE
@@ -169,7 +171,7 @@ def _is_bare(meant: HeaderMeaning) -> bool:
     return meant.plain and meant.rule == BARE_ACCOUNT
 
 
-def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: Cells) -> dict[str, HeaderMeaning]:
+def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
     """The columns of the payee's side, where any are marked; without those that hold no account at all."""
     marked = {header for header, meant in candidates.items() if meant.side is Side.PAYEE}
     kinds = {candidates[header].what for header in marked}
@@ -191,7 +193,7 @@ def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: Cells) -> dict
     return kept
 
 
-def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cells) -> ColumnChoice:
+def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: ColumnCells) -> ColumnChoice:
     """The one column of a field; several only where no row has two different things in them."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
@@ -205,7 +207,9 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cel
     return ColumnChoice(field, sources, meaning(first).rule, others)
 
 
-def _refuse_ledger_accounts(field: str, headers: Sequence[str], others: Sequence[str], cells: Cells) -> None:
+def _refuse_ledger_accounts(
+    field: str, headers: Sequence[str], others: Sequence[str], cells: ColumnCells
+) -> None:
     """`Creditor account` beside another account number may be an account in the books."""
     for header in headers:
         if field == "account_number" and any(word in fold(header) for word in _CREDIT):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 
 HEADER_QUOTED_LENGTH_MAX = 40
 
@@ -45,7 +45,7 @@ class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it beco
 
 
 def either(
-    field: str, candidates: Sequence[tuple[str, ...]], cells: Cells, *, what: str, maps: str = ""
+    field: str, candidates: Sequence[tuple[str, ...]], cells: ColumnCells, *, what: str, maps: str = ""
 ) -> ColumnsRefused:
     """The refusal of candidates that differ, with values, and what to do instead.
 
@@ -67,7 +67,7 @@ def either(
     )
 
 
-def _with_values(headers: Sequence[str], cells: Cells) -> str:
+def _with_values(headers: Sequence[str], cells: ColumnCells) -> str:
     values = ", ".join(map(shortened, cells.joined_values(headers)))
     return f"{'+'.join(map(quoted, headers))} ({values})"
 

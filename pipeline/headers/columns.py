@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import PLACE, Guess, guesses_of, maps_of
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
@@ -86,7 +86,7 @@ def read_columns(
     """
     headers = cells.columns
     refuse_repeats(headers, where=where)
-    seen = Cells(cells)
+    seen = ColumnCells(cells)
     try:
         said = _mapped(mapping if decided is None else decided, headers)
         insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
@@ -154,7 +154,7 @@ def by_position(mapping: Mapping[str, str]) -> bool:
 
 
 def _choices(
-    cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
+    cells: ColumnCells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
     """What the headers and the cells show of the fields that `--map` leaves open.
 
@@ -225,7 +225,7 @@ def _matching(target: str, headers: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _require(found: Collection[str], cells: Cells) -> None:
+def _require(found: Collection[str], cells: ColumnCells) -> None:
     missing = _missing(found)
     if missing:
         whats = " and none for ".join(f"the {need.what}" for need in missing)
@@ -268,7 +268,7 @@ def _missing(found: Collection[str]) -> list[_Need]:
     return [need for need in _NEEDS if not any(field in found for field in need.any_of)]
 
 
-def _guesses_for_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Guess]:
+def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
     """What is missing, as the cells show it below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without([header for header in cells.headers if meaning(header).what is not None])
@@ -282,7 +282,7 @@ def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
     return meaning(header).currency
 
 
-def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
+def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
     """How each header would be read where the whole cannot be: what is disputed, and all that is not."""
     said: dict[str, tuple[tuple[str, ...], ...]] = {}
     for field, target in mapping.items():
@@ -298,7 +298,7 @@ def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnRe
 
 
 def _undisputed(
-    cells: Cells,
+    cells: ColumnCells,
     said: dict[str, tuple[tuple[str, ...], ...]],
     disputed: dict[str, tuple[str, tuple[str, ...]]],
 ) -> list[ColumnChoice] | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from schemas.payments import FIELDS
 
 PLACE = "#"
@@ -42,7 +42,7 @@ class Guess(NamedTuple):
     """The other columns that could as well be this field; where there are any, the choice is open."""
 
 
-def guesses_of(cells: Cells) -> dict[str, Guess]:
+def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     """Header -> what the cells below it look like.
 
     Of two columns for one field, one that could be dates, or is the same in every row, does not count where
@@ -81,13 +81,13 @@ def maps_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> str:
     return ", and ".join(filter(None, (sure, *choices)))
 
 
-def by_place(lines: Sequence[Sequence[str]]) -> Cells:
+def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
     """The cells of lines that have no headers, under their places."""
     width = max(map(len, lines), default=0)
     columns = {
         f"{PLACE}{at + 1}": [cells[at] if at < len(cells) else None for cells in lines] for at in range(width)
     }
-    return Cells(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
+    return ColumnCells(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
 
 
 def kinds_in(values: Sequence[str]) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def are_amounts(values: Sequence[str]) -> bool:
     return _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values)
 
 
-def _with_bic(looks: dict[str, Guess], cells: Cells) -> dict[str, Guess]:
+def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
     """A word of eight or eleven letters is a BIC only where it has the country of the IBAN beside it."""
     ibans = [header for header, look in looks.items() if look.field == "iban"]
     for header, look in looks.items():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.cells import Cells, comparable
+from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import either
 from pipeline.headers.meaning import (
     CANONICAL,
@@ -58,7 +58,7 @@ class NameColumns(NamedTuple):
     """Whether the list is about people: employees, staff."""
 
 
-def found(cells: Cells) -> NameColumns:
+def found(cells: ColumnCells) -> NameColumns:
     """The columns of a file that hold names.
 
     Raises:
@@ -96,7 +96,7 @@ def found(cells: Cells) -> NameColumns:
     )
 
 
-def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
+def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
     """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
 
     Where the header does not call it a name, numbers and codes such as `V10023` are none either.
@@ -119,7 +119,7 @@ def _is_about_people(header: str) -> bool:
 # Names in parts.
 
 
-def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
+def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
     """The names, with those in parts joined: of the payee, of a subject, or of no stated party."""
     if not parts:
         return whole
@@ -130,7 +130,7 @@ def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> l
     return whole
 
 
-def _joined(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
+def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
     by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
     for headers in by_part.values():
         for other in headers[1:]:
@@ -167,7 +167,7 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[
 _MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
 
 
-def _completes(plain: Candidate, part: Sequence[str], cells: Cells) -> bool:
+def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
     """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
 
     Raises:

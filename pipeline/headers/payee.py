@@ -11,7 +11,7 @@ from functools import partial
 
 import polars as pl
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, map_option, plus, quoted
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
@@ -33,7 +33,7 @@ _BANK = (
 _OURS = "the same in every row where the payee differs, so taken for your own"
 
 
-def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
+def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
     """Where the payee's name is read from; nothing where no column names one.
 
     Args:
@@ -91,7 +91,7 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
     ]
 
 
-def _companies_not_read(seen: NameColumns, chosen: Sequence[Candidate], cells: Cells) -> dict[str, str]:
+def _companies_not_read(seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells) -> dict[str, str]:
     """Header -> why it is not the payee, of companies."""
     companies = [company for company in seen.companies if company not in chosen]
     ours = [company for company in companies if cells.is_constant(company.headers)]
@@ -135,7 +135,7 @@ def _is_of(name: Candidate, party: str | None) -> bool:
 
 
 def _of_party(
-    names: list[Candidate], cells: Cells, *, party: str | None, accounts: Sequence[str]
+    names: list[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
     """Without the names of other parties than the one whose account is asked about.
 
@@ -164,7 +164,7 @@ def _of_party(
 # What is never the payee, and what cannot be decided.
 
 
-def _without_payer(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
+def _without_payer(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
     """Without unmarked names that are the same in every row where a marked one differs: they are ours."""
     marked = [
         name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
@@ -181,7 +181,7 @@ def _without_payer(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
     ]
 
 
-def _without_ledger_account(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
+def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
     """Without the plain account names of a ledger, where every row has the name of a bank account."""
     of_banks = [
         name
@@ -202,7 +202,7 @@ def _answers_in_some_rows(name: Candidate) -> bool:
 
 
 def _refuse_plain_account_name(
-    names: Sequence[Candidate], companies: Sequence[Candidate], cells: Cells
+    names: Sequence[Candidate], companies: Sequence[Candidate], cells: ColumnCells
 ) -> None:
     """An account name that differs from the payee's may be that of an account in the books, or our own."""
     for holder in (name for name in names if name.rank is Rank.HOLDER):
@@ -211,7 +211,7 @@ def _refuse_plain_account_name(
                 raise either("name", [holder.headers, other.headers], cells, what="the payee")
 
 
-def _are_two(holder: Candidate, other: Candidate, cells: Cells) -> bool:
+def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
     """Whether a holder and another name may be two parties, either of which could be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
@@ -223,7 +223,7 @@ def _are_two(holder: Candidate, other: Candidate, cells: Cells) -> bool:
     return False
 
 
-def _refuse_other_parts(names: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
     """A whole name and one in parts that have nothing in common are two people."""
     for plain in (name for name in names if name.rank is Rank.PLAIN):
         for parts in (name for name in names if name.rank is Rank.PART):
@@ -231,12 +231,12 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: Cells) -> None:
                 raise either("name", [plain.headers, parts.headers], cells, what="the payee")
 
 
-def _is_the_payers(company: Candidate, name: Candidate, cells: Cells) -> bool:
+def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
     """Whether a company is the same in every row, where a name is not: it pays."""
     return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
-def _share_words(one: Candidate, other: Candidate, cells: Cells) -> bool:
+def _share_words(one: Candidate, other: Candidate, cells: ColumnCells) -> bool:
     """Whether in every row the two have a word in common, as two forms of one name have."""
     words = [
         cells.joined(name.headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
@@ -246,7 +246,7 @@ def _share_words(one: Candidate, other: Candidate, cells: Cells) -> bool:
     return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
 
-def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: ColumnCells) -> None:
     """A parent beside a pupil may own the account; beside an employee it is whom to call."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
@@ -256,7 +256,7 @@ def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Cells)
                 raise either("name", [name.headers, parent.headers], cells, what="the payee")
 
 
-def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     """One name in every row, beside names with an unknown header, may be the payer's."""
     [first, *_] = chosen
     if not cells.is_constant(first.headers):
@@ -268,7 +268,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
             raise either("name", [first.headers, (header,)], cells, what="the payee")
 
 
-def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     """A `Name` in a list of bank accounts may be the bank's, and no bank is to be checked by mistake."""
     [first, *_] = chosen
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
@@ -284,7 +284,7 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
         )
 
 
-def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     """Beside names without a role that is paid, names under an unknown header may be the payees'.
 
     Beside a role such as the employee's, only those whose header names a payee: `Garnishee payee`.
@@ -307,7 +307,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
                 raise either("name", [name.headers, (header,)], cells, what="the payee")
 
 
-def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: Cells) -> None:
+def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: ColumnCells) -> None:
     for second in seconds:
         first = chosen[0].headers
         raise either(
@@ -319,7 +319,7 @@ def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cel
         )
 
 
-def _of_the_first_rank(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
+def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
     """The candidates of the most explicit rank: one, or several that agree in every row that has both."""
     if not names:
         return []
@@ -334,7 +334,7 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: Cells) -> list[Candida
 
 
 def _with_company(
-    chosen: list[Candidate], found: NameColumns, cells: Cells, *, is_said: bool
+    chosen: list[Candidate], found: NameColumns, cells: ColumnCells, *, is_said: bool
 ) -> list[Candidate]:
     """The names, and a company where the row has one instead of a name."""
     if found.has_person or (is_said and not _is_empty_in_a_row(chosen, cells)):
@@ -354,11 +354,11 @@ def _with_company(
     return [*chosen, *companies]
 
 
-def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: Cells) -> bool:
+def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: ColumnCells) -> bool:
     return cells.first_filled([candidate.headers for candidate in chosen]).has_nulls()
 
 
-def _empty(cells: Cells) -> list[ColumnChoice]:
+def _empty(cells: ColumnCells) -> list[ColumnChoice]:
     """A column of names without any, where there is no other: each row is reported as lacking its name."""
     for header in cells.headers:
         meant = meaning(header)

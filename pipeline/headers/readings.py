@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, quoted
 from pipeline.headers.guesses import PLACE, Guess, kinds_in, listed
 from pipeline.headers.meaning import (
@@ -38,7 +38,7 @@ class ColumnReading(NamedTuple):
 
 
 def readings_of(
-    cells: Cells,
+    cells: ColumnCells,
     choices: Sequence[ColumnChoice],
     disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,
 ) -> tuple[ColumnReading, ...]:
@@ -72,7 +72,7 @@ def readings_of(
     return tuple(readings)
 
 
-def readings_by_look(looks: Mapping[str, Guess], cells: Cells) -> tuple[ColumnReading, ...]:
+def readings_by_look(looks: Mapping[str, Guess], cells: ColumnCells) -> tuple[ColumnReading, ...]:
     """How columns without headers would be read with `--map`."""
     return tuple(
         ColumnReading(
@@ -116,7 +116,7 @@ _ACCOUNT_FIELDS = ("iban", "account_number")
 _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
-def _of_accounts(field: str, header: str, cells: Cells) -> str:
+def _of_accounts(field: str, header: str, cells: ColumnCells) -> str:
     """What kinds of account a column holds, where they are not the one in its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
@@ -127,7 +127,7 @@ def _of_accounts(field: str, header: str, cells: Cells) -> str:
     return "" if held == _OWN_KIND[field] else f"; holds {listed(held)}, each read as what it is"
 
 
-def _why_kept(header: str, cells: Cells, choices: Sequence[ColumnChoice]) -> str:
+def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) -> str:
     """Why a column is not read as anything."""
     meant = meaning(header)
     if meant.what is None:

@@ -6,7 +6,7 @@ differ, neither is chosen.
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
@@ -40,7 +40,7 @@ _ACCOUNT_TYPES = frozenset(
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 
 
-def choose(cells: Cells, said: Mapping[str, object]) -> list[ColumnChoice]:
+def choose(cells: ColumnCells, said: Mapping[str, object]) -> list[ColumnChoice]:
     """The columns of all fields but name and account; a choice without a source is a note and no more.
 
     Raises:
@@ -55,7 +55,7 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[ColumnChoice]:
     return choices
 
 
-def _candidates(field: str, cells: Cells) -> list[str]:
+def _candidates(field: str, cells: ColumnCells) -> list[str]:
     """The columns that could be a field, the more explicit first."""
     there = [
         header for header in cells.headers if meaning(header).what == field and _fits(field, header, cells)
@@ -72,7 +72,7 @@ def _candidates(field: str, cells: Cells) -> list[str]:
     )
 
 
-def _fits(field: str, header: str, cells: Cells) -> bool:
+def _fits(field: str, header: str, cells: ColumnCells) -> bool:
     """Whether the cells of a column can be what its header could mean."""
     sample = cells.sample(header)
     if meaning(header).explicit == 3 or not len(sample):  # its own name
@@ -86,7 +86,7 @@ def _fits(field: str, header: str, cells: Cells) -> bool:
     return True
 
 
-def _chosen_currency(cells: Cells) -> list[str]:
+def _chosen_currency(cells: ColumnCells) -> list[str]:
     """The column that a choice names, where it names one: `amountCurrency` with `source` in every row.
 
     A choice whose cells are currencies is a currency.
@@ -101,7 +101,7 @@ def _chosen_currency(cells: Cells) -> list[str]:
     return [header] if cells.sample(header).str.contains(_CURRENCY).any() else []
 
 
-def _one(field: str, candidates: Sequence[str], cells: Cells) -> ColumnChoice:
+def _one(field: str, candidates: Sequence[str], cells: ColumnCells) -> ColumnChoice:
     first, *rest = candidates
     differing = [other for other in rest if cells.differ([first], [other])]
     if differing and field in _PARTS_OF_QUESTIONS:
