@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 import polars as pl
 
 from pipeline.formats.message import Message
-from pipeline.rules.columnwise import mended
+from pipeline.rules.selected_values import replaced
 from schemas.outcomes import ApiName, Outcome
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
@@ -142,7 +142,7 @@ def _matched_names(outcomes: pl.DataFrame) -> pl.Series:
     name = pl.col("check_matched_name").str.replace_all(_NO_XML, "\ufffd")
     names = outcomes.select(pl.when(is_close & (name != "")).then(name)).to_series()
     is_long = names.str.len_chars() > LINE_CHARS_MAX
-    return mended(
+    return replaced(
         pl.select(lines=_element("AddtlInf", pl.lit(names)))["lines"],
         where=is_long,
         by=lambda _: names.filter(is_long).map_elements(_lines, pl.String),
