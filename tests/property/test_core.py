@@ -94,7 +94,7 @@ PAYMENTS_FRAMES = st.lists(st.one_of(ROWS, UK_ROWS, IBAN_ROWS), max_size=12).map
         [{**row, "row": number} for number, row in enumerate(rows, start=1)], schema=PAYMENTS
     )
 )
-_LAST_DIGIT = modulus_tables.Check(Method.MOD10, (0,) * 13 + (1,))
+_LAST_DIGIT = modulus_tables.WeightedSum(Method.MOD10, (0,) * 13 + (1,))
 _TABLES = ModulusTables((Range(0, 599999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
 ROUTES = st.builds(
     Routes,
