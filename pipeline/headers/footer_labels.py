@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
+class LabelKind(StrEnum):
     """The meaning of a row that is no payment."""
 
     TOTAL = "total"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 class Label(NamedTuple):
     """A label, found in a cell."""
 
-    kind: Kind
+    kind: LabelKind
     words: str
     """As in the tables below."""
     figure: str | None
@@ -190,7 +190,7 @@ _CHARS_MAX = 200
 
 
 @cache
-def _patterns() -> dict[Kind, re.Pattern[str]]:
+def _patterns() -> dict[LabelKind, re.Pattern[str]]:
     code = "|".join(_CURRENCIES)
     sign = rf"{code}|[£€$]"
     figure = r"(?P<figure>-?[0-9][0-9.,' ]*)"
@@ -199,10 +199,10 @@ def _patterns() -> dict[Kind, re.Pattern[str]]:
     freely = [note for note in _NOTES if note not in _ALONE]
     note = rf"(?P<words>{_any(_NOTES)})(?: ?[:=].*)?|(?P<free>{_any(freely)}) .*"
     return {
-        Kind.COUNT: re.compile(rf"(?P<words>{_any(_COUNTS)}) ?[:=]? ?{figure}?"),
-        Kind.SUBTOTAL: re.compile(rf"(?P<words>{_any(_SUBTOTALS)}){amount}"),
-        Kind.TOTAL: re.compile(rf"(?P<words>{_any(_TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
-        Kind.NOTE: re.compile(note),
+        LabelKind.COUNT: re.compile(rf"(?P<words>{_any(_COUNTS)}) ?[:=]? ?{figure}?"),
+        LabelKind.SUBTOTAL: re.compile(rf"(?P<words>{_any(_SUBTOTALS)}){amount}"),
+        LabelKind.TOTAL: re.compile(rf"(?P<words>{_any(_TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
+        LabelKind.NOTE: re.compile(note),
     }
 
 

@@ -28,7 +28,7 @@ _AHEAD_MAX_S = 10 * 365 * 86_400
 _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
 
 
-class Control:
+class SandboxControl:
     """The control requests."""
 
     def __init__(
@@ -114,7 +114,7 @@ class Control:
 
 
 @asynccontextmanager
-async def controlled(folder: Path, control: Control) -> AsyncIterator[Path]:
+async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Path]:
     """Listen on the control address while the block lasts; yields its path.
 
     Raises:

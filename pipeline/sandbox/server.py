@@ -24,7 +24,7 @@ from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.calls import CallLog
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
-from pipeline.sandbox.control import Control, controlled
+from pipeline.sandbox.control import SandboxControl, controlled
 from pipeline.sandbox.identity import IdentityProvider, registered_clients
 from pipeline.sandbox.journal import Journal, Reception
 from pipeline.sandbox.ports import Port, served
@@ -114,7 +114,7 @@ async def serve(
         )
         await stack.enter_async_context(serving)
         if settings.has_control and journal is not None:
-            control = Control(conditions, journal, partial(_verdict, journal, scenario))
+            control = SandboxControl(conditions, journal, partial(_verdict, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))
         # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
         gc.freeze()
