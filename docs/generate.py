@@ -2,7 +2,7 @@
 """Write the generated parts of the documentation, or check that they are up to date.
 
     python docs/generate.py            write them
-    python docs/generate.py --check    exit 1 and say which page is stale, or which link leads nowhere
+    python docs/generate.py --check    exit 1 and say which page is stale, or which link or name leads nowhere
 
 A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
 written by hand. What is generated comes from the code that does the work, so that it cannot differ. So does
@@ -21,12 +21,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 import house
+import references
 from pydantic import BaseModel
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.cli.main import main as command
 from pipeline.config import Cop, Profile, VopGateway, VopStandard
-from pipeline.reports.explanations import STEPS, Explanation, Section, explanations
+from pipeline.reports.explanations import STEPS, CodesSection, Explanation, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
 from pipeline.sandbox.scenarios import SCENARIOS
@@ -187,7 +188,7 @@ def codes() -> str:
     return "\n".join(
         f"## {section}\n\n"
         + "\n".join(_explanation(explanation) for explanation in found if explanation.section is section)
-        for section in Section
+        for section in CodesSection
     )
 
 
@@ -360,7 +361,7 @@ def anchors(page: str) -> set[str]:
 @click.command()
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something is stale or broken.")
 def generate(*, check: bool) -> None:
-    """Write the generated parts of the documentation, or check them and the links."""
+    """Write the generated parts of the documentation, or check them, the links and the names of modules."""
     findings = []
     for page in pages():
         text = page.read_text("utf-8")
@@ -370,7 +371,8 @@ def generate(*, check: bool) -> None:
             else:
                 page.write_text(new, "utf-8")
                 click.echo(f"{page.relative_to(ROOT)} written")
-        findings.extend(broken_links(page))
+        findings.extend([*broken_links(page), *references.broken_references(page, text)])
+    findings.extend(references.broken_references_in_code())
     if (drawn := house.picture()) != house.PICTURE.read_text("utf-8"):
         if check:
             findings.append(f"{house.PICTURE.relative_to(ROOT)}: stale; run `python docs/generate.py`")

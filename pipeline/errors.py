@@ -1,18 +1,18 @@
 """What can end a run, drawn as a tree. Each error is one sentence: where, what, what to do.
 
     PrecheckError
-    ├── UsageError          2   the command was called with words that do not fit
+    ├── UsageError          2   the arguments of the command do not fit together
     │   └── OtherRunError       the folder holds another run
     ├── InputError         65   the input file cannot be used
     ├── OutputError        73   an output cannot be created
-    ├── MistakeError       70   this program made a mistake; nobody foresaw it
+    ├── MistakeError       70   an unexpected error of this program
     ├── DiskError          74   a disk is full or an I/O operation failed
     ├── IncompleteError    75   not everything was decided; run again to go on
     │   └── LockedError         another run is working on the same folder
     ├── ProtocolError      76   the server broke the protocol repeatedly
     ├── CredentialsError   77   credentials or certificate were refused
     ├── ConfigurationError 78   the configuration cannot be used
-    │   ├── ConfigurationFileError   its file has mistakes, each told on a line of its own
+    │   ├── ConfigurationFileError   its file has mistakes, one line for each
     │   └── TlsError            no trusted TLS connection can be made
     └── StoppedError      130   a signal asked to stop (143 for SIGTERM); run again to go on
 
@@ -48,12 +48,12 @@ class PrecheckError(Exception):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is said, a line each."""
+        """The message, as lines."""
         return (str(self),)
 
 
 class UsageError(PrecheckError):
-    """The command was called with words that do not fit together."""
+    """The arguments of the command do not fit together."""
 
     exit_code = 2
 
@@ -75,7 +75,7 @@ class OutputError(PrecheckError):
 
 
 class MistakeError(PrecheckError):
-    """This program made a mistake, which somebody should mend; what was answered is kept."""
+    """An unexpected error of this program, to be reported; what was answered is kept."""
 
     exit_code = 70
 
@@ -118,7 +118,7 @@ class ConfigurationFileError(ConfigurationError):
     """The configuration file has mistakes."""
 
     def __init__(self, mistakes: Sequence[str]) -> None:
-        """Take a whole sentence about each mistake."""
+        """Take a sentence for each mistake."""
         super().__init__("; ".join(mistakes))
         self._mistakes = tuple(mistakes)
 
@@ -151,13 +151,13 @@ def stopped_by(number: int) -> str:
 
 
 CONCERN_ONE_FILE = (InputError, OtherRunError, OutputError, LockedError)
-"""Errors that say nothing about the next file: it can still be checked."""
+"""Errors that concern one file only: the next file can still be checked."""
 
 _LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78, 70)
 
 
 def most_serious(exit_codes: Iterable[int]) -> int:
-    """The exit status that stands for several.
+    """The most serious of several exit statuses.
 
     What a person must put right goes before what running the same command again does, and that goes before
     what `--fail-on` found.
@@ -169,9 +169,9 @@ def most_serious(exit_codes: Iterable[int]) -> int:
 
 
 def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one failure to tell of, where many tasks met the same end at once.
+    """The one failure to report, where many tasks failed at once.
 
-    A mistake of our own goes before anything that can happen to a run.
+    A mistake of our own goes before any other error.
     """
     leaves = list(_leaves(failures))
     return next((leaf for leaf in leaves if not isinstance(leaf, PrecheckError)), leaves[0])

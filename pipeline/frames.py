@@ -113,7 +113,7 @@ PAYEE_KEYS: Schema = {
 
 KEPT_PAYEES: Schema = {
     **PAYEE_KEYS,
-    "known": pl.String(),  # apis.known.Standing
+    "known": pl.String(),  # rules.known_payees.PayeeStatus
     # Of what is carried: the folder of the run that knew it, when that ended, and the key of its hashes.
     "folder": pl.String(),
     "finished": pl.String(),

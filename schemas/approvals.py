@@ -2,15 +2,14 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from schemas.review import Decision
+from schemas.strict import OwnDocument
 
 
-class Approval(BaseModel):
+class Approval(OwnDocument):
     """One decision of one person about some rows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Annotated[str, Field(description="Who decided.")]
     time: Annotated[str, Field(description="When, UTC, ISO 8601 with Z.")]

@@ -1,33 +1,26 @@
-"""What is not as it was in an earlier run, and which runs that were."""
+"""What has changed since earlier runs, and which runs these were."""
 
 from decimal import Decimal
 
-from pydantic import BaseModel, ConfigDict
-
 from schemas.outcomes import WarningCode
+from schemas.strict import OwnDocument
 
 
-class Part(BaseModel):
-    """A part of these documents."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class EarlierRun(Part):
+class EarlierRun(OwnDocument):
     """A finished run that a file was compared with."""
 
     folder: str
-    """Its name, without where it is."""
+    """Its name, without its path."""
     input_name: str
     input_sha256: str
     finished: str
 
 
-class Comparison(Part):
+class Comparison(OwnDocument):
     """With what a file was compared, and what that came to. It holds no name and no account."""
 
     said: str
-    """What the user said: the folders, or the pattern of which the newest was taken."""
+    """What the user gave: the folders, or the pattern of which the newest was taken."""
     runs: list[EarlierRun]
     """Latest first; none where nothing fitted the pattern."""
     payee_count: int
@@ -36,8 +29,8 @@ class Comparison(Part):
     """Of these, payments whose payee and account are both new."""
 
 
-class Change(Part):
-    """What is not as it was about one payment. It holds no whole name and no whole account."""
+class Change(OwnDocument):
+    """What has changed about one payment. It holds no whole name and no whole account."""
 
     row: int
     code: WarningCode

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from schemas.strict import OwnDocument
 
 
-class Column(BaseModel):
+class Column(OwnDocument):
     """One column of the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     header: Annotated[str, Field(description="The place, as #1, where the file has no header line.")]
     field: Annotated[str | None, Field(description="The field it is read as; null where it is only kept.")]
@@ -28,10 +28,8 @@ class Column(BaseModel):
     ] = None
 
 
-class ColumnsRead(BaseModel):
+class ColumnsRead(OwnDocument):
     """The columns of one file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     columns: list[Column]

@@ -1,4 +1,4 @@
-"""The folder of a run: the fixed name of every file in it, said once."""
+"""The folder of a run: the fixed name of every file in it, defined once."""
 
 import shlex
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ HOLD_REASONS = "hold_reasons.csv"
 PAYEES = "payees.csv"
 """Keyed hashes of payees and accounts, for a later run to compare with."""
 CHANGES = "changes.jsonl"
-"""What is not as it was in an earlier run; it holds masked names."""
+"""What has changed since an earlier run; it holds masked names."""
 CORRECTED, RELEASE, HOLD = "corrected", "release", "hold"
 """Payment files: the suffix is that of the input, after `.simulated` where the answers were."""
 
@@ -32,12 +32,12 @@ def outcome_name(suffix: str) -> str:
 
 
 def kept_workbook(number: int) -> str:
-    """The name under which a workbook that somebody changed is kept when it is written anew."""
+    """The name under which a workbook with a user's changes is kept when it is rewritten."""
     return f"report.changed-{number}.xlsx"
 
 
 def files_of_review(folder: Path) -> Iterator[Path]:
-    """What `precheck fix` and `precheck split` have left; other answers make it untrue."""
+    """What `precheck fix` and `precheck split` have left; it is out of date once answers change."""
     for pattern in (CORRECTIONS, HOLD_REASONS, f"{CORRECTED}.*", f"{RELEASE}.*", f"{HOLD}.*"):
         yield from sorted(folder.glob(pattern))
 
@@ -60,12 +60,12 @@ _COMMANDS = {
 
 
 def changed_since(path: Path) -> str:
-    """What to say of a file that is not as the run left it."""
+    """The message for a file that has changed since the run."""
     return f"{path}: changed since the run; {made_anew(path)}"
 
 
 def made_anew(path: Path) -> str:
-    """What makes a file of a run anew without asking anybody, as words of a sentence."""
+    """How to restore a file of a run without asking a bank, as the end of a sentence."""
     for command, patterns in _COMMANDS.items():
         if any(fnmatch(path.name, pattern) for pattern in patterns):
             return f"{shlex.join(['precheck', command, str(path.parent)])} writes it anew and asks nobody"

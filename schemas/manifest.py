@@ -1,25 +1,18 @@
 """The manifest of a run, `manifest.json`: what an auditor needs to see that nothing was changed since.
 
-It names the files by their hashes and says with which program, which settings and which result they
+It names the files by their hashes and states with which program, which settings and which result they
 were made. It holds no name, no account number and no credential.
 """
-
-from pydantic import BaseModel, ConfigDict
 
 from schemas.approvals import Approval
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 from schemas.review import Verdict
+from schemas.strict import OwnDocument
 from schemas.summary import InputFile, Money, OutcomeTotal
 
 
-class Part(BaseModel):
-    """A part of the manifest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FileEvidence(Part):
+class FileEvidence(OwnDocument):
     """One file of the folder, by its bytes."""
 
     name: str
@@ -27,13 +20,13 @@ class FileEvidence(Part):
     byte_count: int
 
 
-class ServerUsed(Part):
+class ServerUsed(OwnDocument):
     """One server, and the limits that were kept."""
 
     api: ApiName
     base_url: str
     client: str
-    """Who the server took us for; all but its end is masked."""
+    """The identity that the server saw; all but its end is masked."""
     rate_per_s: float
     in_flight_max: int
     daily_cap: int | None
@@ -46,7 +39,7 @@ class ServerUsed(Part):
     """The user's own directory of banks, VoP Standard only."""
 
 
-class ProfileUsed(Part):
+class ProfileUsed(OwnDocument):
     """The settings of the run, without credentials."""
 
     name: str
@@ -61,7 +54,7 @@ class ProfileUsed(Part):
     servers: list[ServerUsed]
 
 
-class LedgerEvidence(Part):
+class LedgerEvidence(OwnDocument):
     """How much the record of the run held when the outcome file was written."""
 
     question_count: int
@@ -78,7 +71,7 @@ class LedgerEvidence(Part):
     """When the first run in this folder began."""
 
 
-class Purge(Part):
+class Purge(OwnDocument):
     """That names which banks returned were deleted, by `precheck purge`."""
 
     time: str
@@ -89,7 +82,7 @@ class Purge(Part):
     by: str | None = None
     """Who ran it; null where an older version did, or a user without a name."""
     reason: str | None = None
-    """Why, as it was said."""
+    """The reason, as it was given."""
 
 
 class PaymentsEvidence(FileEvidence):
@@ -100,7 +93,7 @@ class PaymentsEvidence(FileEvidence):
     """By currency; rows without a readable amount are in `row_count` only."""
 
 
-class SplitMade(Part):
+class SplitMade(OwnDocument):
     """That the payments were split, by `precheck split`."""
 
     time: str
@@ -115,10 +108,10 @@ class SplitMade(Part):
     refused_rows: list[int]
     """Rows that a person decided to release, and that stayed held."""
     held_rows: list[int] | None = None
-    """Null where an older version split, which did not say it."""
+    """Null where an older version split, which did not record it."""
 
 
-class Manifest(Part):
+class Manifest(OwnDocument):
     """What was checked, with what, and with which result."""
 
     tool_version: str
@@ -137,7 +130,7 @@ class Manifest(Part):
     """When this document was written last."""
     input: InputFile
     mapping: dict[str, str]
-    """Canonical field -> header, as --map said."""
+    """Canonical field -> header, as --map gave it."""
     outcome_file: FileEvidence
     files: list[FileEvidence]
     """The other files of the folder: the summary, the reports, and what was made of them later."""

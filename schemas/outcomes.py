@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Outcome(StrEnum):
-    """What the payer is told about one payment."""
+    """The outcome of one payment."""
 
     MATCH = "match"
     CLOSE_MATCH = "close_match"
@@ -39,14 +39,14 @@ class WarningCode(StrEnum):
     ACCOUNT_CHANGED = "ACCOUNT_CHANGED"  # a payee of an earlier run, with another account
     NAME_CHANGED = "NAME_CHANGED"  # an account of an earlier run, with another name
     PAYEE_NEW = "PAYEE_NEW"  # neither its payee nor its account was in an earlier run
-    PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it says the same as an earlier one
+    PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it repeats an earlier one
     MANY_NAMES = "MANY_NAMES"  # its account is asked about by too many names
     ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence
     MIXED_SCRIPTS = "MIXED_SCRIPTS"  # one word in two alphabets
     MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails, by tables older than a year
     NAME_NOT_LATIN = "NAME_NOT_LATIN"  # letters that VoP need not carry between banks
     NAME_CLEANED = "NAME_CLEANED"  # asked about without what carries nothing
-    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it says a kind of product, so that the default applies
+    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so that the default applies
     BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the IBAN's
 
 
@@ -89,7 +89,7 @@ PLACE_COLUMNS = ("check_row", "check_place")
 
 
 class Meaning(NamedTuple):
-    """What a code tells the payer."""
+    """What a code means for the payer."""
 
     outcome: Outcome
     action: Action

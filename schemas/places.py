@@ -4,15 +4,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from schemas.strict import OwnDocument
 
 Unit = Literal["line", "sheet row"]
 
 
-class Places(BaseModel):
+class Places(OwnDocument):
     """The place of every row: its line in a text, where a row may take several, or its row in a sheet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     unit: Unit
     stretches: list[tuple[int, int, int]]

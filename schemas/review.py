@@ -5,14 +5,13 @@ Neither document holds a name or an account number.
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from schemas.places import Places
+from schemas.strict import OwnDocument
 from schemas.summary import Money, WarningCount
 
 
 class Verdict(StrEnum):
-    """What a policy says of an outcome, a code or a warning."""
+    """What a policy does with an outcome, a code or a warning."""
 
     RELEASE = "release"
     REVIEW = "review"
@@ -20,7 +19,7 @@ class Verdict(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a person says of a row, in the workbook."""
+    """What a person decides about a row, in the workbook."""
 
     RELEASE = "release"
     FIX = "fix"
@@ -34,13 +33,7 @@ class Acceptance(StrEnum):
     ACCOUNT_TYPE = "account_type"  # the other account type
 
 
-class Part(BaseModel):
-    """A part of these documents."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ControlTotal(Part):
+class ControlTotal(OwnDocument):
     """Rows and money of a set of payments."""
 
     row_count: int
@@ -55,7 +48,7 @@ class PaymentFile(ControlTotal):
     sha256: str
 
 
-class Fix(Part):
+class Fix(OwnDocument):
     """What `precheck fix` found and wrote."""
 
     simulated: bool
@@ -78,14 +71,14 @@ class Fix(Part):
     """The command that goes on."""
 
 
-class HoldReason(Part):
+class HoldReason(OwnDocument):
     """Held rows that have one reason."""
 
     why: str
     row_count: int
 
 
-class Split(Part):
+class Split(OwnDocument):
     """What `precheck split` wrote."""
 
     simulated: bool
@@ -99,7 +92,7 @@ class Split(Part):
     places: Places | None = None
     """Where the rows stand in the file; None where it has no lines."""
     differences: list[str] = []
-    """What the file says of its payments and they do not: a sentence each."""
+    """Where the file's own figures differ from its payments: a sentence each."""
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""
     how_to_hold: str | None
@@ -109,4 +102,4 @@ class Split(Part):
     held: list[HoldReason]
     """Most rows first."""
     unheeded_rows: list[int]
-    """Rows that a person decided to release, and that stay held; approvals.json says that it was refused."""
+    """Rows that a person decided to release, and that stay held; approvals.json records the refusal."""

@@ -1,17 +1,10 @@
-"""The story of one payment, `precheck show --json`: what the file said, what was asked, what came back."""
-
-from pydantic import BaseModel, ConfigDict
+"""The story of one payment, `precheck show --json`: what the file held, what was asked, what came back."""
 
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
+from schemas.strict import OwnDocument
 
 
-class Part(BaseModel):
-    """A part of the story."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FindingTold(Part):
+class StoryFinding(OwnDocument):
     """A local rule that the row breaks, or something odd that stopped nothing."""
 
     field: str
@@ -20,7 +13,7 @@ class FindingTold(Part):
     is_warning: bool
 
 
-class RouteTold(Part):
+class StoryRoute(OwnDocument):
     """Which API was to be asked, and why."""
 
     api: ApiName
@@ -28,8 +21,8 @@ class RouteTold(Part):
     bic_source: str | None
 
 
-class QuestionTold(Part):
-    """What was asked; all rows that say the same share one question."""
+class StoryQuestion(OwnDocument):
+    """What was asked; all rows that are equal share one question."""
 
     fields: dict[str, str]
     """Without those that are empty; the account is masked."""
@@ -40,7 +33,7 @@ class QuestionTold(Part):
     row_count: int
 
 
-class AttemptTold(Part):
+class StoryAttempt(OwnDocument):
     """One request, as the ledger has it."""
 
     number: int
@@ -57,7 +50,7 @@ class AttemptTold(Part):
     """Whether it said something that is encrypted under a key which the usual configuration does not have."""
 
 
-class Story(Part):
+class Story(OwnDocument):
     """One payment, from the file to the outcome."""
 
     file: str
@@ -67,11 +60,11 @@ class Story(Part):
     environment: Environment
     simulated: bool
     payment: dict[str, str]
-    """Field -> what the file says, without empty ones; accounts are masked."""
-    findings: list[FindingTold]
-    route: RouteTold | None
+    """Field -> what the file holds, without empty ones; accounts are masked."""
+    findings: list[StoryFinding]
+    route: StoryRoute | None
     """None where no API could be asked."""
-    question: QuestionTold | None
-    attempts: list[AttemptTold]
+    question: StoryQuestion | None
+    attempts: list[StoryAttempt]
     answered_by_earlier_run: bool
     outcome: OutcomeColumns

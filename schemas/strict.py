@@ -1,4 +1,4 @@
-"""The one way a JSON document from outside becomes a model: strictly, or not at all."""
+"""What every document is made of: the two kinds of model, and how JSON from outside becomes one."""
 
 import json
 from typing import Any, NoReturn, TypeVar
@@ -11,7 +11,7 @@ class Document(BaseModel):
     """A document of one of the APIs: immutable, camelCase on the wire, no type coerced.
 
     Members that a model does not know are ignored, because a server may add some within a
-    version; a model of a request, where an unknown member is a mistake, says so itself.
+    version; a model of a request, where an unknown member is a mistake, forbids them itself.
     """
 
     model_config = ConfigDict(
@@ -26,6 +26,12 @@ class Document(BaseModel):
     def to_json(self) -> bytes:
         """The document as UTF-8 JSON with its wire names; members that are None are left out."""
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+class OwnDocument(BaseModel):
+    """A document that this program writes, or a part of one: immutable, without unknown members."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,20 +8,15 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from schemas.changes import Change, Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.places import Places
+from schemas.strict import OwnDocument
 
 
-class Part(BaseModel):
-    """A part of the summary."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NotPayment(Part):
+class NotPayment(OwnDocument):
     """A row of the table that is no payment: it is in no outcome file, no count and no sum."""
 
     place: int | None
@@ -40,7 +35,7 @@ class NotPayment(Part):
     """All of this, as a sentence for people."""
 
 
-class CurrencySources(Part):
+class CurrencySources(OwnDocument):
     """By what the currencies of the amounts are known: how many rows each way."""
 
     given: int = 0
@@ -53,7 +48,7 @@ class CurrencySources(Part):
     """Not at all: the currency of an IBAN's payment is never guessed."""
 
 
-class InputFile(Part):
+class InputFile(OwnDocument):
     """The payment file, as it was read."""
 
     name: str
@@ -67,9 +62,9 @@ class InputFile(Part):
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}
-    """Field -> header, as `--map` said."""
+    """Field -> header, as `--map` gave it."""
     decision: dict[str, str] | None = None
-    """Field -> the columns it was read from, by place, as `--map` would say it; None in summaries of version
+    """Field -> the columns it was read from, by place, as `--map` would take it; None in summaries of version
     0.1.0."""
     notes: list[str] = []
     """What was decided about the columns that a person may want to know."""
@@ -88,14 +83,14 @@ class InputFile(Part):
 
     @property
     def differences(self) -> list[str]:
-        """What the file says of its payments and they do not: a sentence each, to be looked at first."""
+        """Where the file's own figures differ from its payments: a sentence each, to be looked at first."""
         return [row.said for row in self.not_payments if row.agrees is False]
 
     currency_sources: CurrencySources = CurrencySources()
     """All zero in summaries of versions that did not count them."""
 
 
-class Money(Part):
+class Money(OwnDocument):
     """A total in one currency."""
 
     currency: str | None
@@ -104,7 +99,7 @@ class Money(Part):
     amount: Decimal
 
 
-class OutcomeTotal(Part):
+class OutcomeTotal(OwnDocument):
     """The rows of one outcome."""
 
     outcome: Outcome
@@ -113,8 +108,8 @@ class OutcomeTotal(Part):
     """By currency; rows without a readable amount are in `row_count` only."""
 
 
-class CodeCount(Part):
-    """The rows that one code stands behind."""
+class CodeCount(OwnDocument):
+    """The rows with one code."""
 
     outcome: Outcome
     code: str
@@ -125,7 +120,7 @@ class CodeCount(Part):
     """The first ten of them."""
 
 
-class ApiCalls(Part):
+class ApiCalls(OwnDocument):
     """What was asked of one API."""
 
     api: ApiName
@@ -145,7 +140,7 @@ class ApiCalls(Part):
     """The fewest requests that the run let be in flight for that; below 1, a part of its rate. None: all."""
 
 
-class RouteCount(Part):
+class RouteCount(OwnDocument):
     """The rows that went one way, and why."""
 
     api: ApiName
@@ -155,7 +150,7 @@ class RouteCount(Part):
     row_count: int
 
 
-class AttentionRow(Part):
+class AttentionRow(OwnDocument):
     """A row that a person must look at before the file is paid."""
 
     row: int
@@ -168,7 +163,7 @@ class AttentionRow(Part):
     currency: str | None
 
 
-class WarningRow(Part):
+class WarningRow(OwnDocument):
     """Something odd about a row that stopped nothing."""
 
     row: int
@@ -176,8 +171,8 @@ class WarningRow(Part):
     message: str
 
 
-class WarningCount(Part):
-    """The rows that one warning speaks of."""
+class WarningCount(OwnDocument):
+    """The rows that one warning is about."""
 
     code: WarningCode
     row_count: int
@@ -187,11 +182,11 @@ class WarningCount(Part):
     """All of them, which a policy can hold; none in summaries of versions that did not list them."""
 
 
-class ModulusUsed(Part):
+class ModulusUsed(OwnDocument):
     """The tables of the UK modulus check that the profile named."""
 
     valid_from: str
-    """The day that the profile says they are of."""
+    """Their date, as the profile gives it."""
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool
@@ -200,7 +195,7 @@ class ModulusUsed(Part):
     """UK accounts, each counted once, on sort codes that the tables do not cover: they were not checked."""
 
 
-class Summary(Part):
+class Summary(OwnDocument):
     """What a run found, in one document."""
 
     tool_version: str
@@ -209,7 +204,7 @@ class Summary(Part):
     simulated: bool
     """True where the answers come from a sandbox and say nothing about any real account."""
     many_names_reason: str | None = None
-    """Why one account was allowed to be asked about by many names; None where nobody said so."""
+    """Why one account was allowed to be asked about by many names; None where it was not allowed."""
     started: str
     finished: str
     input: InputFile
@@ -238,7 +233,7 @@ class Summary(Part):
     """When and how to go on, where the run is not complete."""
     given_up: bool = False
     """True where it is not complete, and running the same command again would ask nothing: what is left was
-    asked in vain in several runs."""
+    asked in several runs without an answer."""
 
     @property
     def undecided_count(self) -> int:
@@ -261,7 +256,7 @@ class Summary(Part):
         return sha256(said.encode()).hexdigest()[:32]
 
 
-class ApiForecast(Part):
+class ApiForecast(OwnDocument):
     """What asking one API would take."""
 
     api: ApiName
@@ -284,7 +279,7 @@ class ApiForecast(Part):
     """On how many days they can be asked under the cap, today included where it has any left."""
 
 
-class RejectedRow(Part):
+class RejectedRow(OwnDocument):
     """One broken rule of one row."""
 
     row: int
@@ -295,7 +290,7 @@ class RejectedRow(Part):
     message: str
 
 
-class BrokenRule(Part):
+class BrokenRule(OwnDocument):
     """What is wrong in the same way with some rows."""
 
     field: str
@@ -306,7 +301,7 @@ class BrokenRule(Part):
     """The first ten of them."""
 
 
-class Forecast(Part):
+class Forecast(OwnDocument):
     """What checking a file would take, found without a call."""
 
     environment: Environment
@@ -331,7 +326,7 @@ class Forecast(Part):
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
     changes: list[Change] = []
-    """What is not as it was in these; the first thousand of each code, largest amounts first."""
+    """What has changed since these; the first thousand of each code, largest amounts first."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
     places: Places | None = None

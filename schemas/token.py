@@ -30,4 +30,4 @@ class TokenResponse(Document):
     access_token: Annotated[SecretStr, Field(min_length=1)]
     token_type: str | None = None
     expires_in: Annotated[int, Field(ge=0)] | None = None
-    """Seconds of life from the moment of the answer; None where the server does not say."""
+    """Seconds of life from the moment of the answer; None where the server does not state it."""

@@ -1,12 +1,10 @@
 """What `precheck verify` found, as a document."""
 
-from pydantic import BaseModel, ConfigDict
+from schemas.strict import OwnDocument
 
 
-class Found(BaseModel):
+class VerifiedItem(OwnDocument):
     """One thing that was looked at."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     what: str
     """The name of a file, or what was compared."""
@@ -15,11 +13,9 @@ class Found(BaseModel):
     """What was found, or what differs and what to do."""
 
 
-class Verification(BaseModel):
+class Verification(OwnDocument):
     """Everything that was looked at, in order."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     well: bool
     """True where all of it is."""
-    findings: list[Found]
+    findings: list[VerifiedItem]

@@ -2,7 +2,7 @@
 
 Source: API reference, "VoP Gateway and VoP Standard: VerificationOfPayeeRequest",
 "VerificationOfPayeeResponse" and "VoP outcomes". Where the reference says "not shown", the
-choice made here is told in docs/api-notes.md.
+choice made here is recorded in docs/api-notes.md.
 """
 
 from enum import StrEnum

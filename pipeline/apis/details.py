@@ -38,7 +38,7 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
 
     Args:
         response: what came back, with any status and any body.
-        check: what was asked, if it was about somebody.
+        check: what was asked, if it was about a payee.
 
     Returns:
         At most `DETAIL_CHARS_MAX` characters, all printable: any other stands as its escape.
@@ -56,7 +56,7 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
 
 
 def with_detail(sentence: str, detail: str) -> str:
-    """A sentence that ends a run, followed by what the server says of it, if it says anything."""
+    """A sentence that ends a run, followed by the server's own description, if there is one."""
     return f'{sentence}; it says: "{detail}"' if detail else sentence
 
 
@@ -74,7 +74,7 @@ def _unless_a_word(long: re.Match[str]) -> str:
 
 
 def _said_of(check: Check) -> list[str]:
-    """What a question says about somebody, whole and word by word, the longest first."""
+    """The personal data of a question, whole and word by word, the longest first."""
     values = (
         check.account, check.name, check.secondary_reference, check.lei, check.organisation_bic,
         check.organisation_id, check.remittance,

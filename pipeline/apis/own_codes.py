@@ -1,6 +1,6 @@
-"""What is said about a payment without an answer: by a code of our own, or by that of the service's error.
+"""The meaning of payments without an answer: by our own code, or by the code of the service's error.
 
-The codes of problems are those of the API reference, "Errors"; others that a server may send are told by
+The codes of problems are those of the API reference, "Errors"; others that a server may send are explained by
 what became of the question alone.
 """
 
@@ -57,7 +57,7 @@ _TURNED_AWAY = {
     "HTTP_405": "did not take the request at the address (HTTP 405)",
     **{f"HTTP_{status}": f"named another address (HTTP {status})" for status in (301, 302, 303, 307, 308)},
 }
-"""HTTP status by which a question is not let in -> what the server did."""
+"""HTTP status by which a question is refused access -> what the server did."""
 
 
 def _not_the_row(why: str) -> Meaning:
@@ -75,7 +75,7 @@ BY_STATE: Mapping[AnswerState, Meaning] = {
     AnswerState.UNANSWERED: _unanswered("The service answered with an error."),
     AnswerState.DEFERRED: _deferred("Left for a later run."),
 }
-"""What is told where the code has no meaning of its own."""
+"""The meaning where the code has none of its own."""
 
 MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
@@ -91,7 +91,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
         advice="Run the same command again, with a higher --limit or without it.",
     ),
     (AnswerState.DEFERRED, OwnCode.TURNED_AWAY): _deferred(
-        "The server let in none of the questions before this one.",
+        "The server accepted none of the questions before this one.",
         advice="The run has said which HTTP status it was. Have precheck doctor try the profile, put right "
         "what is wrong, then run the same command again.",
     ),
@@ -126,7 +126,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.REFUSED, TOO_LARGE): _not_the_row("as too large (HTTP 413)"),
     (AnswerState.REFUSED, WRONG_FORM): _not_the_row("for its media type (HTTP 415)"),
 }
-"""What is told of a code in a state; the same word means nothing in another state."""
+"""The meaning of a code in a state; the same word means nothing in another state."""
 
 
 def meaning_of(api: Api, basis: Basis, state: AnswerState, code: str) -> Meaning:

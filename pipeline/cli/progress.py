@@ -20,10 +20,10 @@ from schemas.outcomes import ApiName, Outcome
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
 SLOW_PER_S = 10
-"""Below this rate its tenths are told."""
+"""Below this rate its tenths are shown."""
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with rate and time left, and below it what became of the questions so far."""
 
     def __init__(self, display: "_Display", file_name: str) -> None:
@@ -37,7 +37,7 @@ class Bar:
             self._display.update(self._task, stand=phase.value)
 
     def begin(self, *, simulated: bool) -> None:
-        """Have the bar say whether a sandbox answers."""
+        """Have the bar show whether a sandbox answers."""
         self._display.update(self._task, simulated="SIMULATED" if simulated else "")
 
     def wait(self, holder: Holder) -> None:
@@ -82,7 +82,7 @@ class Lines:
         """Say nothing: a line has numbers."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Have every line say whether a sandbox answers."""
+        """Have every line state whether a sandbox answers."""
         self._simulated = " SIMULATED" if simulated else ""
 
     def wait(self, holder: Holder) -> None:
@@ -98,7 +98,7 @@ class Lines:
         outcomes: Mapping[Outcome, int],
         slowed: Mapping[ApiName, float],
     ) -> None:
-        """Say how far the run is, if it was not said just now."""
+        """Report how far the run is, unless it was reported just now."""
         now = self._clock()
         if check_count == 0:
             self._started = now  # nothing is asked yet
@@ -147,15 +147,15 @@ class Silence:
 
 
 @contextmanager
-def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[Bar | Lines | Silence]:
-    """What suits the console: a bar on a terminal, lines elsewhere, nothing where it is to be quiet."""
+def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[ProgressBar | Lines | Silence]:
+    """What suits the console: a bar on a terminal, lines elsewhere, nothing with --quiet."""
     if quiet:
         yield Silence()
     elif not console.is_terminal or console.is_dumb_terminal:
         yield Lines(console, file_name)
     else:
         with _Display(console) as display:
-            yield Bar(display, file_name)
+            yield ProgressBar(display, file_name)
 
 
 def told(outcomes: Mapping[Outcome, int]) -> str:
@@ -184,7 +184,7 @@ def waits(holder: Holder) -> str:
 
 
 def stops(in_flight_count: int, wait_max_s: float) -> str:
-    """What a run still waits for that somebody has stopped."""
+    """What a run still waits for after it was stopped."""
     return (
         f"stopping; waiting up to {wait_max_s:.0f} s for the answers to "
         f"{counted(in_flight_count, 'request')} in flight."

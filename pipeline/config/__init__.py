@@ -2,7 +2,7 @@
 
 The configuration is a TOML file, described in docs/configuration.md. Unknown keys are errors, only
 https is spoken, and a secret is never in the file: it is named there, and read when it is needed.
-Only `cli` and `run` read settings; stages get plain values.
+Only `cli`, `jobs` and `connections` read it; stages get plain values.
 """
 
 from pipeline.config.example import EXAMPLE, write_example

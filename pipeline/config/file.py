@@ -42,10 +42,10 @@ class Configuration(Section):
 
 
 def find(explicit: Path | None) -> Path:
-    """Tell which configuration file is meant.
+    """Find the configuration file that is meant.
 
     Args:
-        explicit: what `--config` says; without it PRECHECK_CONFIG, the working directory and the
+        explicit: from `--config`; without it PRECHECK_CONFIG, the working directory and the
             user's configuration folder are looked at, in this order.
 
     Raises:

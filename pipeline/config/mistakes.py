@@ -1,4 +1,4 @@
-"""What is said about mistakes in a configuration file: each once, where it is, its value, and what to do."""
+"""The messages for mistakes in a configuration file: each once, with its place, its value and what to do."""
 
 import datetime as dt
 import difflib
@@ -12,7 +12,7 @@ from pipeline.config.profile import Profile
 from pipeline.config.servers import Cop, VopGateway, VopStandard
 
 _SECTIONS: Mapping[str, type[BaseModel]] = {"cop": Cop, "gateway": VopGateway, "standard": VopStandard}
-"""The sections that name a server; those of `vop` by what `api` says."""
+"""The sections that name a server; those of `vop` by their `api`."""
 _SAID = {
     "missing": "is missing; add it",
     "greater_than_equal": "must be {ge:g} or more",
@@ -29,7 +29,7 @@ _SAID = {
     "dict_type": "must be a section of its own; see docs/configuration.md",
     "model_type": "must be a section of its own; see docs/configuration.md",
 }
-"""What is wrong and what to do, by the kind of mistake that pydantic tells."""
+"""What is wrong and what to do, by pydantic's type of the mistake."""
 _VARIABLE = "must be the name of an environment variable, never the secret itself: letters, digits and _"
 _PATTERNS = {
     **dict.fromkeys(("client_secret_env", "client_key_password_env", "ledger_key_env"), _VARIABLE),
@@ -48,7 +48,7 @@ QUOTED = (
 _QUOTED_LENGTH_MAX = 60
 
 Mistake = Mapping[str, Any]
-"""As pydantic tells it: `loc`, `type`, `msg`, `ctx`, `input`."""
+"""As pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
 Place = tuple[str, ...]
 
 
@@ -58,7 +58,7 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
     A key that is misspelt is not missing as well, and a value under a wrong key need not be looked at.
 
     Args:
-        found: what pydantic tells of the file.
+        found: what pydantic reports about the file.
         whole: the model of the whole file.
     """
     listed = list(found)
@@ -96,7 +96,7 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
 
 
 def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
-    """The key of the same section that was meant, as far as one can tell; None for one of another section."""
+    """The key of the same section that was probably meant; None for one of another section."""
     key = str(mistake["loc"][-1])
     if _is_of_a_server(key) or key in Profile.model_fields:
         return None
@@ -159,7 +159,7 @@ def _value(mistake: Mistake) -> str:
 
 
 def _unknown(mistake: Mistake, whole: type[BaseModel]) -> str:
-    """What is said of a key that the section does not have."""
+    """The message for a key that the section does not have."""
     key, section = str(mistake["loc"][-1]), _section(mistake, whole)
     if (near := _near(mistake, whole)) is not None:
         return f"unknown key; did you mean {near}?"

@@ -124,10 +124,10 @@ class Profile(Section):
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
 
     def ledger_key(self) -> SecretStr | None:
-        """Read what the names in ledgers are encrypted with, or None where they lie in clear.
+        """Read what the names in ledgers are encrypted with, or None where they are not encrypted.
 
         Raises:
-            ConfigurationError: it is not where the file says, or others could read it.
+            ConfigurationError: it is missing where the file points, or others could read it.
         """
         return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
@@ -135,7 +135,7 @@ class Profile(Section):
         """Read the password of the signing key, or None where the key has none.
 
         Raises:
-            ConfigurationError: it is not where the file says, or others could read it.
+            ConfigurationError: it is missing where the file points, or others could read it.
         """
         return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
 
@@ -161,7 +161,7 @@ class Profile(Section):
         unsaid = dict.fromkeys(limits | secrets, True)
         secrets_of_ours = ("ledger_key_env", "ledger_key_file", *_SIGNING)
         ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
-        # Where they say nothing, a folder of an earlier version stays that of the same profile.
+        # Where they are not set, a folder of an earlier version stays that of the same profile.
         later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
         said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours, **later})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -81,7 +81,7 @@ def _built_in(name: str) -> Chosen:
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """What the names in the run's ledger are encrypted with; None where they lie in clear.
+    """What the names in the run's ledger are encrypted with; None where they are not encrypted.
 
     Raises:
         ConfigurationError: the profile names a key that cannot be read.
@@ -99,7 +99,7 @@ def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
 
 
 def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Who signs a manifest that is about to be renewed; None where nobody does.
+    """Who signs a manifest that is about to be renewed; None where it is not signed.
 
     Args:
         folder: of the run.

@@ -54,7 +54,7 @@ class Oauth(Server):
         return self
 
     def client_secret(self) -> SecretStr:
-        """Read the client secret from where the file says it is.
+        """Read the client secret from where the file points.
 
         Raises:
             ConfigurationError: it is not there, or others could read it.
@@ -63,7 +63,7 @@ class Oauth(Server):
 
     @property
     def client(self) -> str:
-        """Who the server takes us for."""
+        """The identity that the server sees."""
         return self.client_id
 
 
@@ -108,13 +108,13 @@ class VopStandard(Server):
         """Read the password of the client key, or None where the key has none.
 
         Raises:
-            ConfigurationError: it is not where the file says, or others could read it.
+            ConfigurationError: it is missing where the file points, or others could read it.
         """
         return secret_if_named(self.client_key_password_env, self.client_key_password_file)
 
     @property
     def client(self) -> str:
-        """Who the server takes us for."""
+        """The identity that the server sees."""
         return self.requesting_bic
 
     @property

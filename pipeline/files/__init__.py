@@ -1,1 +1,1 @@
-"""Files and child processes, whatever is in them: atomic writing, parsing in confinement, memory, locks."""
+"""Files and child processes, whatever they hold: atomic writing, confined parsing, memory, locks."""

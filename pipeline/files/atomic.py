@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, readable by their owner only unless it is said."""
+"""Files that appear whole or not at all, readable by their owner only unless stated otherwise."""
 
 import io
 import os
@@ -18,7 +18,7 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
     """Write a file under another name, and give it its own name once all of it is on the disk.
 
     The file is open for writing and reading, so that what was written can be checked before it is
-    seen. When the block raises, nothing is left, and an earlier file of this name stays as it is.
+    seen. When the block raises, nothing is left, and an earlier file of this name is unchanged.
 
     Args:
         path: The final name; its folder must exist.

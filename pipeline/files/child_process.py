@@ -1,4 +1,4 @@
-"""What a child process of ours is given: enough to run our modules, and no secret of this process."""
+"""Options and environment of our child processes: enough to run our modules, and no secret."""
 
 import os
 import sys

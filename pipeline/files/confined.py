@@ -1,8 +1,8 @@
-"""Parsing that may end badly, in a process of its own with a limit on its memory.
+"""Parse risky files in a child process with a limit on its memory.
 
 Some parsers can be made to abort the whole process by a few changed bytes, or to ask for more memory
 than there is. Such a file is parsed by a child; the worst that can happen is that the child dies, and
-then there is a sentence to say. The table comes back through a pipe as Arrow IPC, part by part, so that no
+the user gets a sentence. The table comes back through a pipe as Arrow IPC, part by part, so that no
 process holds it twice: nothing is written to a disk, and no secret of this process is in the child's
 environment.
 """
@@ -33,12 +33,12 @@ MEMORY_PER_BYTE = 32
 CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
 SENTENCE_BYTES_MAX = 1_000
-"""Of what a child says of a file; the child may be in the hands of the file."""
+"""Of a child's message about a file; a hostile file may control the child."""
 NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
 _REFUSED = 3
-"""The exit status of a child that says a sentence on standard output."""
+"""The exit status of a child that prints a sentence on standard output."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -57,19 +57,19 @@ def parse_confined(
 
     Args:
         module: The full name of a module with `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`: one
-            part or more, of the same columns. The sentence of an InputError of it is told, with `where`
+            part or more, of the same columns. The message of its InputError is passed on, with `where`
             before it; whatever else it raises is damage.
         data: The bytes of the file.
         where: The file, for messages.
         what: What the file should be, for messages: "the Parquet file".
-        options: What `parse` is to be told.
+        options: Keyword arguments of `parse`.
 
     Raises:
         InputError: it cannot be parsed, or not within the limits.
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
-    # Its messages quote cells, so nobody reads them.
+    # Its messages quote cells, so they are dropped.
     with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
         stdin=subprocess.PIPE,
@@ -100,13 +100,13 @@ def parse_confined(
 
 
 def _feed(pipe: IO[bytes], data: bytes) -> None:
-    # A child that dies does not read to the end, and how it died is told by its exit status.
+    # A child that dies does not read to the end, and its exit status shows how it died.
     with suppress(BrokenPipeError), pipe:
         pipe.write(data)
 
 
 def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
-    """The table that a child sends in parts, or the sentence that it says instead; None for neither.
+    """The table that a child sends in parts, or the sentence that it sends instead; None for neither.
 
     Of each part the length comes first; one of no length stands before a sentence.
 
@@ -130,7 +130,7 @@ def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None
     except (PolarsError, PanicException, OSError, ValueError):
         return None
     finally:
-        pipe.close()  # what it has to say more is of no use, and it must not wait for a listener
+        pipe.close()  # whatever else it writes is of no use, and it must not block on a full pipe
 
 
 def main() -> None:

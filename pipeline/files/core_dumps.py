@@ -1,7 +1,7 @@
 """No image of this process's memory on a disk: it would hold the payments, and secrets.
 
-The limit on core files is inherited by children. It says nothing to a program that the kernel pipes images
-to (systemd-coredump, apport): for that Linux has a mark of the process, which a child sets for itself.
+The limit on core files is inherited by children. It does not bind a program that the kernel pipes images
+to (systemd-coredump, apport): for that Linux has a flag of the process, which a child sets for itself.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
-"""Whether a file cannot be written because of its disk, or because of the place that was chosen for it.
+"""Tell a failing disk from a place where a file cannot be written.
 
-The two ask for different things: room on the disk, then the same command again; or another place. What has
-the name of a file of ours and is none is such a place, too.
+The two ask for different things: room on the disk, then the same command again; or another place. Anything
+else that has the name of one of our files is such a place, too.
 """
 
 import errno
@@ -14,7 +14,7 @@ from pipeline.errors import DiskError, OutputError, PrecheckError
 
 ELSEWHERE = "choose another folder with --out"
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-# CANTOPEN: SQLite does not tell why it could not make a journal, and of a file that it has read before
+# CANTOPEN: SQLite does not report why it could not make a journal, and of a file that it has read before
 # a full disk is the likely reason.
 _SQLITE_FULL_OR_FAILED = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
@@ -30,7 +30,7 @@ def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
 
 
 def is_of_an_output(error: OSError) -> bool:
-    """Whether a stream or a full disk failed, where errors of files are told by those who write them.
+    """Whether a stream or a full disk failed, where errors of files are reported by their writers.
 
     >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
     (True, False)
@@ -47,7 +47,7 @@ def is_foreseen(end: BaseException) -> bool:
 
 
 def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
-    """What to say where a write failed that must not fail."""
+    """The error for a write that failed."""
     return DiskError(
         f"{path}: cannot be written ({_reason(error)}); make room on the disk,"
         " then run the same command again to go on"
@@ -55,11 +55,11 @@ def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
 
 
 def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
-    """What to say where a file cannot be here.
+    """The error for a file that cannot be written here.
 
     Args:
         path: the file.
-        error: what the system said.
+        error: of the system.
         otherwise: what to do where the disk is not at fault, such as "choose another --out".
     """
     if is_full_or_failed(error):
@@ -86,7 +86,7 @@ def refuse_what_is_no_file(path: Path) -> None:
 def what_is_no_file(found: os.stat_result) -> str | None:
     """What something is that is not a file of one name; None for a file.
 
-    A file with another name may be somebody else's, who would lose it, or find our lines in it.
+    A file with another name may belong to another user, who would lose it, or find our lines in it.
     """
     if stat.S_ISLNK(found.st_mode):
         return "a symbolic link"

@@ -25,7 +25,7 @@ def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
     Args:
         folder: of a run.
         now: UTC, ISO 8601 with Z.
-        otherwise: what else than to wait can be done where another process is at work.
+        otherwise: what can be done other than wait where another process is at work.
 
     Raises:
         LockedError: another process is at work in the folder.
@@ -47,10 +47,10 @@ def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """Keep runs out of a folder, and no reader. A copy without the lock's file has no run to keep out.
+    """Keep runs out of a folder, but not readers. A copy without the lock's file has no run to keep out.
 
     Raises:
-        LockedError: a run, or somebody who writes, is at work in the folder.
+        LockedError: a run, or another writer, is at work in the folder.
     """
     try:
         lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -84,7 +84,7 @@ def require_ours(folder: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Refuse what is no folder, in words that say so.
+    """Refuse a path that is no folder.
 
     Raises:
         UsageError: there is no such folder, or it is a file.

@@ -1,4 +1,4 @@
-"""How much memory there is for a file, so that one too large ends with a sentence and not with a kill."""
+"""How much memory there is for a file, so that too large a file is refused and the process not killed."""
 
 import os
 import resource
@@ -8,7 +8,7 @@ from pipeline.errors import InputError
 
 GIB = 1024**3
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
-"""Where a container says its limit (cgroup v2); "max" or no such file where there is none."""
+"""Where a container states its limit (cgroup v2); "max" or no such file where there is none."""
 
 
 _RESERVED_BYTES = GIB // 2

@@ -1,8 +1,8 @@
-"""The detached signature of a manifest: who holds a private key vouches for the folder as it is.
+"""The detached signature of a manifest: the holder of a private key vouches for the folder.
 
 `manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of the bytes of `manifest.json`,
 which has the hashes of all other files: whoever has the public key from elsewhere sees any change of them. A
-manifest that is written anew loses its signature first: none is ever left that does not verify.
+manifest loses its signature before it is rewritten: a signature that is there always verifies.
 """
 
 from hashlib import sha256
@@ -161,7 +161,7 @@ def sign(folder: Path, signer: Signer | None) -> None:
 
 
 def remove_signature(folder: Path) -> None:
-    """Take away the signature of a manifest that is about to be written anew.
+    """Remove the signature of a manifest that is about to be rewritten.
 
     Raises:
         OutputError, DiskError: it cannot be removed.

@@ -1,6 +1,6 @@
 """How much a compressed file may become: a value that all rows share takes a file no room, and a table a lot.
 
-What a file says of its own size is not believed. Its cells are counted in the child that parses it, before
+A file's own statement of its size is not trusted. Its cells are counted in the child that parses it, before
 anything is sent to the parent: by a count that stops as soon as they are too many.
 """
 
@@ -70,9 +70,9 @@ def refuse_long_row(byte_count: int, where: str) -> None:
 
 @contextmanager
 def little_memory(file_bytes: int) -> Iterator[None]:
-    """Let this process grow by little while it counts; a library that wants more unpacks something huge.
+    """Let this process grow only a little while it counts; a library that wants more unpacks something huge.
 
-    On systems that do not tell how large a process is, the limit of the whole process must do.
+    On systems that do not report the size of a process, the limit of the whole process must do.
 
     Raises:
         InputError: it wanted more.

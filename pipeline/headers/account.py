@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from pipeline.headers.account_looks import IBAN, PUNCTUATION
-from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, either, map_option
-from pipeline.headers.meaning import BARE_ACCOUNT, Meaning, Side, is_code_of_bank, meaning
+from pipeline.headers.account_patterns import IBAN, PUNCTUATION
+from pipeline.headers.cells import ColumnCells
+from pipeline.headers.choice import ColumnChoice, either, map_option
+from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
 
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
@@ -22,15 +22,15 @@ _EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
 
 
-def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[Choice]:
+def choose(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
     """The columns of the payee's account.
 
     Args:
-        cells: The columns that `--map` does not speak of.
-        said: The fields that it does speak of, and where they are read from.
+        cells: The columns that `--map` does not name.
+        said: The fields that it does name, and where they are read from.
 
     Raises:
-        Refusal: two columns could be the account and differ in a row.
+        ColumnsRefused: two columns could be the account and differ in a row.
     """
     candidates = {
         header: _by_look(meant, cells.sample(header))
@@ -40,7 +40,7 @@ def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
-    # A column without any account is read where there is no other: each of its rows is told what it lacks.
+    # A column without any account is read where there is no other: each row is reported with what it lacks.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, "nobody says whose account, so taken for your own beside the payee's")
@@ -57,7 +57,7 @@ def choose(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[
     return choices
 
 
-def _left_to_headers(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
+def _left_to_headers(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
     """The fields that `--map` leaves open: of an account, the sort code, if it can have one."""
     if not said.keys() & {"iban", "account_number"}:
         return [field for field in _FIELDS if field not in said]
@@ -68,15 +68,17 @@ def _left_to_headers(cells: Cells, said: Mapping[str, Sequence[tuple[str, ...]]]
     return () if is_iban else ("sort_code",)
 
 
-def _sources(choices: Sequence[Choice]) -> dict[str, Sequence[tuple[str, ...]]]:
+def _sources(choices: Sequence[ColumnChoice]) -> dict[str, Sequence[tuple[str, ...]]]:
     return {choice.field: choice.sources for choice in choices}
 
 
-def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> list[Choice]:
+def _sort_code_of_bank(
+    sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells
+) -> list[ColumnChoice]:
     """A column of banks' codes, where each of them has six digits and each account number beside it eight.
 
     Raises:
-        Refusal: two such columns differ in a row.
+        ColumnsRefused: two such columns differ in a row.
     """
     numbers = [header for parts in sources.get("account_number", ()) for header in parts]
     if "iban" in sources or not all(_are(_EIGHT_DIGITS, header, cells) for header in numbers):
@@ -88,25 +90,27 @@ def _sort_code_of_bank(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: 
         if cells.differ(codes[:1], [other]):
             raise either("sort_code", [(codes[0],), (other,)], cells, what="the payee's sort code")
     rule = "a bank's code, and each cell could be a sort code"
-    return [Choice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
+    return (
+        [ColumnChoice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
+    )
 
 
-def _are(look: str, header: str, cells: Cells) -> bool:
+def _are(look: str, header: str, cells: ColumnCells) -> bool:
     sample = cells.sample(header)
     return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).all())
 
 
-def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: Cells) -> None:
+def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
     """Of an IBAN and a UK account, one that is the same in every row where the other differs may be ours.
 
     Raises:
-        Refusal: there are two such; nobody can say which is the payee's.
+        ColumnsRefused: there are two such, and either could be the payee's.
     """
     if not {"iban", "account_number"} <= sources.keys():
         return
     iban, number = (sources[field][0] for field in ("iban", "account_number"))
     sort_code = sources["sort_code"][0] if "sort_code" in sources else ()
-    # Without a sort code it may be the payee's own number for us, unless each row pays somebody else.
+    # Without a sort code it may be the payee's own number for us, unless each row pays another payee.
     is_second = bool(sort_code) or _pays_several(cells)
     is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
     is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
@@ -115,7 +119,7 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
         raise either("iban", [iban, number], cells, what="the payee's account", maps=maps)
 
 
-def _pays_several(cells: Cells) -> bool:
+def _pays_several(cells: ColumnCells) -> bool:
     """Whether a column of names that are not ours differs from row to row."""
     return any(
         meaning(header).rank is not None and meaning(header).side is not Side.OURS and cells.varies([header])
@@ -123,7 +127,7 @@ def _pays_several(cells: Cells) -> bool:
     )
 
 
-def _by_look(meant: Meaning, sample: pl.Series) -> Meaning:
+def _by_look(meant: HeaderMeaning, sample: pl.Series) -> HeaderMeaning:
     """A column that is headed as account numbers and holds nothing but IBANs is one of IBANs."""
     if meant.what == "account_number" and _are_ibans(sample):
         return meant._replace(what="iban")
@@ -134,8 +138,8 @@ def _are_ibans(sample: pl.Series) -> bool:
     return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(IBAN).all())
 
 
-def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
-    """A column of IBANs whose header nobody knows may be the payee's; the same in every row it is not."""
+def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells) -> None:
+    """A column of IBANs with an unknown header may be the payee's; the same in every row it is not."""
     chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
     if chosen is None:
         return
@@ -147,11 +151,11 @@ def _refuse_unread_accounts(choices: Sequence[Choice], cells: Cells) -> None:
             raise either("iban", [first, (header,)], cells, what="the payee's account")
 
 
-def _whats(candidates: Mapping[str, Meaning]) -> set[str | None]:
+def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:
     return {meant.what for meant in candidates.values()}
 
 
-def _without_bare(candidates: dict[str, Meaning], cells: Cells) -> dict[str, Meaning]:
+def _without_bare(candidates: dict[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
     """`Konto` beside a column of the payee's is ours, as in `Konto; Empfänger; IBAN`."""
     payee_is_marked = any(
         meant.side is Side.PAYEE
@@ -163,11 +167,11 @@ def _without_bare(candidates: dict[str, Meaning], cells: Cells) -> dict[str, Mea
     return {header: meant for header, meant in candidates.items() if not _is_bare(meant)}
 
 
-def _is_bare(meant: Meaning) -> bool:
+def _is_bare(meant: HeaderMeaning) -> bool:
     return meant.plain and meant.rule == BARE_ACCOUNT
 
 
-def _marked_first(candidates: Mapping[str, Meaning], cells: Cells) -> dict[str, Meaning]:
+def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
     """The columns of the payee's side, where any are marked; without those that hold no account at all."""
     marked = {header for header, meant in candidates.items() if meant.side is Side.PAYEE}
     kinds = {candidates[header].what for header in marked}
@@ -189,7 +193,7 @@ def _marked_first(candidates: Mapping[str, Meaning], cells: Cells) -> dict[str, 
     return kept
 
 
-def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cells) -> Choice:
+def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: ColumnCells) -> ColumnChoice:
     """The one column of a field; several only where no row has two different things in them."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
@@ -200,10 +204,12 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Cel
         if cells.differ([first], [other]):
             raise either(field, [(first,), (other,)], cells, what=f"the payee's {_WORDS[field]}")
     sources = tuple((header,) for header in explicit)
-    return Choice(field, sources, meaning(first).rule, others)
+    return ColumnChoice(field, sources, meaning(first).rule, others)
 
 
-def _refuse_ledger_accounts(field: str, headers: Sequence[str], others: Sequence[str], cells: Cells) -> None:
+def _refuse_ledger_accounts(
+    field: str, headers: Sequence[str], others: Sequence[str], cells: ColumnCells
+) -> None:
     """`Creditor account` beside another account number may be an account in the books."""
     for header in headers:
         if field == "account_number" and any(word in fold(header) for word in _CREDIT):

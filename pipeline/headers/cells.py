@@ -1,4 +1,4 @@
-"""The cells of a file, as far as they help to tell what its columns are."""
+"""The cells of a file, as far as they help to find what its columns are."""
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -10,7 +10,7 @@ SAMPLE_ROWS = 200
 """Of a column that are looked at where the look of its cells decides."""
 
 
-class Cells:
+class ColumnCells:
     """Columns by header; what is asked of a column is worked out once, and only for columns in question."""
 
     def __init__(self, frame: pl.DataFrame, headers: Sequence[str] | None = None) -> None:
@@ -19,9 +19,9 @@ class Cells:
         self._texts: dict[str, pl.Series] = {}
         self._samples: dict[str, pl.Series] = {}
 
-    def without(self, taken: Collection[str]) -> "Cells":
+    def without(self, taken: Collection[str]) -> "ColumnCells":
         """The same cells, without some columns."""
-        return Cells(self._frame, [header for header in self.headers if header not in taken])
+        return ColumnCells(self._frame, [header for header in self.headers if header not in taken])
 
     @cached_property
     def row_count(self) -> int:
@@ -88,9 +88,9 @@ class Cells:
         return any(_are_several(cells.joined(headers)) for cells in (self._first, self))
 
     @cached_property
-    def _first(self) -> "Cells":
+    def _first(self) -> "ColumnCells":
         """The first rows alone."""
-        return Cells(self._frame.head(SAMPLE_ROWS), self.headers)
+        return ColumnCells(self._frame.head(SAMPLE_ROWS), self.headers)
 
 
 def _is_one(values: pl.Series) -> bool:
@@ -109,7 +109,7 @@ def comparable(texts: pl.Series) -> pl.Series:
 
 def _text(column: pl.Series) -> pl.Series:
     if column.dtype.is_nested() or column.dtype in (pl.Null, pl.Binary, pl.Duration, pl.Object):
-        # No name and no account; whoever reads it as one is told so when it is read.
+        # No name and no account; a user who maps it is warned when it is read.
         return (
             pl.Series([None], dtype=pl.String).new_from_index(0, len(column))
             if column.null_count() == len(column)

@@ -1,15 +1,15 @@
-"""A choice among columns that could be one field, and the refusal where nobody can choose."""
+"""A choice among columns that could be one field, and the refusal where the choice is open."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 
 HEADER_QUOTED_LENGTH_MAX = 40
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """From which columns a field is read."""
 
     field: str
@@ -30,11 +30,11 @@ class Choice(NamedTuple):
         return self.rules.get(header, self.rule)
 
 
-class Refusal(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
-    """Why the columns of a file cannot be read without a word from the user: a sentence without the file.
+class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
+    """Why the columns of a file cannot be read without `--map`: a sentence without the file.
 
     Attributes:
-        field: which nobody can choose a column for; empty where it is not about one.
+        field: for which the choice is open; empty where it is not about one.
         candidates: the columns that it could be.
     """
 
@@ -45,9 +45,9 @@ class Refusal(Exception):  # noqa: N818 (no error of the program: it becomes a C
 
 
 def either(
-    field: str, candidates: Sequence[tuple[str, ...]], cells: Cells, *, what: str, maps: str = ""
-) -> Refusal:
-    """The refusal of candidates that differ, with values, and what to say instead.
+    field: str, candidates: Sequence[tuple[str, ...]], cells: ColumnCells, *, what: str, maps: str = ""
+) -> ColumnsRefused:
+    """The refusal of candidates that differ, with values, and what to do instead.
 
     Values are shortened: the sentence may end in a log. `precheck columns` has them whole.
 
@@ -60,20 +60,20 @@ def either(
     """
     shown = " and ".join(_with_values(headers, cells) for headers in candidates)
     said = maps or " or ".join(map_option(field, headers) for headers in candidates)
-    return Refusal(
+    return ColumnsRefused(
         f"{shown} differ, and either could be {what}; choose one with {said}",
         field,
         [header for headers in candidates for header in headers],
     )
 
 
-def _with_values(headers: Sequence[str], cells: Cells) -> str:
+def _with_values(headers: Sequence[str], cells: ColumnCells) -> str:
     values = ", ".join(map(shortened, cells.joined_values(headers)))
     return f"{'+'.join(map(quoted, headers))} ({values})"
 
 
 def map_option(field: str, headers: Sequence[str]) -> str:
-    """What to say for a field to be read from these headers.
+    """The option that has a field read from these headers.
 
     >>> map_option("name", ["First name", "Surname"])
     '--map "name=First name+Surname"'

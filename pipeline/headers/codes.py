@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import either, quoted
 from pipeline.headers.meaning import CANONICAL
-from pipeline.headers.names import Candidate, Found
+from pipeline.headers.names import Candidate, NameColumns
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold
 
@@ -13,19 +13,19 @@ _SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
 _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 
 
-def may_be_codes(name: Candidate, cells: Cells) -> bool:
-    """Whether each cell is one word in one case, as logins are, and the header says nothing of a name."""
+def may_be_codes(name: Candidate, cells: ColumnCells) -> bool:
+    """Whether each cell is one word in one case, as logins are, and the header names no person."""
     if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
         return False
     words = cells.sample(name.headers[0]).unique()
     return len(words) > 1 and any(bool(words.str.contains(look).all()) for look in (_SMALL, _CAPITALS))
 
 
-def _is_small(name: Candidate, cells: Cells) -> bool:
+def _is_small(name: Candidate, cells: ColumnCells) -> bool:
     return not cells.joined(name.headers).str.contains(r"\p{Lu}").any()
 
 
-def without_codes(names: list[Candidate], cells: Cells, *, seen: Found) -> list[Candidate]:
+def without_codes(names: list[Candidate], cells: ColumnCells, *, seen: NameColumns) -> list[Candidate]:
     """Without logins and short codes of those that another column names: `qmarrow` beside `Quinn Marrow`."""
     doubtful = [name for name in names if may_be_codes(name, cells)]
     if not doubtful:
@@ -40,7 +40,7 @@ def without_codes(names: list[Candidate], cells: Cells, *, seen: Found) -> list[
     ]
 
 
-def _names_the_same(code: Candidate, other: Candidate, cells: Cells) -> bool:
+def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bool:
     """Whether a column names those of whom another has what may be codes.
 
     Words in capitals may be names, too: `TESCO`. Then the header must be the same but for the word `name`.
@@ -56,7 +56,7 @@ def _names_the_same(code: Candidate, other: Candidate, cells: Cells) -> bool:
     )
 
 
-def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: Cells) -> None:
+def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: ColumnCells) -> None:
     """What may be codes is no more explicit than a name that stands beside it."""
     first = chosen[0]
     if may_be_codes(first, cells):
@@ -69,8 +69,8 @@ def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells:
                 raise either("name", [first.headers, other.headers], cells, what="the payee")
 
 
-def doubts(chosen: Sequence[Candidate], cells: Cells) -> tuple[str, ...]:
-    """What to tell of names that may be codes, and are read as no other column names anybody."""
+def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[str, ...]:
+    """The note on names that may be codes, and are read as no other column has names."""
     return tuple(
         f"{quoted(name.headers[0])} is read as name, and each of its cells is one word, as a login or a code "
         "is; if another column has the names, choose it with --map name=HEADER"

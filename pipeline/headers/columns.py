@@ -1,6 +1,6 @@
-"""Which column of a file is which field: what its headers mean, what its cells say, and what `--map` says.
+"""Which column of a file is which field: what headers mean, what cells look like, and what `--map` states.
 
-Headers alone do not say who is paid: an employer stands beside an employee, our account beside the
+Headers alone do not show who is paid: an employer stands beside an employee, our account beside the
 payee's. So a file has sides (ours is never asked about), the payee's columns have an order from the most
 explicit to the least, and where two of one rank differ in any row the file is refused. `payee` and `account`
 hold these rules; this module joins them and says of every header how it was read.
@@ -14,9 +14,9 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
-from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, Refusal, quoted
-from pipeline.headers.looks import PLACE, Look, looks_of, maps_of
+from pipeline.headers.cells import ColumnCells
+from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
+from pipeline.headers.guesses import PLACE, Guess, guesses_of, maps_of
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
 from pipeline.headers.not_payments import why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
@@ -32,10 +32,10 @@ HEADERS_QUOTED_MAX = 20
 
 
 class ColumnsError(InputError):
-    """The headers of a file do not say which column is which field.
+    """The headers of a file do not show which column is which field.
 
     Attributes:
-        readings: how each header would be read, as far as that can be said; empty where it cannot.
+        readings: how each header would be read, as far as that is known; empty where it is not.
     """
 
     def __init__(self, message: str, readings: tuple[ColumnReading, ...] = ()) -> None:
@@ -52,13 +52,13 @@ class Columns(NamedTuple):
     """Field -> where it is read from: the first of these that is filled in the row. Each is a header, or the
     headers of a name in parts, to be joined with blanks in this order."""
     currency: str | None
-    """What the header of the amount says, for rows that do not say it themselves."""
+    """The currency in the header of the amount, for rows without their own."""
     notes: tuple[str, ...]
     """What was decided that a person may want to know, as sentences without a file name."""
 
     @property
     def decision(self) -> dict[str, str]:
-        """The same as `--map` would say it, by position: read again by this, nothing is decided anew."""
+        """The same as a `--map` by position: read again with it, nothing is decided twice."""
         at = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
         return {
             field: "|".join("+".join(f"{PLACE}{at[header]}" for header in parts) for parts in alternatives)
@@ -86,15 +86,15 @@ def read_columns(
     """
     headers = cells.columns
     refuse_repeats(headers, where=where)
-    seen = Cells(cells)
+    seen = ColumnCells(cells)
     try:
         said = _mapped(mapping if decided is None else decided, headers)
         insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
         choices = [] if decided is not None else _choices(seen, said, insisted=insisted)
-        found = {field: Choice(field, sources, "map") for field, sources in said.items()}
+        found = {field: ColumnChoice(field, sources, "map") for field, sources in said.items()}
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
         _require(found, seen)
-    except Refusal as refusal:
+    except ColumnsRefused as refusal:
         raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None
     notes = [note for choice in choices for note in choice.notes]
     readings = readings_of(seen, [*found.values(), *(choice for choice in choices if not choice.sources)])
@@ -154,19 +154,19 @@ def by_position(mapping: Mapping[str, str]) -> bool:
 
 
 def _choices(
-    cells: Cells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
-) -> list[Choice]:
-    """What the headers and the cells say, of the fields that `--map` leaves to them.
+    cells: ColumnCells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
+) -> list[ColumnChoice]:
+    """What the headers and the cells show of the fields that `--map` leaves open.
 
     Args:
         cells: Of the file.
-        said: What `--map` says.
+        said: From `--map`.
         insisted: Whether it is to be read even where it looks like no payment file.
     """
     taken = {header for sources in said.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
-        raise Refusal(why)
+        raise ColumnsRefused(why)
     choices = side_fields.choose(left, said)
     choices += account.choose(left, said)
     if "name" not in said:
@@ -182,17 +182,17 @@ def _choices(
 
 
 def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Where `--map` says that each field is read from."""
+    """Where `--map` has each field read from."""
     said = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in said.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
-        raise Refusal("--map reads one header as two fields; give each field its own header")
+        raise ColumnsRefused("--map reads one header as two fields; give each field its own header")
     return said
 
 
 def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if field not in FIELDS:
-        raise Refusal(f"--map {field}: no such field; the fields are {', '.join(FIELDS)}")
+        raise ColumnsRefused(f"--map {field}: no such field; the fields are {', '.join(FIELDS)}")
     if (whole := _matching(target, headers)) is not None:
         return ((whole,),)
     alternatives = []
@@ -202,7 +202,7 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
             for part in ([alternative] if field != "name" else alternative.split("+"))
         ]
         if None in parts:
-            raise Refusal(
+            raise ColumnsRefused(
                 f"--map {field}={target}: the file has no such header{_listed(headers)}; "
                 f"write it as it is in the file, or give its position, as in {field}={PLACE}1"
             )
@@ -225,11 +225,11 @@ def _matching(target: str, headers: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _require(found: Collection[str], cells: Cells) -> None:
+def _require(found: Collection[str], cells: ColumnCells) -> None:
     missing = _missing(found)
     if missing:
         whats = " and none for ".join(f"the {need.what}" for need in missing)
-        looks = _looks_of_unknown(cells, missing)
+        looks = _guesses_for_unknown(cells, missing)
         maps = " and ".join(
             maps_of(
                 {header: look for header, look in looks.items() if look.field in need.fields}, cells.headers
@@ -238,7 +238,7 @@ def _require(found: Collection[str], cells: Cells) -> None:
             for need in missing
         )
         which = "the right column" if len(missing) == 1 else "the right columns"
-        raise Refusal(f"no column for {whats}{_listed(cells.headers)}; name {which} with {maps}")
+        raise ColumnsRefused(f"no column for {whats}{_listed(cells.headers)}; name {which} with {maps}")
 
 
 class _Need(NamedTuple):
@@ -250,7 +250,7 @@ class _Need(NamedTuple):
     fields: tuple[str, ...]
     """...and these are the fields that it is made of."""
     maps: str
-    """What to say where nothing shows which column it is."""
+    """The message where nothing shows which column it is."""
 
 
 _NEEDS = (
@@ -268,44 +268,44 @@ def _missing(found: Collection[str]) -> list[_Need]:
     return [need for need in _NEEDS if not any(field in found for field in need.any_of)]
 
 
-def _looks_of_unknown(cells: Cells, missing: Sequence[_Need]) -> dict[str, Look]:
-    """What is missing, as the cells show it below headers that nobody knows."""
+def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
+    """What is missing, as the cells show it below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without([header for header in cells.headers if meaning(header).what is not None])
-    return {header: look for header, look in looks_of(unknown).items() if look.field in fields}
+    return {header: look for header, look in guesses_of(unknown).items() if look.field in fields}
 
 
-def _currency(found: Mapping[str, Choice]) -> str | None:
+def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
     if "amount" not in found:
         return None
     [(header,), *_] = found["amount"].sources
     return meaning(header).currency
 
 
-def _as_far_as_known(cells: Cells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
+def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
     """How each header would be read where the whole cannot be: what is disputed, and all that is not."""
     said: dict[str, tuple[tuple[str, ...], ...]] = {}
     for field, target in mapping.items():
-        with suppress(Refusal):
+        with suppress(ColumnsRefused):
             said[field] = _targets(field, target, cells.headers)
     disputed: dict[str, tuple[str, tuple[str, ...]]] = {}
     while (choices := _undisputed(cells, said, disputed)) is None:
         pass
-    found = [Choice(field, sources, "map") for field, sources in said.items()]
+    found = [ColumnChoice(field, sources, "map") for field, sources in said.items()]
     readings = readings_of(cells, [*found, *choices], disputed)
     missing = _missing({*said, *(choice.field for choice in choices)})
-    return with_looks(readings, _looks_of_unknown(cells.without(disputed), missing))
+    return with_looks(readings, _guesses_for_unknown(cells.without(disputed), missing))
 
 
 def _undisputed(
-    cells: Cells,
+    cells: ColumnCells,
     said: dict[str, tuple[tuple[str, ...], ...]],
     disputed: dict[str, tuple[str, tuple[str, ...]]],
-) -> list[Choice] | None:
+) -> list[ColumnChoice] | None:
     """The choices that can be made; None, and one dispute more, where one cannot."""
     try:
         return _choices(cells.without(disputed), said, insisted=True)
-    except Refusal as refusal:
+    except ColumnsRefused as refusal:
         assert refusal.candidates, "a choice that cannot be made names its columns"  # noqa: PT017
         said.setdefault(refusal.field, ())
         for header in refusal.candidates:
@@ -315,7 +315,7 @@ def _undisputed(
 
 
 def _listed(headers: Sequence[str]) -> str:
-    """The headers found, for a message; empty where they may be somebody's payment."""
+    """The headers found, for a message; empty where they may be a payment."""
     if not recognised(headers, {}):
         columns = "1 column" if len(headers) == 1 else f"{len(headers)} columns"
         return f" (the file has {columns}, and none of their headers is known)"

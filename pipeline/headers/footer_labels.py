@@ -1,4 +1,4 @@
-"""Words by which people say that a row below the payments is none: totals, counts, who prepared it.
+"""The labels of rows below the payments that are no payments: totals, counts, who prepared the file.
 
 A whole cell must be such a label, with the figure that belongs to it where it has one. A payee can have a
 name that starts like one, as Total Energies does.
@@ -11,8 +11,8 @@ from functools import cache
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
-    """What a row that is no payment says."""
+class LabelKind(StrEnum):
+    """The meaning of a row that is no payment."""
 
     TOTAL = "total"
     SUBTOTAL = "subtotal"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 class Label(NamedTuple):
     """A label, found in a cell."""
 
-    kind: Kind
+    kind: LabelKind
     words: str
     """As in the tables below."""
     figure: str | None
@@ -147,7 +147,7 @@ _ALONE = (
     *("signed", "signature", "firma", "podpis", "end", "signatur"),
     *("întocmit", "aprobat", "verificat"),
 )
-"""Of the notes, those after which more is told only behind a colon: a payee may start with such a word."""
+"""Of the notes, those after which text may follow only behind a colon: a payee may start with such a word."""
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
 _SIGNS = {"£": "GBP", "€": "EUR"}
 
@@ -190,7 +190,7 @@ _CHARS_MAX = 200
 
 
 @cache
-def _patterns() -> dict[Kind, re.Pattern[str]]:
+def _patterns() -> dict[LabelKind, re.Pattern[str]]:
     code = "|".join(_CURRENCIES)
     sign = rf"{code}|[£€$]"
     figure = r"(?P<figure>-?[0-9][0-9.,' ]*)"
@@ -199,10 +199,10 @@ def _patterns() -> dict[Kind, re.Pattern[str]]:
     freely = [note for note in _NOTES if note not in _ALONE]
     note = rf"(?P<words>{_any(_NOTES)})(?: ?[:=].*)?|(?P<free>{_any(freely)}) .*"
     return {
-        Kind.COUNT: re.compile(rf"(?P<words>{_any(_COUNTS)}) ?[:=]? ?{figure}?"),
-        Kind.SUBTOTAL: re.compile(rf"(?P<words>{_any(_SUBTOTALS)}){amount}"),
-        Kind.TOTAL: re.compile(rf"(?P<words>{_any(_TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
-        Kind.NOTE: re.compile(note),
+        LabelKind.COUNT: re.compile(rf"(?P<words>{_any(_COUNTS)}) ?[:=]? ?{figure}?"),
+        LabelKind.SUBTOTAL: re.compile(rf"(?P<words>{_any(_SUBTOTALS)}){amount}"),
+        LabelKind.TOTAL: re.compile(rf"(?P<words>{_any(_TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
+        LabelKind.NOTE: re.compile(note),
     }
 
 

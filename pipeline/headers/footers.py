@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.account_looks import holds_account
-from pipeline.headers.footer_labels import Kind, Label, label_of
+from pipeline.headers.account_patterns import holds_account
+from pipeline.headers.footer_labels import Label, LabelKind, label_of
 from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import read_currencies
 from pipeline.rules.totals import MONEY_FIELDS, plain, with_money
@@ -32,7 +32,7 @@ _WHO_OR_WHEN = re.compile(
     r"|(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})(?:[T ][0-9:]+)?"
 )
 """A name, or a day with all digits of its year, which no sort code has."""
-_BESIDE = {Kind.COUNT: _COUNT, Kind.NOTE: _WHO_OR_WHEN}
+_BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
 """What may stand beside a label, in whichever column."""
 
 
@@ -56,8 +56,8 @@ class _Row(NamedTuple):
 
     @property
     def has_payee(self) -> bool:
-        """Whether somebody is named in it who could be paid."""
-        if self.label is not None and self.label.kind is Kind.NOTE:
+        """Whether it names a possible payee."""
+        if self.label is not None and self.label.kind is LabelKind.NOTE:
             return False
         return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
 
@@ -136,7 +136,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: Places | 
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:
-    """How many rows come before what looks like a footer, while nobody knows which column is which.
+    """How many rows come before what looks like a footer, before it is known which column is which.
 
     A row with a label and without an account in any cell ends the payments, if no account stands below it.
     """
@@ -178,7 +178,7 @@ def _sums(payments: pl.DataFrame) -> _Sums:
 
 
 def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
-    """The amount that a row says, and its currency."""
+    """The amount in a row, and its currency."""
     label = row.label
     beside = [] if label is None else [label.figure, *(cell for cell in row.cells if _MONEY.fullmatch(cell))]
     candidates = pl.Series("amount", [row.fields["amount"], *beside], dtype=pl.String)
@@ -189,7 +189,7 @@ def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
 
 
 def _count(row: _Row) -> int | None:
-    """The number of payments that a row says."""
+    """The number of payments in a row."""
     label = row.label
     said = [] if label is None or label.figure is None else [label.figure.strip()]
     numbers = [text for text in (*said, *row.cells) if text.isascii() and text.isdigit()]
@@ -197,7 +197,7 @@ def _count(row: _Row) -> int | None:
 
 
 def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
-    kind = Kind.TOTAL if row.label is None else row.label.kind
+    kind = LabelKind.TOTAL if row.label is None else row.label.kind
     place = None if places is None else places.of(row.at + 1)
     where = f"Row {row.at + 1}" if places is None else f"{places.unit.capitalize()} {place}"
     label = None if row.label is None else row.label.words
@@ -205,18 +205,18 @@ def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
         place=place, row=row.at + 1, kind=kind.value, label=label, said=f"{where} is no payment"
     )
     quoted = "" if label is None else f' ("{label}")'
-    if kind is Kind.COUNT and (count := _count(row)) is not None:
+    if kind is LabelKind.COUNT and (count := _count(row)) is not None:
         amount, _ = _figure(row)
         agrees = count == sums.row_count or (amount is not None and sums.are(amount, None))
         end = "" if agrees else f", and there are {sums.row_count:,}; make sure that none is missing"
         said = f"{where} is no payment{quoted}: it counts {count:,} payments{end}."
         return told.model_copy(update={"payment_count": count, "agrees": agrees, "said": said})
     amount, currency = _figure(row)
-    if kind is Kind.NOTE or amount is None:
+    if kind is LabelKind.NOTE or amount is None:
         is_text = row.label is None
         said = f"{where} is no payment{quoted}{': text below the totals' if is_text else ''}."
-        return told.model_copy(update={"kind": Kind.NOTE.value if is_text else kind.value, "said": said})
-    agrees = sums.are(amount, currency) or (kind is Kind.SUBTOTAL and sums.end_in(amount, count_min=1))
+        return told.model_copy(update={"kind": LabelKind.NOTE.value if is_text else kind.value, "said": said})
+    agrees = sums.are(amount, currency) or (kind is LabelKind.SUBTOTAL and sums.end_in(amount, count_min=1))
     found = (
         " and ".join(f"{total:,} {code or ''}".strip() for code, total in sums.by_currency().items())
         or "nothing"

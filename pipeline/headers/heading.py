@@ -10,9 +10,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.headers.account_looks import holds_account
+from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
-from pipeline.headers.looks import by_place, looks_of, maps_of
+from pipeline.headers.guesses import by_place, guesses_of, maps_of
 from pipeline.headers.readings import readings_by_look
 
 COLUMNS_MAX = 1_000
@@ -110,9 +110,9 @@ def header_line(
 
 
 def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
-    """The refusal of a file that starts with a payment, and what to say instead, by the look of its cells."""
+    """The refusal of a file that starts with a payment, and the `--map` to use, by the look of its cells."""
     cells = by_place(lines)
-    looks = looks_of(cells)
+    looks = guesses_of(cells)
     maps = maps_of(looks, cells.headers) or "--map name=#1 --map iban=#2"
     return ColumnsError(
         f"{at}: this looks like a payment, not like headers; "
@@ -128,7 +128,7 @@ def looks_like_payment(cells: Sequence[str]) -> bool:
 
 
 def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:
-    """Headers that only two rows together say."""
+    """Headers that only two rows together make."""
     for at in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):
         if _say_more_together(lines[at], lines[at + 1], mapping):
             return _joined(lines, at, mapping)

@@ -31,7 +31,7 @@ class Side(StrEnum):
 
 
 class Rank(IntEnum):
-    """How explicitly a column says who is paid; the smaller, the more."""
+    """How explicitly a column names who is paid; the smaller, the more."""
 
     HOLDER = 1
     PAYEE = 2
@@ -41,21 +41,21 @@ class Rank(IntEnum):
     COMPANY = 6
 
 
-class Meaning(NamedTuple):
+class HeaderMeaning(NamedTuple):
     """What a header means, if it means anything."""
 
     what: str | None
-    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header says of the file or of
-    who is not asked about (`BALANCE` to `NEVER`); None where the words do not say."""
+    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header states of the file or of
+    who is not asked about (`BALANCE` to `NEVER`); None where the words do not tell."""
     rule: str
     """By what it is known, in words."""
     side: Side = Side.UNSAID
     rank: Rank | None = None
     """Of a name."""
     subject: Cue | None = None
-    """Whom the list is about, where the header says it: a person, a supplier, a customer or another party."""
+    """Whom the list is about, where the header shows it: a person, supplier, customer or another party."""
     plain: bool = False
-    """An account name that may be one in the books, or an account of which nobody says whose it is."""
+    """An account name that may be one in the books, or an account without an owner in its header."""
     explicit: int = 1
     """Among columns of a side field, the largest goes first."""
     currency: str | None = None
@@ -92,44 +92,49 @@ BARE_ACCOUNT = "an account, and nobody says whose"
 CANONICAL = "the field's name"
 """The rule of a header that is the name of a field."""
 
-UNKNOWN = Meaning(None, "unknown")
+UNKNOWN = HeaderMeaning(None, "unknown")
 
-_ALIASES: Mapping[str, Meaning] = {
-    "koinh": Meaning("name", "a known header", rank=Rank.HOLDER, says_name=True),
-    "bankn": Meaning("account_number", "a known header"),
-    "nm": Meaning("name", "a known header", rank=Rank.PLAIN),
-    "agname1": Meaning("name", "a known header", rank=Rank.PAYEE),
-    "kndname": Meaning("name", "a known header", rank=Rank.PAYEE),
-    "requestname": Meaning("name", "a known header", rank=Rank.PAYEE),
-    "requestiban": Meaning("iban", "a known header"),
-    "empfangerabsendername": Meaning("name", "a known header", rank=Rank.PAYEE),
-    "empfangerabsenderkontonummer": Meaning("account_number", "a known header", Side.PAYEE),
-    "agkto": Meaning("account_number", "a known header", Side.PAYEE),
-    "kndkontonr": Meaning("account_number", "a known header", Side.PAYEE),
-    "ktonummer": Meaning("account_number", "a known header"),
-    "ktonr": Meaning("account_number", "a known header"),
-    "tegenrekening": Meaning("account_number", "a known header", Side.PAYEE),
-    "beguenstigterzahlungspflichtiger": Meaning("name", "a known header", rank=Rank.PAYEE, says_name=True),
-    "begunstigterzahlungspflichtiger": Meaning("name", "a known header", rank=Rank.PAYEE, says_name=True),
-    "anybic": Meaning("organisation_bic", "a known header"),
-    "bicorbei": Meaning("organisation_bic", "a known header"),
-    "beneficiaryorgid": Meaning("organisation_id", "a known header"),
-    "customid": Meaning("payment_id", "a known header"),
-    "payrollno": Meaning("payment_id", "a known header", explicit=0),
-    "payrollnumber": Meaning("payment_id", "a known header", explicit=0),
-    "btgwaehr": Meaning("currency", "a known header"),
-    "vkwahrung": Meaning("currency", "a known header"),
-    "zweck1": Meaning("reference", "a known header"),
-    "sendvalue": Meaning("amount", "a known header"),
+_ALIASES: Mapping[str, HeaderMeaning] = {
+    "koinh": HeaderMeaning("name", "a known header", rank=Rank.HOLDER, says_name=True),
+    "bankn": HeaderMeaning("account_number", "a known header"),
+    "nm": HeaderMeaning("name", "a known header", rank=Rank.PLAIN),
+    "agname1": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
+    "kndname": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
+    "requestname": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
+    "requestiban": HeaderMeaning("iban", "a known header"),
+    "empfangerabsendername": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
+    "empfangerabsenderkontonummer": HeaderMeaning("account_number", "a known header", Side.PAYEE),
+    "agkto": HeaderMeaning("account_number", "a known header", Side.PAYEE),
+    "kndkontonr": HeaderMeaning("account_number", "a known header", Side.PAYEE),
+    "ktonummer": HeaderMeaning("account_number", "a known header"),
+    "ktonr": HeaderMeaning("account_number", "a known header"),
+    "tegenrekening": HeaderMeaning("account_number", "a known header", Side.PAYEE),
+    "beguenstigterzahlungspflichtiger": HeaderMeaning(
+        "name", "a known header", rank=Rank.PAYEE, says_name=True
+    ),
+    "begunstigterzahlungspflichtiger": HeaderMeaning(
+        "name", "a known header", rank=Rank.PAYEE, says_name=True
+    ),
+    "anybic": HeaderMeaning("organisation_bic", "a known header"),
+    "bicorbei": HeaderMeaning("organisation_bic", "a known header"),
+    "beneficiaryorgid": HeaderMeaning("organisation_id", "a known header"),
+    "customid": HeaderMeaning("payment_id", "a known header"),
+    "payrollno": HeaderMeaning("payment_id", "a known header", explicit=0),
+    "payrollnumber": HeaderMeaning("payment_id", "a known header", explicit=0),
+    "btgwaehr": HeaderMeaning("currency", "a known header"),
+    "vkwahrung": HeaderMeaning("currency", "a known header"),
+    "zweck1": HeaderMeaning("reference", "a known header"),
+    "sendvalue": HeaderMeaning("amount", "a known header"),
     **dict.fromkeys(
-        ("rent", "rents", "refund", "refunds"), Meaning("amount", "what is paid, as amounts", explicit=0)
+        ("rent", "rents", "refund", "refunds"),
+        HeaderMeaning("amount", "what is paid, as amounts", explicit=0),
     ),
 }
-"""Headers of single products whose words say nothing to anybody else, folded."""
+"""Headers of single products whose words have no meaning elsewhere, folded."""
 
 
 @cache
-def meaning(header: str) -> Meaning:
+def meaning(header: str) -> HeaderMeaning:
     """What a header means.
 
     >>> meaning("Beneficiary account no.").what, meaning("Beneficiary account no.").side
@@ -143,7 +148,9 @@ def meaning(header: str) -> Meaning:
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
         currency = as_written.currency if as_written is not None and field == "amount" else None
-        return Meaning(field, CANONICAL, rank=rank, explicit=3, currency=currency, says_name=field == "name")
+        return HeaderMeaning(
+            field, CANONICAL, rank=rank, explicit=3, currency=currency, says_name=field == "name"
+        )
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
     for words in (as_written, words_outside_brackets(header), words_in_one_piece(folded)):
@@ -152,12 +159,12 @@ def meaning(header: str) -> Meaning:
             if found.what is not None:
                 return found
     if _BALANCES & set(tokens_of(header)):
-        return Meaning(BALANCE, "a balance, whatever else the header says")
+        return HeaderMeaning(BALANCE, "a balance, whatever else the header says")
     return UNKNOWN
 
 
 def is_code_of_bank(header: str) -> bool:
-    """Whether a header says that its column has codes of the payee's banks, of whatever kind.
+    """Whether a header states that its column has codes of the payee's banks, of whatever kind.
 
     >>> is_code_of_bank("Beneficiary bank code"), is_code_of_bank("Debit bank code")
     (True, False)
@@ -173,14 +180,14 @@ def is_code_of_bank(header: str) -> bool:
 _FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
 _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
-"""What may stand beside anything, and says whose it is."""
+"""What may stand beside anything, and shows whose it is."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
 _SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
 _NOTHING = frozenset({Cue.FILLER, Cue.AND})
 
 
-class _Line(NamedTuple):
+class _GrammarLine(NamedTuple):
     """A line of the grammar."""
 
     what: str | None
@@ -205,9 +212,9 @@ def _one(*cues: Cue) -> frozenset[Cue]:
     return frozenset(cues)
 
 
-def _anything(what: str | None, rule: str, *cues: Cue) -> _Line:
+def _anything(what: str | None, rule: str, *cues: Cue) -> _GrammarLine:
     """A line that fits whatever stands beside its cue."""
-    return _Line(what, rule, (frozenset(cues),), beside=frozenset(Cue))
+    return _GrammarLine(what, rule, (frozenset(cues),), beside=frozenset(Cue))
 
 
 def _holds_both(words: Words) -> bool:
@@ -219,7 +226,7 @@ def _holds_both(words: Words) -> bool:
 
 
 def _is_a_holders(words: Words) -> bool:
-    """Whether a header that names a holder says what is theirs, as `Account holder IBAN` does."""
+    """Whether a header that names a holder names what is theirs, as `Account holder IBAN` does."""
     return Cue.HOLDER not in words.cues or (
         words.order[0] is Cue.HOLDER and not words.cues & {Cue.NAME, Cue.FILLER, Cue.AND}
     )
@@ -233,9 +240,11 @@ def _is_a_subjects(words: Words) -> bool:
 _ORGANISATION = (_one(Cue.ORGANISATION), _one(Cue.ID))
 _NAME_ONLY = _one(Cue.NAME, Cue.FULL, Cue.FILLER)
 _GRAMMAR = (
-    _Line(None, "unknown", (), qualifiers=_NOTHING),
+    _GrammarLine(None, "unknown", (), qualifiers=_NOTHING),
     # What a header says about the whole file, or about who is not asked about.
-    _Line(BALANCE, "a balance", (_one(Cue.BALANCE),), _ANY_ACCOUNT | {Cue.AMOUNT, Cue.CURRENCY, Cue.BOOKED}),
+    _GrammarLine(
+        BALANCE, "a balance", (_one(Cue.BALANCE),), _ANY_ACCOUNT | {Cue.AMOUNT, Cue.CURRENCY, Cue.BOOKED}
+    ),
     _anything(BOOKED, "a booking date", Cue.BOOKED),
     _anything(DIRECTION, "whether money came in or went out", Cue.DIRECTION),
     _anything(CREDITOR_ID, "a creditor identifier", Cue.CREDITOR_ID),
@@ -246,47 +255,53 @@ _GRAMMAR = (
     _anything(NEVER, "a person or bank who is not paid", Cue.OTHER_PERSON),
     _anything(None, "unknown", Cue.DATE, Cue.LEDGER, Cue.INTERMEDIARY),
     # Accounts, banks and identifications.
-    _Line(
+    _GrammarLine(
         "iban",
         "the header says IBAN",
         (_one(Cue.IBAN),),
         _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID, Cue.PAYMENT, Cue.HOLDER},
         when=_is_a_holders,
     ),
-    _Line("organisation_bic", "the header says organisation BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))),
-    _Line(
+    _GrammarLine(
+        "organisation_bic", "the header says organisation BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))
+    ),
+    _GrammarLine(
         "bic",
         "the header says BIC",
         (_one(Cue.BIC),),
         _one(Cue.CODE, Cue.NUMBER, Cue.ACCOUNT, Cue.ID, Cue.PAYMENT),
     ),
-    _Line(
+    _GrammarLine(
         "account_number",
         "sort code and account number in one cell",
         (_one(Cue.SORT_CODE),),
         _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
         when=_holds_both,
     ),
-    _Line(
+    _GrammarLine(
         "sort_code",
         "the header says sort code",
         (_one(Cue.SORT_CODE),),
         _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
     ),
-    _Line(
+    _GrammarLine(
         "secondary_reference", "the header says secondary reference", (_one(Cue.SECONDARY),), _one(Cue.NUMBER)
     ),
-    _Line("lei", "the header says LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
-    _Line("organisation_id_scheme", "the header says organisation id", (*_ORGANISATION, _one(Cue.SCHEME))),
-    _Line("organisation_id_issuer", "the header says organisation id", (*_ORGANISATION, _one(Cue.ISSUER))),
-    _Line("organisation_id", "the header says organisation id", _ORGANISATION),
-    _Line(
+    _GrammarLine("lei", "the header says LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
+    _GrammarLine(
+        "organisation_id_scheme", "the header says organisation id", (*_ORGANISATION, _one(Cue.SCHEME))
+    ),
+    _GrammarLine(
+        "organisation_id_issuer", "the header says organisation id", (*_ORGANISATION, _one(Cue.ISSUER))
+    ),
+    _GrammarLine("organisation_id", "the header says organisation id", _ORGANISATION),
+    _GrammarLine(
         "account_number",
         BARE_ACCOUNT,
         (_one(Cue.BARE_ACCOUNT),),
         plain=lambda words: _side(words.cues) is Side.UNSAID,
     ),
-    _Line(
+    _GrammarLine(
         "account_number",
         "the header says account",
         (_ANY_ACCOUNT,),
@@ -295,27 +310,27 @@ _GRAMMAR = (
         plain=_is_a_subjects,
     ),
     # Names.
-    _Line(
+    _GrammarLine(
         SECOND,
         "a second line of a name",
         (_one(Cue.NAME, Cue.THEIRS, Cue.HOLDER, Cue.COMPANY, Cue.FAMILY),),
         frozenset(Cue),
         when=lambda words: words.number > 1,
     ),
-    _Line(
+    _GrammarLine(
         PARENT,
         "a parent, who may own the account",
         (_one(Cue.PARENT),),
         _one(Cue.NAME, Cue.GIVEN, Cue.FAMILY),
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "who owns the account",
         (_one(Cue.HOLDER),),
         _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN, Cue.PAYMENT},
         rank=Rank.HOLDER,
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "who owns something, perhaps the account",
         (_one(Cue.OWNER),),
@@ -323,41 +338,43 @@ _GRAMMAR = (
         rank=Rank.HOLDER,
         plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "a full name",
         (_one(Cue.GIVEN), _one(Cue.FAMILY, Cue.NAME)),
         _one(Cue.NAME),
         rank=Rank.SUBJECT,
     ),
-    _Line(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.HOLDER), rank=Rank.PART),
-    _Line(INITIALS, "a part of a name", (_one(Cue.INITIALS),), _one(Cue.HOLDER), rank=Rank.PART),
-    _Line(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
-    _Line(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
-    _Line(SECOND_FAMILY, "a part of a name", (_one(Cue.SECOND_FAMILY),), _one(Cue.HOLDER), rank=Rank.PART),
+    _GrammarLine(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.HOLDER), rank=Rank.PART),
+    _GrammarLine(INITIALS, "a part of a name", (_one(Cue.INITIALS),), _one(Cue.HOLDER), rank=Rank.PART),
+    _GrammarLine(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
+    _GrammarLine(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
+    _GrammarLine(
+        SECOND_FAMILY, "a part of a name", (_one(Cue.SECOND_FAMILY),), _one(Cue.HOLDER), rank=Rank.PART
+    ),
     # A payee's company name is the payee; a supplier's is the supplier.
-    _Line(
+    _GrammarLine(
         "name",
         "the payee's role",
         (_one(Cue.COMPANY, Cue.ORGANISATION), _one(Cue.THEIRS)),
         _one(Cue.NAME),
         rank=Rank.PAYEE,
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "whom the list is about",
         (_one(Cue.COMPANY, Cue.ORGANISATION), _FIRMS | {Cue.OURS}),
         _one(Cue.NAME),
         rank=Rank.SUBJECT,
     ),
-    _Line(
+    _GrammarLine(
         COMPANY,
         "a company",
         (_one(Cue.COMPANY, Cue.ORGANISATION),),
         _one(Cue.NAME, Cue.HOLDER),
         rank=Rank.COMPANY,
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "the name of the account",
         (_one(Cue.NAME), _ANY_ACCOUNT),
@@ -368,7 +385,7 @@ _GRAMMAR = (
     _anything(NEVER, "a person or bank who is not paid", Cue.BANK)._replace(
         needs=(_one(Cue.NAME), _one(Cue.BANK))
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "the payee's role",
         (_one(Cue.THEIRS),),
@@ -376,10 +393,10 @@ _GRAMMAR = (
         qualifiers=frozenset(),
         rank=Rank.PAYEE,
     ),
-    _Line(
+    _GrammarLine(
         "name", "a name of our side", (_one(Cue.OURS),), _NAME_ONLY, qualifiers=frozenset(), rank=Rank.PLAIN
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "the payee's role",
         (_one(Cue.MARK), _one(Cue.NAME)),
@@ -387,7 +404,7 @@ _GRAMMAR = (
         qualifiers=frozenset(),
         rank=Rank.PAYEE,
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "whom the list is about",
         (_SUBJECTS,),
@@ -396,34 +413,34 @@ _GRAMMAR = (
         rank=Rank.SUBJECT,
         when=lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
     ),
-    _Line(
+    _GrammarLine(
         "name",
         "a full name",
         (_one(Cue.NAME), _one(Cue.FULL)),
         qualifiers=_NOTHING,
         rank=Rank.SUBJECT,
     ),
-    _Line("name", "a name", (_one(Cue.NAME),), qualifiers=_NOTHING, rank=Rank.PLAIN),
-    # Fields that are no part of the question, or only say what kind of payee it is.
-    _Line(
+    _GrammarLine("name", "a name", (_one(Cue.NAME),), qualifiers=_NOTHING, rank=Rank.PLAIN),
+    # Fields that are no part of the question, or only name the kind of payee.
+    _GrammarLine(
         "account_type",
         "the header says account type",
         (_one(Cue.PERSON_OR_BUSINESS, Cue.TYPE),),
         _ANY_ACCOUNT | {Cue.TYPE},
     ),
-    _Line(
+    _GrammarLine(
         "currency",
         "the header says currency",
         (_one(Cue.CURRENCY), _one(Cue.PAYMENT)),
         _one(Cue.CODE),
         explicit=0,
     ),
-    _Line("currency", "the header says currency", (_one(Cue.CURRENCY),), _one(Cue.CODE, Cue.AMOUNT)),
-    _Line(
+    _GrammarLine("currency", "the header says currency", (_one(Cue.CURRENCY),), _one(Cue.CODE, Cue.AMOUNT)),
+    _GrammarLine(
         "amount", "the header says amount", (_one(Cue.AMOUNT), _one(Cue.PAYMENT)), _one(Cue.NET), explicit=2
     ),
-    _Line("amount", "the header says amount", (_one(Cue.AMOUNT),), _one(Cue.NET)),
-    _Line(
+    _GrammarLine("amount", "the header says amount", (_one(Cue.AMOUNT),), _one(Cue.NET)),
+    _GrammarLine(
         "amount",
         "the header says amount",
         (_one(Cue.NET),),
@@ -431,21 +448,21 @@ _GRAMMAR = (
         qualifiers=_NOTHING,
         explicit=0,
     ),
-    _Line("payment_id", "the header says payment id", (_one(Cue.END_TO_END),), frozenset(Cue)),
-    _Line(
+    _GrammarLine("payment_id", "the header says payment id", (_one(Cue.END_TO_END),), frozenset(Cue)),
+    _GrammarLine(
         "payment_id",
         "the header says payment id",
         (_one(Cue.PAYMENT), _one(Cue.ID, Cue.NUMBER)),
         explicit=2,
     ),
-    _Line(
+    _GrammarLine(
         "payment_id",
         "the header says employee number",
         (_one(Cue.PERSON), _one(Cue.NUMBER, Cue.ID)),
         qualifiers=_NOTHING,
         explicit=0,
     ),
-    _Line(
+    _GrammarLine(
         "reference",
         "the header says reference",
         (_one(Cue.REFERENCE, Cue.MESSAGE),),
@@ -453,7 +470,7 @@ _GRAMMAR = (
         explicit=0,
         when=lambda words: _side(words.cues) is Side.OURS or words.number > 1,
     ),
-    _Line(
+    _GrammarLine(
         "reference",
         "the header says reference",
         (_one(Cue.REFERENCE, Cue.MESSAGE),),
@@ -461,7 +478,7 @@ _GRAMMAR = (
         explicit=2,
         when=lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
     ),
-    _Line(
+    _GrammarLine(
         "reference",
         "the header says reference",
         (_one(Cue.REFERENCE),),
@@ -470,17 +487,17 @@ _GRAMMAR = (
 )
 
 
-def _meaning(words: Words) -> Meaning:
+def _meaning(words: Words) -> HeaderMeaning:
     line = next((line for line in _GRAMMAR if line.fits(words)), None)
     if line is None or line.what is None:
         return UNKNOWN
     plain, side = line.plain(words), _side(words.cues)
     if side is Side.UNSAID and _is_the_holders(line, words.cues):
         side = Side.PAYEE
-    return Meaning(
+    return HeaderMeaning(
         line.what,
         line.rule,
-        # Whose a ledger account of a supplier is, its header does not say.
+        # Whose a ledger account of a supplier is, its header does not show.
         Side.UNSAID if plain and side is Side.PAYEE else side,
         line.rank,
         next((cue for cue in _SUBJECTS_IN_ORDER if cue in words.cues), None),
@@ -497,7 +514,7 @@ def _side(cues: frozenset[Cue]) -> Side:
     return Side.PAYEE if cues & _PAYEE else Side.UNSAID
 
 
-def _is_the_holders(line: _Line, cues: frozenset[Cue]) -> bool:
+def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
     """Whether something other than a whole name is said to be the account holder's, who is the payee."""
     return Cue.HOLDER in cues and line.what != "name"
 

@@ -1,11 +1,11 @@
-"""The columns that name somebody: whole names, names in parts, companies; and what only seems one."""
+"""The columns that hold names: whole names, names in parts, companies; and those that only seem to."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.cells import Cells, comparable
+from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import either
 from pipeline.headers.meaning import (
     CANONICAL,
@@ -17,7 +17,7 @@ from pipeline.headers.meaning import (
     PARENT,
     SECOND,
     SECOND_FAMILY,
-    Meaning,
+    HeaderMeaning,
     Rank,
     Side,
     meaning,
@@ -42,10 +42,10 @@ class Candidate(NamedTuple):
 
     headers: tuple[str, ...]
     rank: Rank
-    meant: Meaning
+    meant: HeaderMeaning
 
 
-class Found(NamedTuple):
+class NameColumns(NamedTuple):
     """What the headers of a file name, without empty columns and those of our side."""
 
     whole: list[Candidate]
@@ -58,11 +58,11 @@ class Found(NamedTuple):
     """Whether the list is about people: employees, staff."""
 
 
-def found(cells: Cells) -> Found:
-    """The columns of a file that name somebody.
+def found(cells: ColumnCells) -> NameColumns:
+    """The columns of a file that hold names.
 
     Raises:
-        Refusal: two columns could be one part of a name and differ in a row.
+        ColumnsRefused: two columns could be one part of a name and differ in a row.
     """
     meant = {header: meaning(header) for header in cells.headers}
     usable = [
@@ -85,7 +85,7 @@ def found(cells: Cells) -> Found:
         if header not in codes
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
-    return Found(
+    return NameColumns(
         whole=_with_parts(whole, parts, cells),
         companies=[Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
         parents=[Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
@@ -96,22 +96,22 @@ def found(cells: Cells) -> Found:
     )
 
 
-def _holds_codes(header: str, cells: Cells, *, says_name: bool) -> bool:
+def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
     """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
 
-    Where the header does not say that it is a name, numbers and codes such as `V10023` are none either.
+    Where the header does not call it a name, numbers and codes such as `V10023` are none either.
     """
     sample = cells.sample(header)
     return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
 
 
-def _rank(meant: Meaning) -> Rank:
+def _rank(meant: HeaderMeaning) -> Rank:
     assert meant.rank is not None
     return meant.rank
 
 
 def _is_about_people(header: str) -> bool:
-    """Whether a header such as `Employee No` says that the list is about people."""
+    """Whether a header such as `Employee No` shows that the list is about people."""
     meant = meaning(header)
     return meant.what == "payment_id" and meant.subject is Cue.PERSON
 
@@ -119,8 +119,8 @@ def _is_about_people(header: str) -> bool:
 # Names in parts.
 
 
-def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
-    """The names, with those in parts joined: of the payee, of a subject, or of nobody in particular."""
+def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
+    """The names, with those in parts joined: of the payee, of a subject, or of no stated party."""
     if not parts:
         return whole
     kinds = [(meaning(header).side, party_of(header)) for header in parts]
@@ -130,7 +130,7 @@ def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> l
     return whole
 
 
-def _joined(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[Candidate]:
+def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
     by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
     for headers in by_part.values():
         for other in headers[1:]:
@@ -167,11 +167,11 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: Cells) -> list[
 _MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
 
 
-def _completes(plain: Candidate, part: Sequence[str], cells: Cells) -> bool:
+def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
     """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
 
     Raises:
-        Refusal: it is the whole in some rows and the rest in others.
+        ColumnsRefused: it is the whole in some rows and the rest in others.
     """
     if not part:
         return False

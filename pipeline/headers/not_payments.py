@@ -3,7 +3,7 @@
 A bank statement would ask about oneself, and a file of direct debits about debtors.
 """
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import (
     BALANCE,
@@ -26,7 +26,7 @@ _DEBIT_CUES_MIN = 2
 _INSIST = "; to check it anyway, name the columns to use with --map name=HEADER and --map iban=HEADER"
 
 
-def why_not_payments(cells: Cells) -> str | None:
+def why_not_payments(cells: ColumnCells) -> str | None:
     """What shows that a file holds no payments to others, as a sentence; None where nothing does.
 
     Empty columns are no cue.
@@ -68,7 +68,7 @@ _DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)
 _CUES = (*_DEBIT, BALANCE, BOOKED, DIRECTION)
 
 
-def _is_cue(header: str, what: str, cells: Cells) -> bool:
+def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
     """`Creditor ID` alone is a vendor's number, unless it is written as a creditor identifier."""
     if what != CREDITOR_ID:
         return True
@@ -82,8 +82,8 @@ def _mandate_parts(headers: list[str]) -> set[str]:
     return set(mandates) if len(mandates) > 1 else set()
 
 
-def _names_payee(cells: Cells) -> bool:
-    """Whether a column says who is paid; one name in every row is the owner of the statement."""
+def _names_payee(cells: ColumnCells) -> bool:
+    """Whether a column names who is paid; one name in every row is the owner of the statement."""
     return any(
         meant.what == "name"
         and meant.rank in (Rank.HOLDER, Rank.PAYEE)
@@ -95,7 +95,7 @@ def _names_payee(cells: Cells) -> bool:
     )
 
 
-def _has_one_account(cells: Cells) -> bool:
+def _has_one_account(cells: ColumnCells) -> bool:
     """Whether an account that is not marked for the payee is the same in every row: the statement's own."""
     return any(
         meant.what in ("iban", "account_number")
@@ -106,15 +106,15 @@ def _has_one_account(cells: Cells) -> bool:
     )
 
 
-def _pays_both_ways(cells: Cells) -> bool:
-    """Whether somebody pays in one row and is paid in another."""
+def _pays_both_ways(cells: ColumnCells) -> bool:
+    """Whether one party pays in one row and is paid in another."""
     names = [header for header in cells.headers if meaning(header).what == "name"]
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
     return any(payee.is_in(payer.drop_nulls().implode()).any() for payer in payers for payee in payees)
 
 
-def _columns_of_two_ways(cells: Cells) -> tuple[str, str] | None:
+def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
     """The columns of what went out and what came in, where each row has an amount in one of the two."""
     out, into = (
         [header for header in cells.headers if _is_amount_of(side, header, cells)]
@@ -131,8 +131,8 @@ def _columns_of_two_ways(cells: Cells) -> tuple[str, str] | None:
 _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 
-def _is_amount_of(side: Cue, header: str, cells: Cells) -> bool:
-    """Whether a header such as `Debit` says no more than a side, over cells that are amounts."""
+def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
+    """Whether a header such as `Debit` names no more than a side, over cells that are amounts."""
     words = words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False
@@ -140,7 +140,7 @@ def _is_amount_of(side: Cue, header: str, cells: Cells) -> bool:
     return len(sample) > 0 and bool(sample.str.contains(_AMOUNT).all())
 
 
-def _has_both_signs(cells: Cells) -> bool:
+def _has_both_signs(cells: ColumnCells) -> bool:
     for header in cells.headers:
         if meaning(header).what == "amount":
             amounts = cells.text(header).drop_nulls()

@@ -7,11 +7,11 @@ from pipeline.headers.spelling import fold, is_known, tokens_of, words_with
 from pipeline.headers.words import THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
-"""How a word in one piece says that it is a name, as `Vereinsname` does."""
+"""How a compound word shows that it is a name, as `Vereinsname` does."""
 
 
 def party_of(header: str) -> str | None:
-    """The party that a header speaks of; None where it says none.
+    """The party that a header names; None where it names none.
 
     Employees and staff are one party, and so are suppliers and vendors; a tenant, a landlord or a pupil is
     each a party of its own.
@@ -29,7 +29,7 @@ def party_of(header: str) -> str | None:
 
 
 def names_somebody_unknown(header: str) -> bool:
-    """Whether a header says that it is a name, and of whom in words that nobody knows.
+    """Whether a header is a name, of a party in unknown words.
 
     >>> [names_somebody_unknown(header) for header in ("Zorblex name", "Zorblex", "Project name")]
     [True, False, False]
@@ -39,7 +39,7 @@ def names_somebody_unknown(header: str) -> bool:
 
 
 def names_unknown_payee(header: str) -> bool:
-    """Whether a header speaks of a payee, in words of which nobody knows one.
+    """Whether a header names a payee, in unknown words only.
 
     >>> [names_unknown_payee(header) for header in ("Garnishee payee", "Payee", "Payee city")]
     [True, False, False]
@@ -48,7 +48,7 @@ def names_unknown_payee(header: str) -> bool:
 
 
 def is_of_unknown(header: str) -> bool:
-    """Whether a header has a word that nobody knows, and none of a thing.
+    """Whether a header has an unknown word, and none of a thing.
 
     >>> [is_of_unknown(header) for header in ("Zorblex", "Zorblex city", "Payee")]
     [True, False, False]

@@ -1,4 +1,4 @@
-"""Which column says who is paid: the most explicit one, and a refusal where two of one rank differ.
+"""Which column names who is paid: the most explicit one, and a refusal where two of one rank differ.
 
 The ranks, from the most explicit: who owns the account, the payee's role, whom the list is about, a plain
 name, a name in parts, a company. An employer beside an employee, a contact person, a bank and everything of
@@ -11,11 +11,11 @@ from functools import partial
 
 import polars as pl
 
-from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, Refusal, either, map_option, plus, quoted
+from pipeline.headers.cells import ColumnCells
+from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, map_option, plus, quoted
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
-from pipeline.headers.names import Candidate, Found, found
+from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import is_of_unknown, names_somebody_unknown, names_unknown_payee, party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
@@ -23,7 +23,7 @@ from pipeline.headers.words import Cue
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _LONG_WORD = r"[\p{L}]{3,}"
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
-"""How the header of a payee begins who is paid instead of somebody, in the rows in which one is named."""
+"""How the header of a substitute payee begins, in the rows in which one is named."""
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
     r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
@@ -33,15 +33,15 @@ _BANK = (
 _OURS = "the same in every row where the payee differs, so taken for your own"
 
 
-def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
+def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
     """Where the payee's name is read from; nothing where no column names one.
 
     Args:
-        cells: The columns that `--map` does not speak of.
-        accounts: The headers of the account that is asked about: `Landlord IBAN` says who is paid.
+        cells: The columns that `--map` does not name.
+        accounts: The headers of the account that is asked about: `Landlord IBAN` shows who is paid.
 
     Raises:
-        Refusal: two columns could be the payee and differ in a row.
+        ColumnsRefused: two columns could be the payee and differ in a row.
     """
     seen = found(cells)
     party = _party_of(accounts)
@@ -79,7 +79,7 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
         header for candidate in (*seen.whole, *seen.companies, *seen.parents) for header in candidate.headers
     )
     return [
-        Choice(
+        ColumnChoice(
             "name",
             tuple(candidate.headers for candidate in chosen),
             chosen[0].meant.rule,
@@ -91,7 +91,7 @@ def choose(cells: Cells, accounts: Sequence[str] = ()) -> list[Choice]:
     ]
 
 
-def _companies_not_read(seen: Found, chosen: Sequence[Candidate], cells: Cells) -> dict[str, str]:
+def _companies_not_read(seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells) -> dict[str, str]:
     """Header -> why it is not the payee, of companies."""
     companies = [company for company in seen.companies if company not in chosen]
     ours = [company for company in companies if cells.is_constant(company.headers)]
@@ -107,7 +107,7 @@ def _companies_not_read(seen: Found, chosen: Sequence[Candidate], cells: Cells) 
 
 
 def _is_said(name: Candidate, party: str | None) -> bool:
-    """Whether a header says that this is who is paid: its own, or that of the account."""
+    """Whether a header shows that this is who is paid: its own, or that of the account."""
     return name.rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(name, party)
 
 
@@ -125,7 +125,7 @@ _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:
-    """The party that the headers of an account speak of, where they speak of one."""
+    """The party that the headers of an account name, where they name one."""
     parties = {party for header in accounts if (party := party_of(header)) is not None}
     return min(parties) if len(parties) == 1 else None
 
@@ -135,19 +135,19 @@ def _is_of(name: Candidate, party: str | None) -> bool:
 
 
 def _of_party(
-    names: list[Candidate], cells: Cells, *, party: str | None, accounts: Sequence[str]
+    names: list[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
     """Without the names of other parties than the one whose account is asked about.
 
     Raises:
-        Refusal: all are of others, or the payee's role names somebody else in a row.
+        ColumnsRefused: all are of others, or the payee's role names another party in a row.
     """
     if party is None:
         return names
     left = [name for name in names if party_of(name.headers[0]) in (None, party)]
     if names and not left:
         account = next(header for header in accounts if party_of(header) == party)
-        raise Refusal(
+        raise ColumnsRefused(
             f"{quoted(account)} is the account of others than {'+'.join(map(quoted, names[0].headers))}, "
             "by its header; name the right column with --map name=HEADER",
             "name",
@@ -161,10 +161,10 @@ def _of_party(
     return left
 
 
-# What is never the payee, and what nobody can tell.
+# What is never the payee, and what cannot be decided.
 
 
-def _without_payer(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
+def _without_payer(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
     """Without unmarked names that are the same in every row where a marked one differs: they are ours."""
     marked = [
         name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
@@ -181,7 +181,7 @@ def _without_payer(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
     ]
 
 
-def _without_ledger_account(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
+def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
     """Without the plain account names of a ledger, where every row has the name of a bank account."""
     of_banks = [
         name
@@ -202,7 +202,7 @@ def _answers_in_some_rows(name: Candidate) -> bool:
 
 
 def _refuse_plain_account_name(
-    names: Sequence[Candidate], companies: Sequence[Candidate], cells: Cells
+    names: Sequence[Candidate], companies: Sequence[Candidate], cells: ColumnCells
 ) -> None:
     """An account name that differs from the payee's may be that of an account in the books, or our own."""
     for holder in (name for name in names if name.rank is Rank.HOLDER):
@@ -211,8 +211,8 @@ def _refuse_plain_account_name(
                 raise either("name", [holder.headers, other.headers], cells, what="the payee")
 
 
-def _are_two(holder: Candidate, other: Candidate, cells: Cells) -> bool:
-    """Whether a holder and another name may be two, of whom nobody can say who is paid."""
+def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
+    """Whether a holder and another name may be two parties, either of which could be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if holder.meant.plain and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY):
@@ -223,7 +223,7 @@ def _are_two(holder: Candidate, other: Candidate, cells: Cells) -> bool:
     return False
 
 
-def _refuse_other_parts(names: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
     """A whole name and one in parts that have nothing in common are two people."""
     for plain in (name for name in names if name.rank is Rank.PLAIN):
         for parts in (name for name in names if name.rank is Rank.PART):
@@ -231,12 +231,12 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: Cells) -> None:
                 raise either("name", [plain.headers, parts.headers], cells, what="the payee")
 
 
-def _is_the_payers(company: Candidate, name: Candidate, cells: Cells) -> bool:
+def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
     """Whether a company is the same in every row, where a name is not: it pays."""
     return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
-def _share_words(one: Candidate, other: Candidate, cells: Cells) -> bool:
+def _share_words(one: Candidate, other: Candidate, cells: ColumnCells) -> bool:
     """Whether in every row the two have a word in common, as two forms of one name have."""
     words = [
         cells.joined(name.headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
@@ -246,7 +246,7 @@ def _share_words(one: Candidate, other: Candidate, cells: Cells) -> bool:
     return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
 
-def _refuse_parent(found: Found, names: Sequence[Candidate], cells: Cells) -> None:
+def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: ColumnCells) -> None:
     """A parent beside a pupil may own the account; beside an employee it is whom to call."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
@@ -256,8 +256,8 @@ def _refuse_parent(found: Found, names: Sequence[Candidate], cells: Cells) -> No
                 raise either("name", [name.headers, parent.headers], cells, what="the payee")
 
 
-def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """One name in every row, beside names that nobody knows the header of, may be the payer's."""
+def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """One name in every row, beside names with an unknown header, may be the payer's."""
     [first, *_] = chosen
     if not cells.is_constant(first.headers):
         return
@@ -268,15 +268,15 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: Cells) -> None:
             raise either("name", [first.headers, (header,)], cells, what="the payee")
 
 
-def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """A `Name` in a list of bank accounts may be the bank's, and nobody is asked about a bank by mistake."""
+def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """A `Name` in a list of bank accounts may be the bank's, and no bank is to be checked by mistake."""
     [first, *_] = chosen
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
         return
     [header] = first.headers
     sample = cells.sample(header)
     if 2 * sample.str.contains(_BANK).sum() > len(sample):
-        raise Refusal(
+        raise ColumnsRefused(
             f"{quoted(header)} has names of banks, rarely who is paid; say which column has the payee "
             f'with --map name=HEADER, or that the banks are paid with --map "name={plus(first.headers)}"',
             "name",
@@ -284,10 +284,10 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: Cells) -> None:
         )
 
 
-def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
-    """Beside names without a role that is paid, names under a header that nobody knows may be the payees'.
+def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """Beside names without a role that is paid, names under an unknown header may be the payees'.
 
-    Beside a role such as the employee's, only those whose header speaks of a payee: `Garnishee payee`.
+    Beside a role such as the employee's, only those whose header names a payee: `Garnishee payee`.
     """
     may_be_for_others = chosen[0].meant.subject is Cue.PARTY or chosen[0].rank is Rank.COMPANY
     is_paid = _says_role(chosen[0]) and not may_be_codes(chosen[0], cells)
@@ -307,7 +307,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: Cells) -> None:
                 raise either("name", [name.headers, (header,)], cells, what="the payee")
 
 
-def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: Cells) -> None:
+def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: ColumnCells) -> None:
     for second in seconds:
         first = chosen[0].headers
         raise either(
@@ -319,7 +319,7 @@ def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cel
         )
 
 
-def _of_the_first_rank(names: Sequence[Candidate], cells: Cells) -> list[Candidate]:
+def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
     """The candidates of the most explicit rank: one, or several that agree in every row that has both."""
     if not names:
         return []
@@ -333,7 +333,9 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: Cells) -> list[Candida
     return [first, *rest]
 
 
-def _with_company(chosen: list[Candidate], found: Found, cells: Cells, *, is_said: bool) -> list[Candidate]:
+def _with_company(
+    chosen: list[Candidate], found: NameColumns, cells: ColumnCells, *, is_said: bool
+) -> list[Candidate]:
     """The names, and a company where the row has one instead of a name."""
     if found.has_person or (is_said and not _is_empty_in_a_row(chosen, cells)):
         return chosen
@@ -352,14 +354,14 @@ def _with_company(chosen: list[Candidate], found: Found, cells: Cells, *, is_sai
     return [*chosen, *companies]
 
 
-def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: Cells) -> bool:
+def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: ColumnCells) -> bool:
     return cells.first_filled([candidate.headers for candidate in chosen]).has_nulls()
 
 
-def _empty(cells: Cells) -> list[Choice]:
-    """A column of names without any, where there is no other: each row is told that its name is missing."""
+def _empty(cells: ColumnCells) -> list[ColumnChoice]:
+    """A column of names without any, where there is no other: each row is reported as lacking its name."""
     for header in cells.headers:
         meant = meaning(header)
         if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):
-            return [Choice("name", ((header,),), meant.rule)]
+            return [ColumnChoice("name", ((header,),), meant.rule)]
     return []

@@ -24,7 +24,7 @@ _RANKS = {
 
 
 def payee_id_header(headers: Sequence[str]) -> str | None:
-    """The header of the column that tells one payee from another, or None where there is none.
+    """The header of the column that distinguishes payees, or None where there is none.
 
     Where several could, the first in the order of `_WHO` is taken, and of two such the first in the file: it
     decides what is compared with an earlier file, and never who is asked about.

@@ -1,12 +1,22 @@
-"""What is said of each column: as which field it is read and by which rule, or why it is only kept."""
+"""The report on each column: as which field it is read and by which rule, or why it is only kept."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, quoted
-from pipeline.headers.looks import PLACE, Look, kinds_in, listed
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, MIDDLE, NEVER, SECOND, Meaning, Side, meaning
+from pipeline.headers.cells import ColumnCells
+from pipeline.headers.choice import ColumnChoice, quoted
+from pipeline.headers.guesses import PLACE, Guess, kinds_in, listed
+from pipeline.headers.meaning import (
+    COMPANY,
+    FAMILY,
+    GIVEN,
+    MIDDLE,
+    NEVER,
+    SECOND,
+    HeaderMeaning,
+    Side,
+    meaning,
+)
 from schemas.payments import FIELDS
 
 
@@ -22,13 +32,15 @@ class ColumnReading(NamedTuple):
     values: tuple[str, ...] = ()
     """The first three that the column has."""
     is_disputed: bool = False
-    """Whether nobody can choose between this column and the others: then none of them is read."""
+    """Whether the choice between this column and the others is open: then none of them is read."""
     map: str | None = None
-    """What to say with `--map` to have it read, where the cells show it and the header does not."""
+    """The `--map` that has it read, where the cells show it and the header does not."""
 
 
 def readings_of(
-    cells: Cells, choices: Sequence[Choice], disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None
+    cells: ColumnCells,
+    choices: Sequence[ColumnChoice],
+    disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,
 ) -> tuple[ColumnReading, ...]:
     """How each header is read, in file order.
 
@@ -60,8 +72,8 @@ def readings_of(
     return tuple(readings)
 
 
-def readings_by_look(looks: Mapping[str, Look], cells: Cells) -> tuple[ColumnReading, ...]:
-    """How columns without headers would be read, if `--map` said so."""
+def readings_by_look(looks: Mapping[str, Guess], cells: ColumnCells) -> tuple[ColumnReading, ...]:
+    """How columns without headers would be read with `--map`."""
     return tuple(
         ColumnReading(
             header,
@@ -76,8 +88,8 @@ def readings_by_look(looks: Mapping[str, Look], cells: Cells) -> tuple[ColumnRea
     )
 
 
-def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Look]) -> tuple[ColumnReading, ...]:
-    """Readings, and what columns that nobody knows the header of could be."""
+def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) -> tuple[ColumnReading, ...]:
+    """Readings, with what columns under unknown headers could be."""
     return tuple(
         reading._replace(
             how=f"{reading.how}; {looks[reading.header].words}",
@@ -104,8 +116,8 @@ _ACCOUNT_FIELDS = ("iban", "account_number")
 _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
-def _of_accounts(field: str, header: str, cells: Cells) -> str:
-    """What kinds of account a column holds, where they are not the one that its header says."""
+def _of_accounts(field: str, header: str, cells: ColumnCells) -> str:
+    """What kinds of account a column holds, where they are not the one in its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
         return ""
@@ -115,7 +127,7 @@ def _of_accounts(field: str, header: str, cells: Cells) -> str:
     return "" if held == _OWN_KIND[field] else f"; holds {listed(held)}, each read as what it is"
 
 
-def _why_kept(header: str, cells: Cells, choices: Sequence[Choice]) -> str:
+def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) -> str:
     """Why a column is not read as anything."""
     meant = meaning(header)
     if meant.what is None:
@@ -131,7 +143,7 @@ def _why_kept(header: str, cells: Cells, choices: Sequence[Choice]) -> str:
 _KEPT = {NEVER: "never the payee", SECOND: "a second line of a name"}
 
 
-def _instead_of(meant: Meaning, choices: Sequence[Choice]) -> str:
+def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> str:
     """What is read where a column is not that could be the same; or what it is, where it is no field."""
     field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
@@ -140,8 +152,8 @@ def _instead_of(meant: Meaning, choices: Sequence[Choice]) -> str:
     return f"{quoted(first)} is read instead" if first is not None else f"no {spoken(field)} in its cells"
 
 
-def _read_first(field: str, choices: Sequence[Choice]) -> str | None:
-    """The column that is read as a field; of an account, whichever says it."""
+def _read_first(field: str, choices: Sequence[ColumnChoice]) -> str | None:
+    """The column that is read as a field; of an account, whichever has it."""
     fields = (field, *_ACCOUNT_FIELDS) if field in ("sort_code", *_ACCOUNT_FIELDS) else (field,)
     sources = [choice.sources for wanted in fields for choice in choices if choice.field == wanted]
     return next((source[0][0] for source in sources if source), None)

@@ -1,14 +1,14 @@
 """Columns that never refuse a file: of two for one field, the more explicit is read and the other kept.
 
 What belongs to the question is stricter: of two columns for an identification or a secondary reference that
-differ, nobody can choose.
+differ, neither is chosen.
 """
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.headers.cells import Cells
-from pipeline.headers.choice import Choice, either, quoted
-from pipeline.headers.looks import are_amounts
+from pipeline.headers.cells import ColumnCells
+from pipeline.headers.choice import ColumnChoice, either, quoted
+from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
 from pipeline.headers.spelling import fold
 from schemas.payments import FIELDS
@@ -40,11 +40,11 @@ _ACCOUNT_TYPES = frozenset(
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 
 
-def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
+def choose(cells: ColumnCells, said: Mapping[str, object]) -> list[ColumnChoice]:
     """The columns of all fields but name and account; a choice without a source is a note and no more.
 
     Raises:
-        Refusal: two columns could be a part of the question and differ in a row.
+        ColumnsRefused: two columns could be a part of the question and differ in a row.
     """
     assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
     choices = []
@@ -55,7 +55,7 @@ def choose(cells: Cells, said: Mapping[str, object]) -> list[Choice]:
     return choices
 
 
-def _candidates(field: str, cells: Cells) -> list[str]:
+def _candidates(field: str, cells: ColumnCells) -> list[str]:
     """The columns that could be a field, the more explicit first."""
     there = [
         header for header in cells.headers if meaning(header).what == field and _fits(field, header, cells)
@@ -72,7 +72,7 @@ def _candidates(field: str, cells: Cells) -> list[str]:
     )
 
 
-def _fits(field: str, header: str, cells: Cells) -> bool:
+def _fits(field: str, header: str, cells: ColumnCells) -> bool:
     """Whether the cells of a column can be what its header could mean."""
     sample = cells.sample(header)
     if meaning(header).explicit == 3 or not len(sample):  # its own name
@@ -86,7 +86,7 @@ def _fits(field: str, header: str, cells: Cells) -> bool:
     return True
 
 
-def _chosen_currency(cells: Cells) -> list[str]:
+def _chosen_currency(cells: ColumnCells) -> list[str]:
     """The column that a choice names, where it names one: `amountCurrency` with `source` in every row.
 
     A choice whose cells are currencies is a currency.
@@ -101,7 +101,7 @@ def _chosen_currency(cells: Cells) -> list[str]:
     return [header] if cells.sample(header).str.contains(_CURRENCY).any() else []
 
 
-def _one(field: str, candidates: Sequence[str], cells: Cells) -> Choice:
+def _one(field: str, candidates: Sequence[str], cells: ColumnCells) -> ColumnChoice:
     first, *rest = candidates
     differing = [other for other in rest if cells.differ([first], [other])]
     if differing and field in _PARTS_OF_QUESTIONS:
@@ -111,8 +111,8 @@ def _one(field: str, candidates: Sequence[str], cells: Cells) -> Choice:
             f"{quoted(first)} and {quoted(differing[0])} differ, so neither is read as the BIC; choose one "
             "with --map bic=HEADER"
         )
-        return Choice(field, (), meaning(first).rule, tuple(candidates), (note,))
+        return ColumnChoice(field, (), meaning(first).rule, tuple(candidates), (note,))
     notes: tuple[str, ...] = ()
     if differing:
         notes = (f"{quoted(first)} is read as {field}, and {quoted(differing[0])} is kept as it is",)
-    return Choice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)
+    return ColumnChoice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)

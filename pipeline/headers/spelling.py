@@ -134,12 +134,12 @@ def words_of(header: str) -> Words | None:
         return None
     inside: list[Found] = []
     for bracket in _BRACKETS.findall(header):
-        # What a bracket adds may be in anybody's words, and only what is known of it counts.
+        # What a bracket adds may be in any words, and only what is known of it counts.
         inside += _looked_up(tokens_of(bracket)) or [
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
     # A digit in a bracket counts nothing: it is a length, or a word of a legend. Nor does a bracket give a
-    # side or a bank, as in `Name (from the bank statement)`, unless a side is all it says.
+    # side or a bank, as in `Name (from the bank statement)`, unless it names a side only.
     is_side = all(found is Cue.OURS for found in inside)
     aside = () if is_side else (Cue.OURS, Cue.BANK)
     kept = [found for found in inside if not isinstance(found, int) and found not in aside]
@@ -147,7 +147,7 @@ def words_of(header: str) -> Words | None:
 
 
 def words_outside_brackets(header: str) -> Words | None:
-    """The words of a header without what it says in brackets; None where one is not known."""
+    """The words of a header without those in brackets; None where one is not known."""
     return words_of(_BRACKETS.sub(" ", header))
 
 

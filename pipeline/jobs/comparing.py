@@ -1,7 +1,7 @@
 """What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
 
 Nothing is sent for it. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where
-it kept one, else its outcome file. What counts of it as known is in rules/known.py.
+it kept one, else its outcome file. What counts of it as known is in rules/known_payees.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from pipeline.files.atomic import write_whole
 from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
 from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
 from pipeline.jobs.kept_payees import keep as keep_payees
-from pipeline.rules.known import standings
+from pipeline.rules.known_payees import payee_statuses
 from pipeline.rules.payees import payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.folder import fitting, opened_to_read
@@ -173,7 +173,7 @@ def keep(compared: Compared, outcomes: Outcomes, payee_key: bytes, folder: Path)
         folder: of the run.
     """
     changes = compared.changes if compared.comparison.runs else None
-    known = standings(compared.payees["row"], outcomes, changes)
+    known = payee_statuses(compared.payees["row"], outcomes, changes)
     payees = keep_payees(compared.payees, known, compared.carried, payee_key, folder)
     path = folder / CHANGES_NAME
     with write_whole(path) as file:

@@ -19,7 +19,7 @@ from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.payee_ids import payee_id_header
 from pipeline.jobs.verify import VerifyJob, verify
-from pipeline.rules.known import CARRIED, Decided, kept_once, keys_once, knowledge, standings
+from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_once, knowledge, payee_statuses
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.profile_used import routes_of
@@ -102,7 +102,7 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
 def runs_of(
     origin: Origin,
     kept: pl.DataFrame,
-    decided: Decided,
+    decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
     """A run, and those of which it carries something.
@@ -135,16 +135,16 @@ def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
     payees = payees_of(Accepted(asked_about), ids_of(rows.original))
-    return own(payees, standings(payees["row"], rows.outcomes, None), payee_key)
+    return own(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
 
 
-def _decided(manifest: Manifest) -> Decided:
+def _decided(manifest: Manifest) -> DecidedRows:
     """What was decided about the payments of a run, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
     # With --fresh, another file may have been checked in the same folder, and its rows decided about.
     began = manifest.ledger.created_at
     last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
-    return Decided([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
+    return DecidedRows([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
 
 
 def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:
@@ -189,7 +189,7 @@ def keep(
 
     Args:
         payees: `Payees`.
-        known: their `standings`.
+        known: their `payee_statuses`.
         carried: as `carried_on` gives it.
         payee_key: of the folder.
         folder: of the run.

@@ -38,7 +38,7 @@ from schemas.manifest import Manifest
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
 from schemas.places import Places, place_text
-from schemas.story import AttemptTold, FindingTold, QuestionTold, RouteTold, Story
+from schemas.story import Story, StoryAttempt, StoryFinding, StoryQuestion, StoryRoute
 from schemas.wire import timestamp
 
 ROWS_LISTED_MAX = 100
@@ -153,7 +153,7 @@ def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]
         route=_route(told.accepted.filter(pl.col("row") == row)),
         question=None if check is None else _question(check, told.planned[1], told.places),
         attempts=[
-            AttemptTold(
+            StoryAttempt(
                 number=attempt.number,
                 request_id=attempt.request_id,
                 sent=attempt.sent_at,
@@ -181,19 +181,19 @@ def _said(fields: dict[str, str | None]) -> dict[str, str]:
     }
 
 
-def _findings(row: int, findings: tuple[pl.DataFrame, pl.DataFrame]) -> list[FindingTold]:
+def _findings(row: int, findings: tuple[pl.DataFrame, pl.DataFrame]) -> list[StoryFinding]:
     return [
-        FindingTold(field=field, code=code, message=message, is_warning=is_warning)
+        StoryFinding(field=field, code=code, message=message, is_warning=is_warning)
         for is_warning, frame in enumerate(findings)
         for _, field, code, message in frame.filter(pl.col("row") == row).iter_rows()
     ]
 
 
-def _route(accepted: pl.DataFrame) -> RouteTold | None:
+def _route(accepted: pl.DataFrame) -> StoryRoute | None:
     if accepted.is_empty():
         return None
     [(api, reason, bic_source)] = accepted.select("api", "route_reason", "bic_source").iter_rows()
-    return RouteTold(api=ApiName(api), reason=reason, bic_source=bic_source)
+    return StoryRoute(api=ApiName(api), reason=reason, bic_source=bic_source)
 
 
 def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | None:
@@ -208,11 +208,11 @@ def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | N
     return Check(number, ApiName(api), *rest)
 
 
-def _question(check: Check, assignments: pl.DataFrame, places: Places | None) -> QuestionTold:
+def _question(check: Check, assignments: pl.DataFrame, places: Places | None) -> StoryQuestion:
     rows = assignments.filter(pl.col("check") == check.check)["row"].sort()
     fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
     listed = rows.head(ROWS_LISTED_MAX).to_list()
-    return QuestionTold(
+    return StoryQuestion(
         fields=_said(fields),
         rows=listed,
         places=[place_text(row, places) for row in listed if places is not None],

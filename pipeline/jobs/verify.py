@@ -41,7 +41,7 @@ from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import Record
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
 from schemas.manifest import Manifest
-from schemas.verification import Found, Verification
+from schemas.verification import Verification, VerifiedItem
 from schemas.wire import timestamp
 
 _VERSION = version("payee-precheck")
@@ -130,7 +130,7 @@ def _signature(job: VerifyJob) -> list[Finding]:
 
 def verification(findings: Iterable[Finding]) -> Verification:
     """Findings as a document."""
-    found = [Found(what=each.what, well=not each.exit_code, said=each.said) for each in findings]
+    found = [VerifiedItem(what=each.what, well=not each.exit_code, said=each.said) for each in findings]
     return Verification(well=all(each.well for each in found), findings=found)
 
 

@@ -12,9 +12,9 @@ import polars as pl
 from polars import selectors
 from xlsxwriter.utility import xl_col_to_name
 
-from pipeline.reports.sheets import Column
+from pipeline.reports.sheets import SheetColumn
 from pipeline.reports.terminal import visible
-from pipeline.rules.columnwise import mended
+from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 
 DIGITS_MAX = 15
@@ -49,7 +49,9 @@ class Styles(NamedTuple):
     to_fill_in: int
 
 
-def rows_xml(rows: pl.DataFrame, columns: Sequence[Column], styles: Styles, *, first: int) -> Iterator[str]:
+def rows_xml(
+    rows: pl.DataFrame, columns: Sequence[SheetColumn], styles: Styles, *, first: int
+) -> Iterator[str]:
     """Write rows, some thousand at a time.
 
     Args:
@@ -86,7 +88,7 @@ def amount_as_text(amount: Decimal) -> str:
 def visible_texts(texts: pl.Series) -> pl.Series:
     """Texts with everything that would be acted on made visible, as `visible` does."""
     acted_on = texts.str.contains(_ACTED_ON)
-    return mended(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
+    return replaced(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
 
 
 def _harmless(part: pl.DataFrame) -> pl.DataFrame:
@@ -95,7 +97,7 @@ def _harmless(part: pl.DataFrame) -> pl.DataFrame:
     return part.with_columns(visible_texts(part[name]) for name, is_found in acted_on.items() if is_found)
 
 
-def _cell(part: pl.DataFrame, column: Column, styles: Styles) -> Sequence[pl.Expr]:
+def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles) -> Sequence[pl.Expr]:
     """The cells of a column after their reference, in parts; an empty one has the style of a text."""
     if column.source is None:
         return [pl.lit(f'" s="{styles.to_fill_in}"/>')]
@@ -130,17 +132,17 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
     digits = value.cast(pl.String).str.strip_suffix("0")
     has_mills = digits.str.contains(r"\.\d{3}$")
     is_long = digits.str.count_matches(r"\d") > DIGITS_MAX
-    told = pl.when(is_long).then(value).map_elements(amount_as_text, pl.String)
+    noted = pl.when(is_long).then(value).map_elements(amount_as_text, pl.String)
     return (
         pl.when(is_long)
-        .then(pl.concat_str(_text(told, styles.long_amount, is_spaced=False)))
+        .then(pl.concat_str(_text(noted, styles.long_amount, is_spaced=False)))
         .when(has_mills)
         .then(pl.concat_str(_number(digits, styles.mills)))
         .otherwise(pl.concat_str(_number(digits, styles.cents)))
     )
 
 
-def _line_count(column: Column) -> pl.Expr:
+def _line_count(column: SheetColumn) -> pl.Expr:
     """How many lines a wrapped text takes, within its margins; words seldom fill a line to its end."""
     if column.source is None:
         return pl.lit(1)

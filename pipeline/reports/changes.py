@@ -25,14 +25,14 @@ WORDS: Mapping[WarningCode, str] = {
     WarningCode.NAME_CHANGED: "other name",
     WarningCode.PAYEE_NEW: "new payee",
 }
-"""What is not as it was, the gravest first."""
+"""What has changed, the gravest first."""
 NO_LONGER_KEPT = "no longer kept"
 
 
 def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison) -> list[Change]:
     """What a person looks at: accounts before names before new payees, and of each the largest amounts first.
 
-    Where every payee is new they are not listed: one sentence says more.
+    Where every payee is new they are not listed: one sentence is clearer.
 
     Args:
         changes: `Changes`.
@@ -98,7 +98,7 @@ def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: 
     """Show the gravest changes on a console, if the file was compared with an earlier run.
 
     Args:
-        told: what a run found, or what a plan says.
+        told: what a run or a plan found.
         changes: as `listed` gives them.
         console: to print on.
     """
@@ -122,7 +122,7 @@ def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: 
     console.print(table)
 
 
-class Line(NamedTuple):
+class ChangeLine(NamedTuple):
     """One change, as text for the page."""
 
     number: int
@@ -136,7 +136,7 @@ class Line(NamedTuple):
     currency: str
 
 
-def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[Line]:
+def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[ChangeLine]:
     """The changes with who is paid.
 
     Args:
@@ -148,7 +148,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) 
     for change in changes:
         payment_id, name = who.row(change.row - 1)
         then, now = sides(change)
-        yield Line(
+        yield ChangeLine(
             change.row,
             place_text(change.row, places),
             shown(payment_id, WORD_CHARS_MAX),

@@ -1,7 +1,7 @@
-"""Which decisions about a row the policy can follow: what the workbook offers beside it, and what it says.
+"""Which decisions about a row the policy can follow: what the workbook offers beside it, and why.
 
 A decision to release counts where the policy leaves the row to a person, or releases it anyway; one to fix
-where the answer says what is right; one to hold everywhere.
+where the answer gives the correction; one to hold everywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from schemas.review import Decision, Verdict
 from schemas.summary import Summary
 
 CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
-"""What `precheck fix` can write, as the bank said what is right."""
+"""What `precheck fix` can write, as the bank gave the correction."""
 PROFILE_CHARS_MAX = 40
 """Of a name that is shown where a spreadsheet has room for 255 characters."""
 _NEVER: Mapping[str, str] = {
@@ -31,14 +31,14 @@ _IN_WORDS: Mapping[str, str] = {
 }
 
 
-class Choice(NamedTuple):
+class OfferedDecisions(NamedTuple):
     """What is offered beside some rows."""
 
     words: tuple[Decision, ...]
     why: str
     """Why release is not among them, and what to write where to change that; empty where it is."""
     is_final: bool
-    """Whether nothing that somebody writes changes it."""
+    """Whether no setting changes it."""
 
 
 class Policy(NamedTuple):
@@ -51,22 +51,22 @@ class Policy(NamedTuple):
     profile: str
 
 
-class Run(NamedTuple):
+class RowSpan(NamedTuple):
     """Rows that follow one another and have one choice."""
 
-    choice: Choice
+    choice: OfferedDecisions
     first: int
     """Counted from 0."""
     last: int
 
 
 def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
-    """The policy as the profile says it, over the warnings of a run."""
+    """The policy of the profile, with the warnings of a run."""
     rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
     return Policy(said, Warned(pl.DataFrame(rows, schema=WARNED, orient="row")), summary.profile)
 
 
-def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
+def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     """What is offered beside rows, in their order.
 
     Args:
@@ -98,13 +98,13 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[Run]:
         )
     )
     return [
-        Run(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
+        RowSpan(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
         for _, never, held, fix, first, last in runs.iter_rows()
     ]
 
 
-class Said(NamedTuple):
-    """What the policy says of an outcome, a code or a warning that rows of this file have."""
+class PolicyLine(NamedTuple):
+    """The verdict of the policy on an outcome, a code or a warning that rows of this file have."""
 
     key: str
     row_count: int
@@ -114,8 +114,8 @@ class Said(NamedTuple):
     why: str
 
 
-def told(summary: Summary, policy: Policy) -> list[Said]:
-    """What the policy says of the rows of a run, by the keys that decide over them; empty where not known."""
+def told(summary: Summary, policy: Policy) -> list[PolicyLine]:
+    """The verdicts of the policy on the rows of a run, by their keys; empty where the policy is not known."""
     if policy.verdicts is None:
         return []
     judged = verdicts(
@@ -143,18 +143,18 @@ def told(summary: Summary, policy: Policy) -> list[Said]:
         never = outcome if outcome in _NEVER else None
         held_by = [key] if verdict == Verdict.HOLD else []
         offer = choice(never, held_by, policy.profile, can_fix=False)
-        found.append(Said(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
+        found.append(PolicyLine(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
     for count in summary.warning_codes:
         if (verdict := policy.verdicts.get(count.code)) is not None:
             held_by = [count.code] if verdict is Verdict.HOLD else []
             offer = choice(None, held_by, policy.profile, can_fix=False)
             found.append(
-                Said(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
+                PolicyLine(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
             )
     return found
 
 
-def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> Choice:
+def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> OfferedDecisions:
     """What is offered beside a row.
 
     Args:
@@ -165,10 +165,10 @@ def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: 
     """
     fix = (Decision.FIX,) if can_fix else ()
     if never is not None:
-        return Choice((*fix, Decision.HOLD), _NEVER[never], is_final=True)
+        return OfferedDecisions((*fix, Decision.HOLD), _NEVER[never], is_final=True)
     if held_by:
-        return Choice((*fix, Decision.HOLD), how_to_release(held_by, profile), is_final=False)
-    return Choice((Decision.RELEASE, *fix, Decision.HOLD), "", is_final=True)
+        return OfferedDecisions((*fix, Decision.HOLD), how_to_release(held_by, profile), is_final=False)
+    return OfferedDecisions((Decision.RELEASE, *fix, Decision.HOLD), "", is_final=True)
 
 
 def how_to_release(held_by: Sequence[str], profile: str) -> str:

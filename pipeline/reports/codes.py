@@ -1,4 +1,4 @@
-"""Codes and what they say, on a terminal: readable at 60 columns, without colour, and in a pipe."""
+"""Codes and their meanings, on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.explanations import Case, Explanation, Section
+from pipeline.reports.explanations import Case, CodesSection, Explanation
 from pipeline.reports.terminal import table_of
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
-    """Show all that one code can say."""
+    """Show every meaning of one code."""
     console.print(Text(explanation.code, style="bold"))
     for case in explanation.cases:
         table = Table.grid(padding=(0, 2, 0, 0))
@@ -23,9 +23,9 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
 
 
 def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
-    """List all codes by where they come from, each with the first thing that it says."""
+    """List all codes by where they come from, each with its first meaning."""
     listed = list(explanations)
-    for section in Section:
+    for section in CodesSection:
         table = table_of("code", section.value)
         for explanation in listed:
             if explanation.section is section:

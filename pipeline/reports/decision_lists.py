@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from xlsxwriter.worksheet import Worksheet
 
-from pipeline.reports.choices import Choice, Run
+from pipeline.reports.choices import OfferedDecisions, RowSpan
 
 RANGES_MAX = 100
 """Of cells in one list, as programs are slow with one that is in thousands of places."""
 _TITLE = "Decision"
 
 
-def write_lists(page: Worksheet, at: int, runs: Sequence[Run], *, first_line: int) -> None:
+def write_lists(page: Worksheet, at: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
     """Offer what can be followed, in one column.
 
     Args:
@@ -20,7 +20,7 @@ def write_lists(page: Worksheet, at: int, runs: Sequence[Run], *, first_line: in
         runs: the choices of its rows, in their order.
         first_line: of the first row, counted from 0.
     """
-    ranges: dict[Choice, list[list[int]]] = {}
+    ranges: dict[OfferedDecisions, list[list[int]]] = {}
     for run in runs:
         ranges.setdefault(run.choice, []).append([first_line + run.first, at, first_line + run.last, at])
     for choice, cells in ranges.items():
@@ -30,7 +30,7 @@ def write_lists(page: Worksheet, at: int, runs: Sequence[Run], *, first_line: in
             assert not failed, "the list is longer than a spreadsheet takes"
 
 
-def _list(choice: Choice) -> dict[str, str | list[str]]:
+def _list(choice: OfferedDecisions) -> dict[str, str | list[str]]:
     words = [word.value for word in choice.words]
     shown: dict[str, str | list[str]] = {
         "validate": "list",

@@ -1,7 +1,7 @@
 """Where a supplied name and the name at the bank differ: the letters to mark, and a sentence.
 
-Nothing is decided here: the responder has decided already. This shows a person where to look, and says
-the same in words, for whoever does not see the marks.
+Nothing is decided here: the responder has decided already. This shows a person where to look, and states
+the same in words, for readers who do not see the marks.
 """
 
 import re
@@ -30,7 +30,7 @@ COMPANY_SUFFIXES = frozenset({
 
 
 class Piece(NamedTuple):
-    """Part of a name, and whether it is to be marked."""
+    """Part of a name, and whether it is marked."""
 
     text: str
     marked: bool
@@ -240,7 +240,7 @@ def _quoted(words: Sequence[_Word]) -> str:
 
 
 def _written(supplied: str, matched: str) -> list[str]:
-    """What is left to say where every word is the same."""
+    """The sentence where every word is the same."""
     if supplied == matched:
         return ["The names are the same."]
     if supplied.casefold() == matched.casefold():

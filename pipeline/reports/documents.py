@@ -47,7 +47,7 @@ def reports(
         summary: of the run.
         rows: of the run.
         outcome_name: of the outcome file in the folder.
-        policy: what the profile says may be paid; None where it is not known.
+        policy: what may be paid by the profile; None where it is not known.
 
     Returns:
         What was written, one file for each of `schemas.folder.REPORTS`.

@@ -1,4 +1,4 @@
-"""Every code that a row can have, in plain words: what it says, what it does not, and what to do.
+"""Every code that a row can have, in plain words: what it means, what it does not mean, and what to do.
 
 Gathered from the tables that decide. The page docs/codes.md is made of it, and `precheck explain` prints it.
 """
@@ -57,7 +57,7 @@ _RULES_NOT_SAID: Mapping[str, str] = {
 }
 
 
-class Section(StrEnum):
+class CodesSection(StrEnum):
     """Where codes come from; the headings of the page."""
 
     ANSWERS = "Answers of banks"
@@ -67,7 +67,7 @@ class Section(StrEnum):
 
 
 class Case(NamedTuple):
-    """One thing that a code can say."""
+    """One meaning of a code."""
 
     where: str
     """Of which API, or of which fields."""
@@ -80,12 +80,12 @@ class Case(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A code, and all that it can say."""
+    """A code with all its meanings."""
 
     code: str
-    section: Section
+    section: CodesSection
     cases: tuple[Case, ...]
-    """At least one; several where the code says different things of different questions or fields."""
+    """At least one; several where the code means different things for different questions or fields."""
 
 
 def _warning(says: str, not_said: str, to_do: str) -> Case:
@@ -140,7 +140,7 @@ _WARNINGS: Mapping[WarningCode, Case] = {
     ),
     WarningCode.NAME_NOT_LATIN: _warning(
         "The name has letters of another script than the Latin one, the only one that VoP is sure to carry "
-        "between banks. It is told before anything is asked.",
+        "between banks. The warning comes before anything is asked.",
         "that the bank cannot match the name: some banks keep it in these letters.",
         "Give the name in Latin letters where the payee has one; vop_names = 'latin' in the profile leaves "
         "such names unasked.",
@@ -187,12 +187,12 @@ def explain(code: str) -> Explanation:
 @cache
 def explanations() -> Mapping[str, Explanation]:
     """All of them by code: by section, and within it in the order of the table that decides."""
-    cases: dict[tuple[Section, str], list[Case]] = {}
+    cases: dict[tuple[CodesSection, str], list[Case]] = {}
     for section, gathered in (
-        (Section.ANSWERS, _of_answers()),
-        (Section.NO_ANSWER, _of_no_answer()),
-        (Section.RULES, _of_rules()),
-        (Section.WARNINGS, _of_warnings()),
+        (CodesSection.ANSWERS, _of_answers()),
+        (CodesSection.NO_ANSWER, _of_no_answer()),
+        (CodesSection.RULES, _of_rules()),
+        (CodesSection.WARNINGS, _of_warnings()),
     ):
         for code, case in gathered:
             cases.setdefault((section, code), []).append(case)

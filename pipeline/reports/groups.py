@@ -60,7 +60,7 @@ class Row(NamedTuple):
     reason: str
 
 
-class Group(NamedTuple):
+class ActionGroup(NamedTuple):
     """The payments with which a person does the same."""
 
     key: str
@@ -80,11 +80,11 @@ class Group(NamedTuple):
 class Pending(NamedTuple):
     """All that are not a match."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ActionGroup, ...]
     """Most money first; rows that are left for a later run come last."""
     row_count: int
     listed_count: int
-    matches: Group | None
+    matches: ActionGroup | None
     """The payments that are a match, which are found by a search; None where the file has too many rows."""
 
 
@@ -122,9 +122,9 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
     )
     by_group = texts.partition_by("group", as_dict=True)
 
-    def groups(some: pl.DataFrame) -> tuple[Group, ...]:
+    def groups(some: pl.DataFrame) -> tuple[ActionGroup, ...]:
         return tuple(
-            Group(
+            ActionGroup(
                 key,
                 Action(action),
                 advice(Action(action), key.partition("-")[2]),

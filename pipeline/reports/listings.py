@@ -83,7 +83,7 @@ def _numbered(row: int, forecast: Forecast) -> str:
 
 
 def _spared(forecast: Forecast) -> Iterator[str]:
-    """What need not be asked any more, and why that may be more than could be told."""
+    """What need not be asked any more, and why that may be more than is known."""
     if before := sum(api.answered_before_count for api in forecast.apis):
         yield f"{counted(before, 'call')} saved by answers of an earlier run in the same folder."
     if reused := sum(api.reused_count for api in forecast.apis):
@@ -143,7 +143,7 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
 
 
 def _why(column: Column) -> str:
-    """By which rule a column is read, instead of which others, and what to say to have it read."""
+    """By which rule a column is read, instead of which others, and which --map has it read."""
     if column.disputed:
         why = f"candidate: {column.rule}" + (f"; or {', '.join(column.others)}" if column.others else "")
     else:
@@ -156,7 +156,7 @@ def _cut(value: str) -> str:
 
 
 def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console) -> None:
-    """Show how much of each cap is used: (scope, used, cap, when it begins anew)."""
+    """Show how much of each cap is used: (scope, used, cap, when it starts again)."""
     if not uses:
         console.print(Text("No daily cap has been used by this user."))
         return

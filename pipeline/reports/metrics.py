@@ -1,6 +1,6 @@
 """The figures of a run in the Prometheus text format, for a textfile collector.
 
-One file tells of the last run of a job, whole: it is a snapshot, so everything in it is a gauge. There are
+One file describes the last run of a job: it is a snapshot, so everything in it is a gauge. There are
 no names of payees and no accounts in it, and it may be read by everybody: a collector is another user.
 Source: Prometheus documentation, "Exposition formats", text-based format 0.0.4.
 """

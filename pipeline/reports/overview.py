@@ -24,7 +24,7 @@ class Bar(NamedTuple):
     """In percent, of the whole file's rows or money of that currency; at least 1 where there is anything."""
 
 
-class Line(NamedTuple):
+class OutcomeLine(NamedTuple):
     """One outcome."""
 
     outcome: Outcome
@@ -47,7 +47,7 @@ class Overview(NamedTuple):
 
     headers: tuple[str, ...]
     """Rows first, then the currencies that most rows have, as many as there is room for."""
-    lines: tuple[Line, ...]
+    lines: tuple[OutcomeLine, ...]
     """The outcomes that have rows."""
     totals: tuple[str, ...]
     """Of the whole file, one for each header."""
@@ -81,7 +81,7 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
     return Overview(
         headers=("Rows", *(currency_text(code) for code in drawn)),
         lines=tuple(
-            Line(total.outcome, of_outcome)
+            OutcomeLine(total.outcome, of_outcome)
             for total, of_outcome in zip(found, zip(*bars, strict=True), strict=True)
         ),
         totals=(f"{row_count:,}", *(amount_text(_sum(found, code)) for code in drawn)),

@@ -18,11 +18,11 @@ from markupsafe import Markup
 
 from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.groups import pending, shown
-from pipeline.reports.oddities import oddities
 from pipeline.reports.overview import overview
 from pipeline.reports.payment_lines import breakable, payment_lines
 from pipeline.reports.repeats import pairs, repeated_count
 from pipeline.reports.terminal import SIMULATED, counted
+from pipeline.reports.warning_lines import warning_lines
 from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import WarningCode
@@ -31,7 +31,7 @@ from schemas.summary import Summary
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
 ROWS_SEARCHED_MAX = 5_000
-"""Of a file, whose matches the page has too: they are shown where somebody searches for them."""
+"""Of a file, whose matches the page has too: they are shown where a reader searches for them."""
 MONEY_AT_ONCE = 3
 """Currencies beside a next step; all of them stand above the rows of that step."""
 CHANGES_AT_ONCE = 20
@@ -57,7 +57,7 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
     Args:
         summary: what the run found.
         rows: one row per payment of the file, with `groups.COLUMNS`: `Payments` beside `Outcomes`.
-        changes: what is not as it was in an earlier run, as `changes.listed` gives it.
+        changes: what has changed since an earlier run, as `changes.listed` gives it.
 
     Returns:
         A whole HTML document. It names payees and masks accounts; it lists at most `ROWS_MAX`
@@ -75,7 +75,7 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
         pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX, places=summary.input.places),
         pairs=pairs(summary, rows),
         repeated_count=repeated_count(summary),
-        oddities=oddities(
+        warning_lines=warning_lines(
             (warning for warning in summary.warnings if warning.code not in _TOLD_APART),
             summary.input.places,
         ),

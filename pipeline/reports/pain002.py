@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 import polars as pl
 
 from pipeline.formats.message import Message
-from pipeline.rules.columnwise import mended
+from pipeline.rules.selected_values import replaced
 from schemas.outcomes import ApiName, Outcome
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
@@ -64,7 +64,7 @@ _STATUSES = {
 _WITH_MISMATCHES = "RVCM"  # of a message or a batch only
 
 
-class Heading(NamedTuple):
+class ReportHeading(NamedTuple):
     """What the report says of itself."""
 
     message_id: str
@@ -75,7 +75,7 @@ class Heading(NamedTuple):
     """Whether its answers come from a sandbox."""
 
 
-def report(message: Message, outcomes: pl.DataFrame, heading: Heading) -> Iterator[bytes]:
+def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> Iterator[bytes]:
     """Write a report, piece by piece, in UTF-8.
 
     Args:
@@ -142,7 +142,7 @@ def _matched_names(outcomes: pl.DataFrame) -> pl.Series:
     name = pl.col("check_matched_name").str.replace_all(_NO_XML, "\ufffd")
     names = outcomes.select(pl.when(is_close & (name != "")).then(name)).to_series()
     is_long = names.str.len_chars() > LINE_CHARS_MAX
-    return mended(
+    return replaced(
         pl.select(lines=_element("AddtlInf", pl.lit(names)))["lines"],
         where=is_long,
         by=lambda _: names.filter(is_long).map_elements(_lines, pl.String),
@@ -206,14 +206,14 @@ def _counted(status: Status) -> pl.Expr:
     return text.fill_null("")
 
 
-def _notes(outcomes: pl.DataFrame, heading: Heading) -> str:
+def _notes(outcomes: pl.DataFrame, heading: ReportHeading) -> str:
     """What whoever reads the report must know of all of it."""
     is_uk = outcomes["check_api"].cast(pl.String).eq_missing(ApiName.COP.value).any()
     notes = [note for note, holds in ((SIMULATED, heading.simulated), (SAME_CODES, is_uk)) if holds]
     return f"<StsRsnInf>{''.join(map(_lines, notes))}</StsRsnInf>" if notes else ""
 
 
-def _opening(heading: Heading, level: str) -> str:
+def _opening(heading: ReportHeading, level: str) -> str:
     """Everything before the first batch."""
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="{NAMESPACE}">\n<CstmrPmtStsRpt>\n'

@@ -13,14 +13,14 @@ PAIRS_MAX = 50
 
 
 class Pair(NamedTuple):
-    """Two payments that say the same."""
+    """Two payments that are equal."""
 
     earlier: Row
     again: Row
 
 
 def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
-    """The repeated payments, in row order, each with the first that says the same; at most `PAIRS_MAX`.
+    """The repeated payments, in row order, each with the first equal one; at most `PAIRS_MAX`.
 
     Args:
         summary: of the run.
@@ -37,7 +37,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
 
 
 def repeated_count(summary: Summary) -> int:
-    """Payments that say the same as an earlier one, which may be paid twice."""
+    """Payments that repeat an earlier one and may be paid twice."""
     return sum(
         count.row_count for count in summary.warning_codes if count.code is WarningCode.PAYMENT_REPEATED
     )

@@ -18,7 +18,7 @@ from schemas.review import ControlTotal, Fix, Split
 
 
 def print_fix(done: Fix, console: Console) -> None:
-    """Show what is to be corrected, what was, and how to go on."""
+    """Show what needs a correction, what was corrected, and how to go on."""
     if done.simulated:
         console.print(Text(SIMULATED, style="bold reverse yellow"))
     for said in _to_correct(done):

@@ -11,7 +11,7 @@ from pipeline.rules.totals import with_money
 from schemas.outcomes import Action, Outcome
 
 
-class Column(NamedTuple):
+class SheetColumn(NamedTuple):
     """A column of a sheet."""
 
     header: str
@@ -23,13 +23,13 @@ class Column(NamedTuple):
     is_printed: bool = True
 
 
-class Sheet(NamedTuple):
+class ReportSheet(NamedTuple):
     """A sheet of rows."""
 
     name: str
     title: str
     which: pl.Expr
-    columns: Sequence[Column]
+    columns: Sequence[SheetColumn]
     colour: str
     """Of its tab."""
 
@@ -42,72 +42,72 @@ _CORRECTED = (
     Action.GET_NEW_ACCOUNT_DETAILS,
 )
 _WHO = (
-    Column(ROW, "row", 7),
-    Column("Place", "place", 13),
-    Column("Payment id", "payment_id", 20, wraps=True),
-    Column("Payee", "name", 24, wraps=True),
+    SheetColumn(ROW, "row", 7),
+    SheetColumn("Place", "place", 13),
+    SheetColumn("Payment id", "payment_id", 20, wraps=True),
+    SheetColumn("Payee", "name", 24, wraps=True),
 )
-_MATCHED = Column("Name at the bank", "check_matched_name", 24, wraps=True)
-_TYPE = Column("Account type", "account_type", 13, wraps=True)
-_TYPE_FOUND = Column("Account type at the bank", "account_type_found", 18)
-_MONEY = (Column("Amount", "amount", 13), Column("Currency", "currency", 11, wraps=True))
+_MATCHED = SheetColumn("Name at the bank", "check_matched_name", 24, wraps=True)
+_TYPE = SheetColumn("Account type", "account_type", 13, wraps=True)
+_TYPE_FOUND = SheetColumn("Account type at the bank", "account_type_found", 18)
+_MONEY = (SheetColumn("Amount", "amount", 13), SheetColumn("Currency", "currency", 11, wraps=True))
 _WHY = (
-    Column("Code", "check_code", 30, wraps=True),
-    Column("What it means", "check_reason", 34, wraps=True),
-    Column("What to do", "action", 16, wraps=True),
+    SheetColumn("Code", "check_code", 30, wraps=True),
+    SheetColumn("What it means", "check_reason", 34, wraps=True),
+    SheetColumn("What to do", "action", 16, wraps=True),
 )
-_DECIDED = (Column(DECISION, None, 11), Column(REASON, None, 20, wraps=True))
-_NUMBER = Column("Account", "account", 30, wraps=True)
+_DECIDED = (SheetColumn(DECISION, None, 11), SheetColumn(REASON, None, 20, wraps=True))
+_NUMBER = SheetColumn("Account", "account", 30, wraps=True)
 _ACCOUNT = (_NUMBER, _TYPE)
 _REVIEW = (*_WHO, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
 _WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
 
-CHANGED = Sheet(
+CHANGED = ReportSheet(
     "Changed",
     "not as in the run that the file was compared with. Ask by a contact that you knew before.",
     pl.lit(value=True),
     (
         *_WHO,
-        Column("What changed", "changed", 18, wraps=True),
-        Column("Then", "then", 24, wraps=True),
-        Column("Now", "now", 24, wraps=True),
+        SheetColumn("What changed", "changed", 18, wraps=True),
+        SheetColumn("Then", "then", 24, wraps=True),
+        SheetColumn("Now", "now", 24, wraps=True),
         *_MONEY,
-        Column("Outcome", "outcome", 13),
+        SheetColumn("Outcome", "outcome", 13),
         *_WHY,
         *_DECIDED,
     ),
     "#B91C1C",
 )
 REVIEWS = (
-    Sheet(
+    ReportSheet(
         "Fix",
         "the answer says what is to be corrected. Decide fix, and precheck fix --decisions writes the file.",
         pl.col("check_action").is_in(_CORRECTED),
         (*_WHO, _MATCHED, *_ACCOUNT, _TYPE_FOUND, *_MONEY, *_WHY, *_DECIDED),
         "#2563EB",
     ),
-    Sheet(
+    ReportSheet(
         "No match",
         "the name does not belong to the account. Do not pay before you know why.",
         pl.col("check_outcome") == Outcome.NO_MATCH,
         _REVIEW,
         "#B91C1C",
     ),
-    Sheet(
+    ReportSheet(
         "Not possible",
         "the bank could not check the name. That is no sign of a wrong account, and none of a right one.",
         pl.col("check_outcome") == Outcome.NOT_POSSIBLE,
         _REVIEW,
         "#7E22CE",
     ),
-    Sheet(
+    ReportSheet(
         "Close match",
         "the name is nearly the one on the account. Compare, then correct it or ask the payee.",
         pl.col("check_outcome") == Outcome.CLOSE_MATCH,
         _WITH_NAME,
         "#CA8A04",
     ),
-    Sheet(
+    ReportSheet(
         "Rejected",
         "the row breaks a rule and was not checked. Correct it in the payment file.",
         pl.col("check_outcome") == Outcome.REJECTED,
@@ -115,7 +115,7 @@ REVIEWS = (
         "#64748B",
     ),
 )
-ALL = Sheet(
+ALL = ReportSheet(
     "All",
     "every row of the file, in its order. What stands after Reason is not printed.",
     pl.lit(value=True),
@@ -123,25 +123,25 @@ ALL = Sheet(
         *_WHO,
         _NUMBER,
         *_MONEY,
-        Column("Outcome", "outcome", 15),
+        SheetColumn("Outcome", "outcome", 15),
         *_WHY,
         _MATCHED,
         *_DECIDED,
         _TYPE._replace(wraps=False, is_printed=False),
-        Column("Sort code", "sort_code", 12, is_printed=False),
-        Column("Account number", "account_number", 18, is_printed=False),
-        Column("IBAN", "iban", 30, is_printed=False),
-        Column("Secondary reference", "secondary_reference", 24, is_printed=False),
-        Column("Reference", "reference", 28, is_printed=False),
-        Column("API", "check_api", 14, is_printed=False),
-        Column("Answered", "check_time", 27, is_printed=False),
-        Column("Correlation id", "check_id", 39, is_printed=False),
+        SheetColumn("Sort code", "sort_code", 12, is_printed=False),
+        SheetColumn("Account number", "account_number", 18, is_printed=False),
+        SheetColumn("IBAN", "iban", 30, is_printed=False),
+        SheetColumn("Secondary reference", "secondary_reference", 24, is_printed=False),
+        SheetColumn("Reference", "reference", 28, is_printed=False),
+        SheetColumn("API", "check_api", 14, is_printed=False),
+        SheetColumn("Answered", "check_time", 27, is_printed=False),
+        SheetColumn("Correlation id", "check_id", 39, is_printed=False),
     ),
     "#334155",
 )
 
 
-def fitted(columns: Sequence[Column], rows: pl.DataFrame) -> list[Column]:
+def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColumn]:
     """The columns, each as wide as what stands in it, up to the width that it has.
 
     So that as much as possible of a sheet is read at once, on a screen and on paper.
@@ -170,7 +170,7 @@ def _header_width(header: str) -> int:
     return min(max(map(len, lines)) for lines in cuts) + _FILTER_CHARS
 
 
-def _width(column: Column, char_count: int, kind: pl.DataType) -> int:
+def _width(column: SheetColumn, char_count: int, kind: pl.DataType) -> int:
     if kind == pl.Decimal:
         comma_count = max(char_count - 4, 0) // 3  # a comma for each three digits before the point
         return max(column.width, char_count + comma_count + _MARGIN_CHARS)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pipeline.reports.terminal import SIMULATED, STYLES, advice, rule_table, visible
 from schemas.outcomes import OutcomeColumns
-from schemas.story import AttemptTold, Story
+from schemas.story import Story, StoryAttempt
 
 ROWS_SHOWN_MAX = 20
 
@@ -69,7 +69,7 @@ def _requests(story: Story) -> RenderableType:
     return _pairs(line for attempt in story.attempts for line in _lines_of(attempt))
 
 
-def _lines_of(attempt: AttemptTold) -> Iterable[tuple[str, str]]:
+def _lines_of(attempt: StoryAttempt) -> Iterable[tuple[str, str]]:
     yield str(attempt.number), _request(attempt)
     if attempt.detail is not None:
         yield "", f'the server says: "{attempt.detail}"'
@@ -77,7 +77,7 @@ def _lines_of(attempt: AttemptTold) -> Iterable[tuple[str, str]]:
         yield "", "what the server says is encrypted, and the usual configuration does not have its key"
 
 
-def _request(attempt: AttemptTold) -> str:
+def _request(attempt: StoryAttempt) -> str:
     """A request in a line or two: when it left, its correlation id, how it ended."""
     ended = " ".join(filter(None, (attempt.ended, attempt.code)))
     at = (

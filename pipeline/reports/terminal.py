@@ -106,7 +106,7 @@ class _Console(Console):
 
 
 def print_summary(summary: Summary, folder: Path, console: Console, *, already_finished: bool) -> None:
-    """Show a summary on a console, and say where the files are."""
+    """Show a summary on a console, and where the files are."""
     if already_finished:
         said = f"Finished already, at {summary.finished}: nothing was sent. --fresh starts over."
         console.print(Text(said, style="bold"))
@@ -230,7 +230,7 @@ def _what_to_do(summary: Summary) -> Table:
             end = ", ..." if count.row_count > len(count.rows) else "."
             numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.places)
             which = f"Row{'s' if count.row_count > 1 else ''} {numbers}{end}"
-            # A rejected row's reason says itself what to do.
+            # A rejected row's reason already states what to do.
             to_do = "" if count.action is Action.CORRECT_ROW else advice(count.action, count.code)
             meaning = " ".join(filter(None, (count.reason, to_do, which)))
             table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
@@ -274,7 +274,7 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
 
     Args:
         first: header of the first column, as for `table_of`.
-        rows: (what the first column says, field, code, sentence).
+        rows: (text of the first column, field, code, sentence).
         width: of the console.
     """
     heading = "what is wrong, and what to do"
@@ -288,7 +288,7 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
 
 
 def warning_text(count: WarningCount, places: Places | None = None) -> str:
-    """A warning, and the rows that it speaks of, with their places in the file."""
+    """A warning, and the rows that it is about, with their places in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
     where = f"; {in_brackets(count.rows, places)[2:-1]}{more}" if places is not None else ""
@@ -339,7 +339,7 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
 
 
 def currencies_told(sources: CurrencySources) -> list[str]:
-    """How the currencies are known, where the file does not say all of them in so many words."""
+    """How the currencies are known, where the file does not state all of them."""
     ways = [
         (sources.given, "by the file's currency column"),
         (sources.beside_amount, "by the sign or code beside the amount"),

@@ -29,7 +29,7 @@ from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_te
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
 from pipeline.reports.decision_lists import write_lists
-from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, Sheet, fitted, shown
+from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, shown
 from pipeline.reports.terminal import SIMULATED, visible
 from pipeline.rules.places import place_texts
 from pipeline.rules.totals import control_totals, plain
@@ -41,7 +41,7 @@ from schemas.summary import Summary
 ALL_ROWS_MAX = 50_000
 """With more rows than that the sheet All says where they are: a spreadsheet would only be slow with them."""
 REVIEW_ROWS_MAX = 10_000
-"""Of each other sheet; those with the largest amounts, as nobody reads more."""
+"""Of each other sheet; those with the largest amounts, as no reader looks at more."""
 
 _POLICY_UNKNOWN = (
     "What the policy says was not known here: a decision to release counts where the policy says review."
@@ -71,7 +71,7 @@ class Payments(NamedTuple):
     changes: Sequence[Change] = ()
     """What is not as it was in an earlier run, as `changes.listed` gives it."""
     policy: Mapping[str, Verdict] | None = None
-    """What the profile says may be paid, which decides over what is offered beside a row; None where it is
+    """What may be paid by the profile, which decides what is offered beside a row; None where it is
     not known."""
 
 
@@ -159,7 +159,7 @@ class _Writer:
         )
 
     def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
-        """Write every sheet, one of which may say that its rows are in the outcome file."""
+        """Write every sheet, one of which may only point to the outcome file."""
         self._write_summary()
         if changes:
             changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
@@ -175,7 +175,7 @@ class _Writer:
             where = f"{rows.height:,} rows are more than a sheet should hold; they are in {outcome_name}."
             self._write_rows(ALL, rows.clear(), f"{ALL.name}: {where}")
 
-    def _write_rows(self, sheet: Sheet, rows: pl.DataFrame, title: str) -> None:
+    def _write_rows(self, sheet: ReportSheet, rows: pl.DataFrame, title: str) -> None:
         columns = fitted(sheet.columns, rows)
         page = self._page(sheet.name, title, [column.width for column in columns])
         page.set_tab_color(sheet.colour)
@@ -224,7 +224,7 @@ class _Writer:
             page.write_string(line, at, header, self._number_header if header in _NUMBERS else self._header)
 
     def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
-        """A new sheet with its title, and with what must be said of simulated answers."""
+        """A new sheet with its title, and with the notice of simulated answers."""
         page = self._book.add_worksheet(name)
         self.rows.append(())
         for at, width in enumerate(widths):
@@ -312,7 +312,7 @@ class _Writer:
         return line + len(self._summary.codes)
 
     def _write_policy(self, page: Worksheet, line: int) -> None:
-        """What the policy says of these rows, which decisions it can follow, and how to have it otherwise."""
+        """The verdict of the policy on these rows, the decisions that it can follow, and how to change it."""
         said = told(self._summary, self._policy)
         if not said:
             page.write_string(line, 0, _POLICY_UNKNOWN, self._label)

@@ -29,7 +29,7 @@ def decisions_of(path: Path | None, run: FinishedRun) -> Decisions:
     """`Decisions` of a workbook about this run; of nobody without one.
 
     Raises:
-        InputError, UsageError: as `formats.decisions.read`.
+        InputError, UsageError: as `formats.excel.decisions.read`.
     """
     if path is None:
         return Decisions(workbook.no_decisions())

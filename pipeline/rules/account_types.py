@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.rules.columnwise import mended
+from pipeline.rules.selected_values import replaced
 from schemas.cop import AccountType
 
 WORDS: Mapping[str, AccountType] = {
@@ -23,14 +23,14 @@ WORDS: Mapping[str, AccountType] = {
 """Word in lower case -> the account type it means."""
 
 PRODUCTS = ("current", "savings", "saving", "checking", "chequing", "cheque", "deposit")
-"""What an account is for, which says nothing about who holds it: the type of the profile applies."""
+"""What an account is for, which does not tell who holds it: the type of the profile applies."""
 _ACCOUNT = r"\s+account$"
 _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 
 
 def read_account_types(written: pl.Series) -> pl.Series:
     """The account types that are meant; null for a kind of product; anything else as it is."""
-    return mended(written, where=~written.is_in(list(AccountType)), by=_read)
+    return replaced(written, where=~written.is_in(list(AccountType)), by=_read)
 
 
 def by_legend(written: pl.Series, header: str) -> pl.Series:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import MONEY
-from pipeline.rules.columnwise import mended, told
+from pipeline.rules.selected_values import noted, replaced
 
 AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
-"""More than three decimals say nothing unless they are zeros, which databases like to add."""
+"""More than three decimals are unreadable unless they are zeros, which databases like to add."""
 MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"
 """More decimals than any currency has, unless the last ones are zeros."""
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
@@ -26,7 +26,7 @@ _GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
 _GAP = "[\\s'\u2019]"
 ZERO = r"^-?0+(\.0+)?$"
 _MARK = "[£€$]|[A-Za-z]{3}"
-"""What stands beside an amount and says its currency: a sign or a code."""
+"""A sign or code beside an amount that gives its currency."""
 _MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[0-9].*)$"
 _MARK_LAST = rf"^(.*[0-9)-])\s*(?:{_MARK})$"
 _SIGN = "([£€$])"
@@ -47,24 +47,24 @@ class Amounts(NamedTuple):
     money: pl.Series
     """`frames.MONEY`: the exact amount, or null where the text is not one amount and no other."""
     mark: pl.Series
-    """What stands beside it and says the currency: £, €, $ or a code; null where nothing does."""
+    """The sign or code beside it: £, €, $ or a code; null where there is none."""
 
 
 def read_amounts(written: pl.Series) -> Amounts:
     """Read amounts without a guess.
 
     Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
-    nor `12 34` becomes an amount that nobody wrote.
+    nor `12 34` becomes an amount that was never written.
     """
     is_odd = ~written.str.contains(_PLAIN)
-    text = mended(written, where=is_odd, by=_decimal_text)
-    money = mended(text, where=is_odd, by=_one_amount).cast(MONEY)
-    return Amounts(text, money, told(written, where=is_odd, by=_marks))
+    text = replaced(written, where=is_odd, by=_decimal_text)
+    money = replaced(text, where=is_odd, by=_one_amount).cast(MONEY)
+    return Amounts(text, money, noted(written, where=is_odd, by=_marks))
 
 
 def _marks(amounts: pl.Series) -> pl.Series:
     is_coded = amounts.str.contains("[A-Za-z]")
-    return mended(amounts.str.extract(_SIGN), where=is_coded, by=lambda _: _codes(amounts.filter(is_coded)))
+    return replaced(amounts.str.extract(_SIGN), where=is_coded, by=lambda _: _codes(amounts.filter(is_coded)))
 
 
 def _codes(amounts: pl.Series) -> pl.Series:
@@ -74,9 +74,9 @@ def _codes(amounts: pl.Series) -> pl.Series:
 
 
 def _decimal_text(amounts: pl.Series) -> pl.Series:
-    # Step by step: polars would do an expression anew wherever another one names it.
+    # Step by step: polars would evaluate an expression again wherever another one names it.
     written = _minus_first(amounts.str.strip_prefix("'").str.strip_chars())
-    unmarked = mended(written, where=written.str.contains(_MARKED), by=_without_mark)
+    unmarked = replaced(written, where=written.str.contains(_MARKED), by=_without_mark)
     bare = pl.col("amount")
     text = (
         pl.when(bare.str.contains(AMBIGUOUS))
@@ -90,7 +90,7 @@ def _decimal_text(amounts: pl.Series) -> pl.Series:
         .otherwise(bare.str.replace(",", ".", literal=True))
     )
     is_plain = unmarked.str.contains(_PLAIN)
-    return mended(
+    return replaced(
         unmarked,
         where=~is_plain,
         by=lambda some: some.alias("amount").to_frame().select(text).to_series(),
@@ -99,13 +99,13 @@ def _decimal_text(amounts: pl.Series) -> pl.Series:
 
 def _without_mark(amounts: pl.Series) -> pl.Series:
     is_first = amounts.str.contains(_MARK_FIRST)
-    bare = mended(amounts, where=is_first, by=lambda some: some.str.replace(_MARK_FIRST, "$1$2"))
-    return _minus_first(mended(bare, where=~is_first, by=lambda some: some.str.replace(_MARK_LAST, "$1")))
+    bare = replaced(amounts, where=is_first, by=lambda some: some.str.replace(_MARK_FIRST, "$1$2"))
+    return _minus_first(replaced(bare, where=~is_first, by=lambda some: some.str.replace(_MARK_LAST, "$1")))
 
 
 def _minus_first(amounts: pl.Series) -> pl.Series:
     """A minus in front, however it was written: behind the amount, as a longer dash, or as brackets."""
-    return mended(amounts, where=amounts.str.contains(_MINUS), by=_with_minus_first)
+    return replaced(amounts, where=amounts.str.contains(_MINUS), by=_with_minus_first)
 
 
 def _with_minus_first(amounts: pl.Series) -> pl.Series:

@@ -12,10 +12,10 @@ def bic_column_is_none(written: pl.Series) -> bool:
     """Whether no value of the column can be meant as a BIC.
 
     So it is where none has the form of one; and where one word alone has it, stands there again and again or
-    beside other words, and is no bank that anybody knows: BUSINESS has the form of a bank in Niger.
+    beside other words, and is no known bank: BUSINESS has the form of a bank in Niger.
 
     Args:
-        written: the cells of the column; nulls say nothing.
+        written: the cells of the column; nulls do not count.
     """
     codes = bic11(compact(written.drop_nulls()))
     possible = codes.filter(bic_faults(codes).is_null()).unique()

@@ -9,8 +9,8 @@ from functools import cache
 import polars as pl
 
 from pipeline.rules.amounts import read_amounts
-from pipeline.rules.columnwise import mended, told
 from pipeline.rules.identifiers import compact
+from pipeline.rules.selected_values import noted, replaced
 from schemas.summary import CurrencySources
 
 CURRENCY = "^[A-Z]{3}$"
@@ -43,28 +43,28 @@ def currencies() -> frozenset[str]:
 
 def read_currencies(written: pl.Series) -> pl.Series:
     """Codes of three capital letters; null where a cell holds something else, which may be anything."""
-    return mended(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes_only)
+    return replaced(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes_only)
 
 
 def clean_currencies(written: pl.Series) -> pl.Series:
     """Compact codes, and those of a sign that stands for one currency; anything else as it is."""
-    return mended(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes)
+    return replaced(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes)
 
 
 def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
     """The currency of every amount: the one given, else by the mark beside it, else that of a UK account.
 
     Args:
-        given: what the file says, cleaned.
+        given: from the file, cleaned.
         marks: as `Amounts` has them.
         is_uk: whether the account is a UK sort code and account number.
 
     Returns:
-        Null where nothing says it: the currency of an IBAN's payment is never guessed.
+        Null where nothing gives it: the currency of an IBAN's payment is never guessed.
     """
     if not given.null_count():
         return given
-    # A sign of several currencies, such as $, says that it is another one, and not which.
+    # A sign of several currencies, such as $, shows that it is another one, and not which.
     of_uk = pl.when(is_uk & marks.is_null()).then(pl.lit("GBP"))
     return pl.select(pl.coalesce(given, _said_by(marks), of_uk).alias(given.name)).to_series()
 
@@ -80,23 +80,23 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
     Args:
         money: `frames.MONEY`.
         marks: as `Amounts` has them.
-        given: the currency that the file says, cleaned.
+        given: the currency in the file, cleaned.
         currency: the same, `completed`.
 
     Returns:
-        `OTHER`, `DECIMALS`, or null where nothing contradicts.
+        `OTHER`, `DECIMALS`, or null where they agree.
     """
     faults = marks.clear(marks.len())
     is_open = marks.is_not_null() | ~currency.is_in(USUAL_CURRENCIES).fill_null(value=True)
     is_open |= _has_third_decimal(money)
     rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
-    return mended(faults, where=is_open, by=lambda _: _faults(rows.filter(is_open)))
+    return replaced(faults, where=is_open, by=lambda _: _faults(rows.filter(is_open)))
 
 
 def currency_faults(codes: pl.Series) -> pl.Series:
     """`UNKNOWN` where a code of three letters is no currency of any payment; else null."""
     is_unusual = ~codes.is_in(USUAL_CURRENCIES)
-    return told(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
+    return noted(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
 
 
 def _unusual_faults(codes: pl.Series) -> pl.Series:

@@ -1,7 +1,7 @@
 """Signs that the check itself is abused: to find out who holds an account, or which accounts exist.
 
 Whoever may ask about any name and any account can try names until one fits, or account numbers until
-one exists. Neither looks like a payment file. The figures are judgements: nobody has published any.
+one exists. Neither looks like a payment file. The figures are judgements: none have been published.
 """
 
 import polars as pl
@@ -67,7 +67,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 def why_refused(
     accepted: Accepted, warnings: Warnings, *, where: str, places: Places | None = None
 ) -> str | None:
-    """What is said of a file that tries names on accounts, or None for any other.
+    """The error for a file that tries names on accounts, or None for any other.
 
     Args:
         accepted: `Accepted`.

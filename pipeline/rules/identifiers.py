@@ -14,7 +14,7 @@ from string import ascii_uppercase
 
 import polars as pl
 
-from pipeline.rules.columnwise import mended
+from pipeline.rules.selected_values import replaced
 
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """What a spreadsheet makes of a long number: the digits are gone for good."""
@@ -45,7 +45,7 @@ def compact(codes: pl.Series) -> pl.Series:
 
     Only plain letters are raised: Unicode would turn a dotless i into the I of another account.
     """
-    return mended(codes, where=codes.str.contains("[^A-Z0-9]"), by=_compact)
+    return replaced(codes, where=codes.str.contains("[^A-Z0-9]"), by=_compact)
 
 
 def _compact(codes: pl.Series) -> pl.Series:
@@ -57,14 +57,14 @@ def _compact(codes: pl.Series) -> pl.Series:
 def compact_ibans(ibans: pl.Series) -> pl.Series:
     """IBANs as `compact`, without the label and the punctuation that people write.
 
-    Dots are dropped behind a letter only: what a spreadsheet made of a number must stay to be told.
+    Dots are dropped behind a letter only: what a spreadsheet made of a number must remain visible.
     """
-    return mended(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
+    return replaced(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
 
 
 def compact_leis(leis: pl.Series) -> pl.Series:
     """LEIs as `compact`, without the hyphens that people write."""
-    return compact(mended(leis, where=leis.str.contains(f"[{_HYPHENS}]"), by=_without_hyphens))
+    return compact(replaced(leis, where=leis.str.contains(f"[{_HYPHENS}]"), by=_without_hyphens))
 
 
 def _without_hyphens(codes: pl.Series) -> pl.Series:
@@ -73,7 +73,7 @@ def _without_hyphens(codes: pl.Series) -> pl.Series:
 
 def _compact_ibans(ibans: pl.Series) -> pl.Series:
     bare = ibans.str.replace_all(r"\s", "").str.replace(_IBAN_LABEL, "$1")
-    plain = mended(
+    plain = replaced(
         bare,
         where=bare.str.contains(_IBAN_PUNCTUATED),
         by=lambda some: some.str.replace_all(f"[./{_HYPHENS}]", ""),
@@ -83,7 +83,7 @@ def _compact_ibans(ibans: pl.Series) -> pl.Series:
 
 def bic11(bics: pl.Series) -> pl.Series:
     """BICs of eleven characters; the head office's branch code XXX completes one of eight."""
-    return mended(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
+    return replaced(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
 
 
 @cache
@@ -123,7 +123,7 @@ def remainder_97(texts: pl.Series) -> pl.Series:
 
     At most 36 characters are 72 digits, which are read in two halves that fit an integer.
     """
-    # A column of its own: polars would make the digits anew wherever an expression names them.
+    # A column of its own: polars would compute the digits again wherever an expression names them.
     digits = texts.str.replace_many(_LETTERS, _LETTER_VALUES)
     halves = pl.DataFrame({"high": digits.str.head(-_HALF_DIGITS), "low": digits.str.tail(_HALF_DIGITS)})
     high = pl.col("high").replace("", "0").cast(pl.Int128, strict=False)
@@ -144,13 +144,15 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _iban_faults(ibans: pl.Series) -> pl.Series:
-    # The structure of a country says length and characters as well: they are asked about only where it is
+    # The structure of a country gives length and characters as well: they are asked about only where it is
     # another one.
     structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
     is_structured = ibans.str.contains(f"^(?:{structure})$")
     is_checked = _check_digits_fit(ibans.str.slice(4) + ibans.str.slice(0, 4), ibans.str.slice(2, 2))
     faults = _where(~is_checked, "CHECKSUM")
-    return mended(faults, where=~is_structured, by=lambda _: _structure_faults(ibans.filter(~is_structured)))
+    return replaced(
+        faults, where=~is_structured, by=lambda _: _structure_faults(ibans.filter(~is_structured))
+    )
 
 
 def _structure_faults(ibans: pl.Series) -> pl.Series:
@@ -185,7 +187,7 @@ def _lei_faults(leis: pl.Series) -> pl.Series:
 
 def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """The faults of the codes that are there; most columns of most files are empty."""
-    return mended(codes, where=codes.is_not_null(), by=faults_of)
+    return replaced(codes, where=codes.is_not_null(), by=faults_of)
 
 
 def _where(is_broken: pl.Series, fault: str) -> pl.Series:

@@ -1,4 +1,4 @@
-"""The UK modulus check: whether an account number can be one of its sort code, told from the digits alone.
+"""The UK modulus check: whether an account number can be one of its sort code, judged by the digits alone.
 
 An account that fails cannot exist; one that passes may.
 
@@ -13,13 +13,13 @@ import polars as pl
 
 from pipeline.frames import ACCEPTED, WARNINGS, RouteReason
 from pipeline.rules.modulus_checks import ACCOUNT_NUMBER, SORT_CODE, exceptions_of, passes
-from pipeline.rules.modulus_tables import Check, ModulusTables
+from pipeline.rules.modulus_tables import ModulusTables, WeightedSum
 from schemas.outcomes import ApiName, WarningCode
 from schemas.summary import ModulusUsed
 
 
 class ModulusState(StrEnum):
-    """What the tables say of an account."""
+    """The result of the tables for an account."""
 
     PASSES = "passes"
     FAILS = "fails"
@@ -121,7 +121,7 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
 _IS_UK = pl.col("api") == ApiName.COP
 
 
-def _distinct_checks(tables: ModulusTables) -> list[tuple[Check, ...]]:
+def _distinct_checks(tables: ModulusTables) -> list[tuple[WeightedSum, ...]]:
     """The checks that ranges have, each once: many ranges share one arithmetic."""
     return list(dict.fromkeys(found.checks for found in tables.ranges))
 
@@ -141,7 +141,7 @@ def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
     return nearest.select(pl.when(is_inside).then("kind").alias("kind")).to_series()
 
 
-def _judged(rows: pl.DataFrame, checks: tuple[Check, ...], tables: ModulusTables) -> pl.DataFrame:
+def _judged(rows: pl.DataFrame, checks: tuple[WeightedSum, ...], tables: ModulusTables) -> pl.DataFrame:
     """The states of accounts that are checked in the same way: `position` and `state`."""
     if exceptions_of(checks) == (5, 5) and tables.substitutions:
         rows = rows.with_columns(pl.col("code").replace(tables.substitutions))

@@ -11,7 +11,7 @@ from functools import partial
 
 import polars as pl
 
-from pipeline.rules.modulus_tables import Check, Method
+from pipeline.rules.modulus_tables import Method, WeightedSum
 
 SORT_CODE = tuple("uvwxyz")
 ACCOUNT_NUMBER = tuple("abcdefgh")
@@ -22,68 +22,68 @@ _ONE_WILL_DO = {(2, 9), (10, 11), (12, 13)}
 """Exceptions of two checks of which an account need pass only one."""
 
 
-def exceptions_of(checks: Sequence[Check]) -> tuple[int | None, ...]:
+def exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:
     """The exceptions of a range's checks, in their order."""
     return tuple(check.exception for check in checks)
 
 
-def passes(checks: Sequence[Check]) -> pl.Expr:
+def passes(checks: Sequence[WeightedSum]) -> pl.Expr:
     """Whether an account passes the checks of its range."""
     together = pl.any_horizontal if exceptions_of(checks) in _ONE_WILL_DO else pl.all_horizontal
     return together([_BY_EXCEPTION[check.exception](check) for check in checks])
 
 
-def _fits(check: Check) -> pl.Expr:
+def _fits(check: WeightedSum) -> pl.Expr:
     return _remainder(check) == 0
 
 
-def _plus_27(check: Check) -> pl.Expr:
+def _plus_27(check: WeightedSum) -> pl.Expr:
     return (_total(check) + 27) % _DIVISORS[check.method] == 0
 
 
-def _other_weights(check: Check) -> pl.Expr:
+def _other_weights(check: WeightedSum) -> pl.Expr:
     usual = _fits(check._replace(weights=(0, 0, 1, 2, 5, 3, 6, 4, 8, 7, 10, 9, 3, 1)))
     with_nine = _fits(check._replace(weights=(0, 0, 0, 0, 0, 0, 0, 0, 8, 7, 10, 9, 3, 1)))
     return pl.when(_A == 0).then(_fits(check)).when(_G == 9).then(with_nine).otherwise(usual)
 
 
-def _not_needed(check: Check) -> pl.Expr:
+def _not_needed(check: WeightedSum) -> pl.Expr:
     return (_C == 6) | (_C == 9) | _fits(check)
 
 
-def _remainder_is_gh(check: Check) -> pl.Expr:
+def _remainder_is_gh(check: WeightedSum) -> pl.Expr:
     return _remainder(check) == 10 * _G + _H
 
 
-def _check_digit(check: Check) -> pl.Expr:
+def _check_digit(check: WeightedSum) -> pl.Expr:
     """What is missing to a multiple is the check digit; where that would take two digits, nothing fits."""
     divisor = _DIVISORS[check.method]
     return (divisor - _remainder(check)) % divisor == (_G if check.method is Method.MOD11 else _H)
 
 
-def _foreign_currency(check: Check) -> pl.Expr:
+def _foreign_currency(check: WeightedSum) -> pl.Expr:
     """An account in a foreign currency, whose number cannot be checked, or one that fits."""
     return (_A.is_between(4, 8) & (_G == _H)) | _fits(check)
 
 
-def _unweighted(check: Check, *, where: pl.Expr) -> pl.Expr:
+def _unweighted(check: WeightedSum, *, where: pl.Expr) -> pl.Expr:
     """Some account numbers were given out before their sort code and first two digits counted."""
     number_alone = check._replace(weights=(0,) * 8 + check.weights[8:])
     return pl.when(where).then(_fits(number_alone)).otherwise(_fits(check))
 
 
-def _with_sort_code(sort_code: str, check: Check) -> pl.Expr:
+def _with_sort_code(sort_code: str, check: WeightedSum) -> pl.Expr:
     """The check with the digits of another sort code."""
     return _remainder(check, (*(pl.lit(int(digit), pl.Int32) for digit in sort_code), *_DIGITS[6:])) == 0
 
 
-def _seven_digits(check: Check) -> pl.Expr:
+def _seven_digits(check: WeightedSum) -> pl.Expr:
     """A number whose eighth digit was added later is checked once more without it."""
     without = (*_DIGITS[:6], pl.lit(0, pl.Int32), *_DIGITS[6:-1])
     return _fits(check) | (_H.is_in([0, 1, 9]) & (_remainder(check, without) == 0))
 
 
-_BY_EXCEPTION: Mapping[int | None, Callable[[Check], pl.Expr]] = {
+_BY_EXCEPTION: Mapping[int | None, Callable[[WeightedSum], pl.Expr]] = {
     None: _fits,
     1: _plus_27,
     2: _other_weights,
@@ -102,11 +102,11 @@ _BY_EXCEPTION: Mapping[int | None, Callable[[Check], pl.Expr]] = {
 }
 
 
-def _remainder(check: Check, digits: Sequence[pl.Expr] = _DIGITS) -> pl.Expr:
+def _remainder(check: WeightedSum, digits: Sequence[pl.Expr] = _DIGITS) -> pl.Expr:
     return _total(check, digits) % _DIVISORS[check.method]
 
 
-def _total(check: Check, digits: Sequence[pl.Expr] = _DIGITS) -> pl.Expr:
+def _total(check: WeightedSum, digits: Sequence[pl.Expr] = _DIGITS) -> pl.Expr:
     """The sum of the weighted digits, or of the digits of the products."""
     total = pl.lit(0, pl.Int32)
     for digit, weight in zip(digits, check.weights, strict=True):

@@ -27,7 +27,7 @@ VALID_MAX_DAYS = 365
 _LATEST = "take the latest table from its publisher, or name the right file"
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A line of a table that is not blank."""
 
     where: str
@@ -42,7 +42,7 @@ class Method(StrEnum):
     DBLAL = "DBLAL"  # the sum of the digits of each product must be a multiple of 10
 
 
-class Check(NamedTuple):
+class WeightedSum(NamedTuple):
     """One line of the weights: the sum over fourteen digits that a good account makes come out."""
 
     method: Method
@@ -56,7 +56,7 @@ class Range(NamedTuple):
 
     start: int
     end: int
-    checks: tuple[Check, ...]
+    checks: tuple[WeightedSum, ...]
 
 
 class ModulusTables(NamedTuple):
@@ -67,7 +67,7 @@ class ModulusTables(NamedTuple):
     substitutions: dict[int, int]
     """Sort code -> the one to check with in exception 5."""
     valid_from: date
-    """The day that the user says the tables are of."""
+    """The date of the tables, as the user gives it."""
     weights_sha256: str
     substitutions_sha256: str
 
@@ -77,7 +77,7 @@ def age_days(valid_from: date, today: date) -> int:
 
     Raises:
         ConfigurationError: they are not valid yet: the date is a slip, or they were taken too early. Tables
-            of today are never told as such, wherever in the world today is.
+            of today are never refused for it, in any time zone.
     """
     if valid_from > today + timedelta(days=1):
         raise ConfigurationError(
@@ -122,8 +122,8 @@ def read_substitutions(path: Path) -> tuple[dict[int, int], str]:
     return _substitutions(_lines(path, data)), sha256(data).hexdigest()
 
 
-def _ranges(lines: Iterable[Line]) -> tuple[Range, ...]:
-    found: dict[tuple[int, int], list[tuple[str, Check]]] = {}
+def _ranges(lines: Iterable[TableLine]) -> tuple[Range, ...]:
+    found: dict[tuple[int, int], list[tuple[str, WeightedSum]]] = {}
     for where, fields in lines:
         if len(fields) not in {17, 18}:
             raise _wrong(where, f"not 17 fields, or 18 with an exception, but {len(fields)}")
@@ -139,7 +139,7 @@ def _ranges(lines: Iterable[Line]) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _check(where: str, fields: list[str]) -> Check:
+def _check(where: str, fields: list[str]) -> WeightedSum:
     method, *numbers = fields
     if method not in set(Method):
         raise _wrong(where, f"the method is none of {', '.join(Method)}")
@@ -148,10 +148,10 @@ def _check(where: str, fields: list[str]) -> Check:
         raise _wrong(where, f"a weight beyond {WEIGHT_MAX}")
     if method == Method.DBLAL and min(weights) < 0:
         raise _wrong(where, "a negative weight, which DBLAL cannot have")
-    return Check(Method(method), weights, _whole(where, numbers[14]) if len(numbers) > 14 else None)
+    return WeightedSum(Method(method), weights, _whole(where, numbers[14]) if len(numbers) > 14 else None)
 
 
-def _known_together(lines: list[tuple[str, Check]]) -> tuple[Check, ...]:
+def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, ...]:
     """The checks of one range, where the specification says what to do with them."""
     where, checks = lines[-1][0], tuple(check for _, check in lines)
     if len(checks) > 2:
@@ -167,7 +167,7 @@ def _known_together(lines: list[tuple[str, Check]]) -> tuple[Check, ...]:
     return checks
 
 
-def _substitutions(lines: Iterable[Line]) -> dict[int, int]:
+def _substitutions(lines: Iterable[TableLine]) -> dict[int, int]:
     found: dict[int, int] = {}
     for where, fields in lines:
         if len(fields) != 2:
@@ -191,11 +191,11 @@ def _bytes_of(path: Path) -> bytes:
     return data
 
 
-def _lines(path: Path, data: bytes) -> list[Line]:
+def _lines(path: Path, data: bytes) -> list[TableLine]:
     if not data.isascii() or b"\0" in data:
         raise _wrong(str(path), "not plain text")
     lines = (
-        Line(f"{path} line {number}", line.split())
+        TableLine(f"{path} line {number}", line.split())
         for number, line in enumerate(data.decode().splitlines(), 1)
     )
     if not (filled := [line for line in lines if line.fields]):

@@ -1,7 +1,7 @@
 """Names of payees: asked about as they were entered, without what carries nothing, and never a lost value.
 
 A bank compares what it is sent with what it has, so nothing that spells a name is changed. What a spreadsheet
-may run is no matter of the question: the files that people open make it harmless (formats/spreadsheet.py).
+may run is no matter of the question: the files that people open make it harmless (reports/safe_csv.py).
 Source: API reference, "NameVerificationRequest": the name as entered by the payment initiator. Where a joiner
 spells and where it only hides: after RFC 5892, appendix A.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.rules.columnwise import mended, told
+from pipeline.rules.selected_values import noted, replaced
 
 UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
 """What was done to a name before it is asked about; to one name both can be."""
@@ -60,7 +60,7 @@ NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./
 """A sign without any letter, or the digits of a telephone or an account number."""
 
 
-class Names(NamedTuple):
+class CleanNames(NamedTuple):
     """A column of names, cleaned."""
 
     text: pl.Series
@@ -69,15 +69,15 @@ class Names(NamedTuple):
     """What was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null."""
 
 
-def clean_names(written: pl.Series) -> Names:
+def clean_names(written: pl.Series) -> CleanNames:
     """Names in one Unicode form (NFC), without blanks at the ends, and without what carries nothing."""
     # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")
-    is_covered = told(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
-    bare = mended(written, where=is_covered, by=_bare)
-    text = mended(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
-    return Names(text, told(written, where=is_covered, by=_done))
+    is_covered = noted(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
+    bare = replaced(written, where=is_covered, by=_bare)
+    text = replaced(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
+    return CleanNames(text, noted(written, where=is_covered, by=_done))
 
 
 def _are_covered(names: pl.Series) -> pl.Series:
@@ -93,7 +93,7 @@ def _without_marks(names: pl.Series) -> pl.Series:
 
 
 def _unwrapped(names: pl.Series) -> pl.Series:
-    return mended(
+    return replaced(
         names,
         where=names.str.contains(_WRAPPED),
         by=lambda some: some.str.replace(_WRAPPED, "$1").str.replace_all('""', '"', literal=True),
@@ -107,5 +107,5 @@ def _done(names: pl.Series) -> pl.Series:
         pl.when(bare.str.contains(_WRAPPED)).then(pl.lit(UNWRAPPED)),
         pl.when(is_marked).then(pl.lit(UNMARKED)),
     ]
-    told = pl.select(pl.concat_str(said, separator=" ", ignore_nulls=True)).to_series()
-    return told.replace("", None)
+    noted = pl.select(pl.concat_str(said, separator=" ", ignore_nulls=True)).to_series()
+    return noted.replace("", None)

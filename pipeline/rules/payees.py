@@ -23,8 +23,8 @@ def payees_of(accepted: Accepted, ids: pl.Series | None) -> Payees:
     """Make `Payees` of the payments that can be asked about.
 
     Names are one where they differ in case or white space only, and a GB IBAN is one with the sort code and
-    account number in it. An id that stands beside more than `PAYEES_MAX` names is nobody's id: a company's
-    number at its payroll office, say.
+    account number in it. An id beside more than `PAYEES_MAX` names identifies no payee: a company's number
+    at its payroll office, say.
 
     Args:
         accepted: `Accepted`.

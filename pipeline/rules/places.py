@@ -5,7 +5,7 @@ import polars as pl
 from schemas.places import Places
 
 STRETCHES_MAX = 100_000
-"""A file with more rows of changing height tells no places: they would be more text than its report."""
+"""A file with more rows of changing height has no places: they would be more text than its report."""
 
 
 def lines_of(heights: pl.Series, *, first: int) -> Places | None:

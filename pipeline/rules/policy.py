@@ -1,4 +1,4 @@
-"""What a policy says of payments, by their outcomes, codes and warnings: release, review or hold."""
+"""Apply a policy to payments, by their outcomes, codes and warnings: release, review or hold."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ _BY_STRICTNESS = (Verdict.RELEASE, Verdict.REVIEW, Verdict.HOLD)
 
 
 def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) -> pl.DataFrame:
-    """Say what the policy says of each payment: of the answer and of the warnings, the strictest counts.
+    """The verdict on each payment: of its answer and its warnings, the strictest counts.
 
     Args:
         outcomes: with `row`, `check_outcome` and `check_code` of `Outcomes`; other columns are kept.

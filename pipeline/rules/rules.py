@@ -1,6 +1,6 @@
 """The local rules: what must be true of a payment before anyone is asked about it.
 
-A rule is a row of a table. Its condition speaks of cleaned and routed payments (stages/validate.py);
+A rule is a row of a table. Its condition is about cleaned and routed payments (stages/validate.py);
 its sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits (API
 reference, "Resources and their fields"), and practice: what spreadsheets do to account numbers.
 """
@@ -448,7 +448,7 @@ _UNASKED_RULES = [
 """The last ones: where a row breaks another rule, it is rejected, whoever could be asked about it."""
 
 NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rule.code != "NAME_MISSING")
-"""The rules that speak of a name and of nothing else."""
+"""The rules that concern the name alone."""
 RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
     *_ERROR_RULES,

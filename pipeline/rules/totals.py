@@ -14,7 +14,7 @@ MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
 
 
 def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """`amount` as `frames.MONEY` and `currency` as a code, null where the file does not say one.
+    """`amount` as `frames.MONEY` and `currency` as a code, null where the file gives none.
 
     Args:
         payments: with `MONEY_FIELDS`.
@@ -28,7 +28,7 @@ def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def currency_shown(payments: pl.DataFrame) -> pl.Series:
-    """The currency of each payment for people: as it is known, else what the file says.
+    """The currency of each payment for people: the known one, else as the file has it.
 
     Args:
         payments: with `MONEY_FIELDS`.

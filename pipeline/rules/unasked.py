@@ -1,4 +1,4 @@
-"""Payments that break no rule and are not asked about all the same, because the profile wants it so."""
+"""Payments that break no rule and are still not asked about, because the profile excludes them."""
 
 from collections.abc import Mapping
 
@@ -25,4 +25,4 @@ UNASKED: Mapping[str, Meaning] = {
         "contact that you knew before this payment.",
     ),
 }
-"""What is told of a payment that breaks no rule and that the profile wants not to be asked about."""
+"""The code and reason of a payment that breaks no rule and that the profile excludes."""

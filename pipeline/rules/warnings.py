@@ -5,9 +5,9 @@ import re
 import polars as pl
 
 from pipeline.frames import ACCEPTED, WARNINGS, recurring
-from pipeline.rules.columnwise import beyond_ascii
 from pipeline.rules.enumeration import many_payees, same_name
 from pipeline.rules.places import place_texts
+from pipeline.rules.selected_values import beyond_ascii
 from schemas.outcomes import ApiName, WarningCode
 from schemas.places import Places
 
@@ -95,11 +95,11 @@ def earlier_row(message: str) -> int | None:
 
 
 def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Places | None) -> pl.DataFrame:
-    """Warn of every payment that says the same as an earlier one: payee, account, amount, reference."""
+    """Warn of every payment that repeats an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
     alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))
-    # A GB IBAN need not say the currency of the UK account in it.
+    # A GB IBAN need not give the currency of the UK account in it.
     pounds = pl.when(pl.col("api") == ApiName.COP).then(pl.lit("GBP"))
     alike = alike.with_columns(
         same_name(pl.col("name")),

@@ -5,7 +5,7 @@ It shares the documents in `schemas` with the client and nothing else, so that t
 wire cannot share a bug.
 
     server.py      starts, announces, stops;  assembly.py  puts the parts together
-    ports.py       connections: secured.py (TLS, client_hello.py), http_connection.py (HTTP)
+    ports.py       connections: tls_handshake.py (TLS, client_hello.py), http_connection.py (HTTP)
     service.py     one request in, one response out;  endpoints.py  what stands at each path
     intake.py      the rules that a request must keep;  bodies.py  how its body arrives
     identity.py    tokens;  participants.py  client certificates

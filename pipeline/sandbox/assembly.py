@@ -15,7 +15,7 @@ from pipeline.sandbox.endpoints import (
     Directory,
     Endpoint,
     Limit,
-    TokenEndpoint,
+    TokenService,
 )
 from pipeline.sandbox.faults.injector import Injector, Surroundings
 from pipeline.sandbox.identity import IdentityProvider
@@ -79,11 +79,11 @@ def service_of(  # noqa: PLR0913 (its parts)
         identity: who knows the tokens.
         authority: who issues the certificates of clients.
         url: where it serves.
-        recorders: where each call is noted.
+        recorders: record each call.
     """
     directory = Directory(identity, authority)
     endpoints: dict[str, Endpoint] = {
-        TOKEN_PATH: TokenEndpoint(identity, settings.request_wait_s),
+        TOKEN_PATH: TokenService(identity, settings.request_wait_s),
         DESCRIPTION_PATH: DescriptionEndpoint(url),
         **_checks(settings, conditions, directory),
     }

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 
 class Conduct(Enum):
-    """How a bank behaves as a responder, when the sandbox is told to let banks misbehave."""
+    """How a bank behaves as a responder, when the sandbox is set to let banks misbehave."""
 
     STEADY = auto()
     SLOW = auto()
@@ -76,7 +76,7 @@ _IBAN_BANKS: tuple[Bank, ...] = (
     Bank("34000", "AT", 5, bic="RZOOAT2LXXX"),
     Bank("AIBK", "IE", 5, bic="AIBKIE2DXXX"),
     Bank("0035", "PT", 4, bic="CGDIPTPLXXX"),
-    # The misbehaving ones are nobody's: no registry knows their codes.
+    # The misbehaving ones are invented: no registry knows their codes.
     Bank("99900011", "DE", 1, bic="SLOWDEM0XXX", conduct=Conduct.SLOW),
     Bank("99900022", "DE", 1, bic="FAILDEM0XXX", conduct=Conduct.FAILING),
     Bank("99903", "FR", 1, bic="HUSHFRP0XXX", conduct=Conduct.SILENT),

@@ -11,7 +11,7 @@ BODY_BYTES_MAX = 64 * 1024
 
 
 async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
-    """The whole body; a client that waits to be told so (`Expect: 100-continue`) is told to go on.
+    """The whole body; a client that waits for it (`Expect: 100-continue`) gets a 100.
 
     Args:
         request: whose headers are in order.

@@ -106,7 +106,7 @@ BAD_CLIENTS: Mapping[str, str] = {
     "not-for-clients": "may be used by servers alone",
     "no-authorisation-number": "has a VAT number where the PSD2 authorisation number should be",
     "not-in-directory": "has the authorisation number of no participant",
-    "other-authority": "is of an authority that nobody knows",
+    "other-authority": "is of an unknown authority",
 }
 """Client certificates that VoP Standard refuses, and why; each with its key in `client_NAME.pem`."""
 

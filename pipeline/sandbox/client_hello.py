@@ -41,7 +41,7 @@ class Greeting:
     def __init__(self) -> None:
         self._received = b""
         self.is_over = False
-        """Whether nothing more is to be learnt from further bytes."""
+        """Whether further bytes would add nothing."""
 
     def feed(self, data: bytes) -> ClientHello | None:
         """Take bytes as they arrive; the ClientHello once it is whole, and then never again."""

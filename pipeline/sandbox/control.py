@@ -21,18 +21,20 @@ from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sandbox.assembly import Conditions
 from pipeline.sandbox.faults.selection import parse, written
 from pipeline.sandbox.journal import Journal
-from pipeline.sandbox.verdict.reports import Verdict, as_json, as_junit, as_text
+from pipeline.sandbox.verdict.reports import ConductVerdict, as_json, as_junit, as_text
 
 SOCKET = "control.sock"
 _AHEAD_MAX_S = 10 * 365 * 86_400
 _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
 
 
-class Control:
-    """What can be asked and told."""
+class SandboxControl:
+    """The control requests."""
 
-    def __init__(self, conditions: Conditions, journal: Journal, verdict: Callable[[], Verdict]) -> None:
-        """Know what is to be changed.
+    def __init__(
+        self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
+    ) -> None:
+        """Take what the requests may change.
 
         Args:
             conditions: of the sandbox.
@@ -112,7 +114,7 @@ class Control:
 
 
 @asynccontextmanager
-async def controlled(folder: Path, control: Control) -> AsyncIterator[Path]:
+async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Path]:
     """Listen on the control address while the block lasts; yields its path.
 
     Raises:

@@ -1,7 +1,7 @@
-"""What stands behind a path: the token endpoint, and one endpoint per API and server.
+"""The endpoints behind the paths: the token endpoint, and one endpoint per API and server.
 
 A check is handled in the order in which a gateway would: who asks, may it ask now, is the request
-well formed, and only then what the responder says.
+well formed, and only then what the responder answers.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ from pipeline.sandbox.network import NameReply, PayeeReply
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
-from pipeline.sandbox.surface import Api, Question
+from pipeline.sandbox.surface import NameCheckApi, Question
 from schemas.cop import (
     NameVerification,
     NameVerificationRequest,
@@ -68,14 +68,14 @@ class Endpoint(Protocol):
         """The HTTP methods it takes."""
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Note what a call is about, as far as its headers tell, and what is echoed whatever comes of it."""
+        """Note what a call is about, as far as its headers show, and what is echoed in any case."""
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """The body of a 200; any other answer is raised as a ProblemError."""
 
 
 class DescriptionEndpoint:
-    """The OpenAPI document of this server, for whoever is on the same machine."""
+    """The OpenAPI document of this server, for clients on the same machine."""
 
     methods: tuple[str, ...] = ("GET",)
 
@@ -95,7 +95,7 @@ class DescriptionEndpoint:
         return self._document
 
 
-class TokenEndpoint:
+class TokenService:
     """The identity provider's token endpoint: GET with a body, as the reference documents it, or POST."""
 
     methods: tuple[str, ...] = ("GET", "POST")
@@ -125,7 +125,7 @@ class TokenEndpoint:
 class CheckEndpoint:
     """One of the three APIs on one server."""
 
-    api: Api
+    api: NameCheckApi
     role: Environment
     """Which server."""
     directory: Directory

@@ -18,7 +18,7 @@ _BICS = {account.iban: account.bic for account in IBAN_ACCOUNTS}
 
 
 def question_examples(api: ApiName) -> Json:
-    """An example of a request for each outcome, by a name that says which."""
+    """An example of a request for each outcome, named after the outcome."""
     return {name: {"summary": name, "value": _question(api, known)} for name, known in _of_each_code(api)}
 
 

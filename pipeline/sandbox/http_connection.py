@@ -16,7 +16,7 @@ class Refusing(Protocol):
     """Who answers a request that never became one."""
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
-        """Note the call, and say what is wrong: 400 for no HTTP, 408 for a slow head, 500 for our mistake."""
+        """Record the call and refuse it: 400 for no HTTP, 408 for a slow head, 500 for our mistake."""
 
 
 class HttpConnection(web.RequestHandler):
@@ -28,9 +28,9 @@ class HttpConnection(web.RequestHandler):
         """Wait for requests.
 
         Args:
-            server: who handles them.
-            refusing: who answers what is no request.
-            visit: the connection, as it is noted.
+            server: handles them.
+            refusing: answers what is no request.
+            visit: the connection, as it is recorded.
             head_max_s: how long the head of a request may take from its first byte.
         """
         super().__init__(

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 
 from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid, format_error
+from pipeline.sandbox.redaction import shown_member
 from pipeline.sandbox.settings import CLIENT_IDS, SCOPES
-from pipeline.sandbox.shown import shown_member
 from schemas.outcomes import Environment
 from schemas.token import TokenRequest
 
@@ -22,7 +22,7 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RegisteredClient:
     """A registered client."""
 
     client_id: str
@@ -37,16 +37,19 @@ class _Token:
     expires: float
 
 
-def registered_clients(client_secrets: Mapping[Environment, str]) -> dict[Environment, Client]:
+def registered_clients(client_secrets: Mapping[Environment, str]) -> dict[Environment, RegisteredClient]:
     """The client of each role, from the secrets of this sandbox."""
-    return {role: Client(CLIENT_IDS[role], secret, SCOPES[role]) for role, secret in client_secrets.items()}
+    return {
+        role: RegisteredClient(CLIENT_IDS[role], secret, SCOPES[role])
+        for role, secret in client_secrets.items()
+    }
 
 
 class IdentityProvider:
-    """Issues tokens and says whose they are."""
+    """Issues tokens and looks up their owners."""
 
     def __init__(
-        self, clients: Mapping[Environment, Client], token_life_s: int, clock: Callable[[], float]
+        self, clients: Mapping[Environment, RegisteredClient], token_life_s: int, clock: Callable[[], float]
     ) -> None:
         """Know the clients; no token is issued yet.
 
@@ -74,7 +77,7 @@ class IdentityProvider:
         """
         request = _token_request(form)
         role, client = self._roles.get(request.client_id, (None, None))
-        # An unknown client costs the same comparison, so that time does not tell which part was wrong.
+        # An unknown client costs the same comparison, so that timing does not reveal which part was wrong.
         expected = client.secret if client else secrets.token_urlsafe(32)
         is_secret_right = hmac.compare_digest(
             request.client_secret.get_secret_value().encode(), expected.encode()
@@ -118,7 +121,7 @@ class IdentityProvider:
         self._tokens.clear()
 
     def _forget_expired(self) -> None:
-        # Kept for one more life, so that an old token is told from one that never was.
+        # Kept for one more life, so that an expired token is not taken for an unknown one.
         oldest = self._clock() - self._token_life_s
         for value in [value for value, token in self._tokens.items() if token.expires < oldest]:
             del self._tokens[value]

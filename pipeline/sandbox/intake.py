@@ -1,4 +1,4 @@
-"""The rules that a request must keep before anybody looks at its question.
+"""The rules that a request must keep before its question is read.
 
 Source: API reference, "Request headers" and the field tables of "Resources and their fields". Every
 broken rule is 400 FORMAT_ERROR with a detail that names the header or the member, never its value.
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.sandbox import iban
 from pipeline.sandbox.problems import ProblemError, Refusal, format_error
-from pipeline.sandbox.shown import shown_member
+from pipeline.sandbox.redaction import shown_member
 from schemas import strict
 from schemas.cop import NameVerificationRequest
 from schemas.vop import GatewayRequest, StandardRequest
@@ -113,7 +113,7 @@ def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
 
 
 def canonical(question: BaseModel) -> bytes:
-    """The one spelling of a question, so that two requests can be told to ask the same."""
+    """The one spelling of a question, so that equal questions in two requests are recognised."""
     return question.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 

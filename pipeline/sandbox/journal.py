@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.client_hello import ClientHello
-from pipeline.sandbox.secured import Watcher
+from pipeline.sandbox.tls_handshake import Watcher
 from schemas.outcomes import ApiName
 
 

@@ -69,7 +69,7 @@ def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Ou
 def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -> IdMatch:
     """Compare the identifications in a request with those the bank holds, by kind.
 
-    An identification of a kind that the bank does not hold says nothing; where nothing can be
+    An identification of a kind that the bank does not hold does not count; where nothing can be
     compared the answer is NOAP. One that differs outweighs any that agree.
     """
     comparable = asked.keys() & held.keys()
@@ -202,7 +202,7 @@ def _parts(words: list[str]) -> tuple[list[str], str]:
 
 @lru_cache(maxsize=65_536)  # the same few names are compared again and again
 def _is_misspelling(one: str, other: str) -> bool:
-    """Whether a few wrong, missing, added or swapped letters, or accents, tell two words apart."""
+    """Whether a few wrong, missing, added or swapped letters, or accents, are all that differs."""
     one, other = _without_accents(one), _without_accents(other)
     errors_max = 1 if min(len(one), len(other)) <= 4 else 2
     return abs(len(one) - len(other)) <= errors_max and _edit_distance(one, other) <= errors_max

@@ -83,4 +83,4 @@ FURTHER_VARIANTS = tuple(
         "tobias tobi toby",
     )
 )
-"""Forenames that may be one person's, where the package `nicknames` does not say so of all of them."""
+"""Forenames that may be one person's, where the package `nicknames` does not list all of them."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pipeline.sandbox import banks
 from pipeline.sandbox.banks import Bank, Conduct
 from pipeline.sandbox.matching import compare_identifications, compare_names, identifications
-from pipeline.sandbox.registers import Account, Standing, account_of
+from pipeline.sandbox.registers import Account, AccountStatus, account_of
 from schemas.cop import NameVerification, ReasonCode, VerificationReport
 from schemas.outcomes import Outcome
 from schemas.vop import (
@@ -37,10 +37,10 @@ class PayeeReply(NamedTuple):
 
 
 _CODE_OF_STANDING = {
-    Standing.ABSENT: ReasonCode.AC01,
-    Standing.OPTED_OUT: ReasonCode.OPTO,
-    Standing.UNSUPPORTED_TYPE: ReasonCode.ACNS,
-    Standing.SWITCHED: ReasonCode.CASS,
+    AccountStatus.ABSENT: ReasonCode.AC01,
+    AccountStatus.OPTED_OUT: ReasonCode.OPTO,
+    AccountStatus.UNSUPPORTED_TYPE: ReasonCode.ACNS,
+    AccountStatus.SWITCHED: ReasonCode.CASS,
 }
 
 _CODE_OF_BRANCH = {"4": ReasonCode.FOURHUN, "5": ReasonCode.HTTPERR}
@@ -88,7 +88,7 @@ class Network:
             return PayeeReply(not_applicable(question), Conduct.STEADY)
         conduct = self._conduct(bank)
         account = account_of(self._seed, bank, account_number)
-        if conduct is Conduct.FAILING or account.standing is not Standing.OPEN:
+        if conduct is Conduct.FAILING or account.standing is not AccountStatus.OPEN:
             return PayeeReply(not_applicable(question), conduct)
         return PayeeReply(response_on(question, account, is_lenient=bank.is_lenient), conduct)
 
@@ -98,7 +98,7 @@ class Network:
 
 def report_on(question: NameVerification, account: Account, *, is_lenient: bool) -> VerificationReport:
     """What a bank reports of one of its accounts."""
-    if account.standing is not Standing.OPEN:
+    if account.standing is not AccountStatus.OPEN:
         return _not_possible(_CODE_OF_STANDING[account.standing])
     needed = account.secondary_reference
     if needed is not None and needed != question.secondary_identification:

@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from pipeline.sandbox.examples import answer_examples, question_examples
 from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
 from pipeline.sandbox.settings import SCOPES, TOKEN_PATH
-from pipeline.sandbox.surface import APIS, Api
+from pipeline.sandbox.surface import APIS, NameCheckApi
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.outcomes import ApiName, Environment
 from schemas.problem import Problem
@@ -110,7 +110,7 @@ def _oauth(url: str) -> Json:
     }
 
 
-def _check(api: Api, role: Environment) -> Json:
+def _check(api: NameCheckApi, role: Environment) -> Json:
     is_cop = api.name is ApiName.COP
     answer = NameVerificationResponse if is_cop else VerificationOfPayeeResponse
     response_headers = {

@@ -77,10 +77,10 @@ def requester_of(certificate: bytes | None, authority: x509.Certificate, now: da
 
 
 def check_requesting_bic(authorisation_number: str, bic: str) -> None:
-    """Hold that a requesting BIC belongs to the participant of the certificate.
+    """Require that a requesting BIC belongs to the participant of the certificate.
 
     Raises:
-        ProblemError: 401 where it belongs to somebody else.
+        ProblemError: 401 where it belongs to another participant.
     """
     if bic not in DIRECTORY[authorisation_number]:
         raise client_invalid(

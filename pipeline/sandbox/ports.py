@@ -13,8 +13,8 @@ from aiohttp import web
 from pipeline.sandbox.bodies import BODY_BYTES_MAX
 from pipeline.sandbox.http_connection import HttpConnection
 from pipeline.sandbox.journal import Reception
-from pipeline.sandbox.secured import SecuredConnection
 from pipeline.sandbox.service import Service
+from pipeline.sandbox.tls_handshake import SecuredConnection
 
 _BACKLOG = 2048  # connections; a client may open all of its own at once
 _SHUTDOWN_S = 1.0  # for answers under way

@@ -7,7 +7,7 @@ from pipeline.files.disk_errors import refused
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder with mode 0700; one that exists is left as it is.
+    """Make a folder with mode 0700; one that exists is not changed.
 
     Raises:
         OutputError, DiskError: it cannot be made.

@@ -1,4 +1,4 @@
-"""The account registers of the simulated banks: deterministic from a seed, made as they are asked.
+"""The account registers of the simulated banks: deterministic from a seed, made on demand.
 
 Nothing is stored: an account is computed from the seed, its bank and its number, so that a network
 of any size costs no memory and two sandboxes with one seed agree on every account.
@@ -13,8 +13,8 @@ from pipeline.sandbox.banks import Bank
 from schemas.cop import AccountType
 
 
-class Standing(Enum):
-    """What a bank can say about an account, before any name is compared."""
+class AccountStatus(Enum):
+    """The status of an account at its bank, before any name is compared."""
 
     OPEN = auto()
     ABSENT = auto()
@@ -24,10 +24,10 @@ class Standing(Enum):
 
 
 _STANDINGS_PER_MILLE = (
-    (40, Standing.ABSENT),
-    (10, Standing.OPTED_OUT),
-    (10, Standing.UNSUPPORTED_TYPE),
-    (15, Standing.SWITCHED),
+    (40, AccountStatus.ABSENT),
+    (10, AccountStatus.OPTED_OUT),
+    (10, AccountStatus.UNSUPPORTED_TYPE),
+    (15, AccountStatus.SWITCHED),
 )
 
 
@@ -35,7 +35,7 @@ _STANDINGS_PER_MILLE = (
 class Account:
     """What a bank holds about one account."""
 
-    standing: Standing
+    standing: AccountStatus
     account_type: AccountType
     name: str
     secondary_reference: str | None = None
@@ -86,12 +86,12 @@ class _Draw:
         return words[self.below(len(words))]
 
 
-def _standing(drawn: int) -> Standing:
+def _standing(drawn: int) -> AccountStatus:
     for share, standing in _STANDINGS_PER_MILLE:
         if drawn < share:
             return standing
         drawn -= share
-    return Standing.OPEN
+    return AccountStatus.OPEN
 
 
 def _person_name(draw: _Draw, *, is_uk: bool) -> str:

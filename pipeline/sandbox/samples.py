@@ -16,7 +16,7 @@ from pipeline.files.disk_errors import refused
 from pipeline.sandbox import banks, iban, names
 from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
 from pipeline.sandbox.banks import Bank
-from pipeline.sandbox.registers import Account, Standing, account_of
+from pipeline.sandbox.registers import Account, AccountStatus, account_of
 from schemas.cop import AccountType
 
 __all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_payments"]
@@ -32,7 +32,7 @@ _REMEMBERED_MAX = 10_000  # earlier questions to choose from
 
 
 class Question(NamedTuple):
-    """The part of a row that says who is paid."""
+    """The part of a row that names who is paid."""
 
     name: str
     account_type: str
@@ -97,7 +97,7 @@ def _new_question(seed: int, chance: random.Random) -> Question:
             continue
         number = _draw_uk_number(bank, chance) if is_uk else _draw_iban(bank, chance)
         account = account_of(seed, bank, number)
-        if account.standing is Standing.OPEN or flaw is _as_it_comes:
+        if account.standing is AccountStatus.OPEN or flaw is _as_it_comes:
             break
     question = Question(
         name=account.name,

@@ -32,9 +32,9 @@ _ONCE = (
     "closed-without-answer", "empty-body", "429-seconds", "missing-echo", "set-cookie", "not-json",
     "504-after-wait", "no-verdict", "redirect-307", "redirect-302",
 )  # fmt: skip
-"""Each befalls one question, at its first attempt."""
+"""Each affects one question, at its first attempt."""
 _ALWAYS = ("400", "500")
-"""Each befalls one question, at every attempt."""
+"""Each affects one question, at every attempt."""
 _QUESTION_COUNT = (len(_ONCE) + len(_ALWAYS) + 2) * _SPACING
 
 _CHECKS = (
@@ -49,7 +49,7 @@ class Scenario:
 
     name: str
     what: str
-    """What is to be done with the client."""
+    """What to do with the client."""
     expected: tuple[str, ...]
     """The rules that a client meets on this walk."""
     faults: tuple[str, ...] = ()

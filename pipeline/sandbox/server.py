@@ -1,4 +1,4 @@
-"""Starts the sandbox, says where it listens, and stops it.
+"""Starts the sandbox, reports where it listens, and stops it.
 
 >>> from pipeline.sandbox.server import SandboxSettings, run
 >>> run(SandboxSettings(folder=Path("sandbox")), announce=print)  # doctest: +SKIP
@@ -24,7 +24,7 @@ from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.calls import CallLog
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
-from pipeline.sandbox.control import Control, controlled
+from pipeline.sandbox.control import SandboxControl, controlled
 from pipeline.sandbox.identity import IdentityProvider, registered_clients
 from pipeline.sandbox.journal import Journal, Reception
 from pipeline.sandbox.ports import Port, served
@@ -35,7 +35,7 @@ from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.connections import ELSEWHERE
-from pipeline.sandbox.verdict.reports import Verdict, verdict_on, write_verdict
+from pipeline.sandbox.verdict.reports import ConductVerdict, verdict_on, write_verdict
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
@@ -44,10 +44,10 @@ _BACKLOG = 2048  # connections; a client may open all of its own at once
 
 
 def _say_nothing(_line: str) -> None:
-    """Where nobody listens."""
+    """Ignores the announcement."""
 
 
-class Stop(Protocol):
+class StopEvent(Protocol):
     """An event that can be waited for: of asyncio or of anyio."""
 
     async def wait(self) -> object:
@@ -58,10 +58,10 @@ async def serve(
     settings: SandboxSettings,
     *,
     announce: Callable[[str], None],
-    stop: Stop,
+    stop: StopEvent,
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
-    """Serve until told to stop.
+    """Serve until asked to stop.
 
     Args:
         settings: where and how.
@@ -105,7 +105,7 @@ async def serve(
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
         if settings.verdicts and journal is not None:
-            # No old verdict may pass for that on this client; and what cannot be written is told now.
+            # No old verdict may pass for that on this client; and an unwritable file is reported now.
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
             # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
@@ -114,7 +114,7 @@ async def serve(
         )
         await stack.enter_async_context(serving)
         if settings.has_control and journal is not None:
-            control = Control(conditions, journal, partial(_verdict, journal, scenario))
+            control = SandboxControl(conditions, journal, partial(_verdict, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))
         # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
         gc.freeze()
@@ -123,14 +123,14 @@ async def serve(
 
 
 def _journal(settings: SandboxSettings) -> Journal | None:
-    """A journal where somebody will ask for a verdict."""
+    """A journal where a verdict will be asked for."""
     if not (settings.verdicts or settings.has_control):
         return None
     waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}
     return Journal(responder_waits_s=waits_s, has_rate=settings.rate_per_s_max is not None)
 
 
-def _verdict(journal: Journal, scenario: Scenario | None) -> Verdict:
+def _verdict(journal: Journal, scenario: Scenario | None) -> ConductVerdict:
     if scenario is None:
         return verdict_on(journal)
     return verdict_on(journal, scenario.name, scenario.expected)

@@ -24,8 +24,8 @@ from pipeline.sandbox.problems import (
     server_error,
     too_slow,
 )
+from pipeline.sandbox.redaction import shown_path
 from pipeline.sandbox.replies import Reply
-from pipeline.sandbox.shown import shown_path
 
 
 class Recorder(Protocol):
@@ -49,10 +49,10 @@ class Service:
         """Put the service together; nothing is served yet.
 
         Args:
-            endpoints: what stands at each path.
-            injector: who lets faults befall the answers.
-            clock: which dates the answers.
-            recorders: where each call is noted.
+            endpoints: by path.
+            injector: applies faults to the answers.
+            clock: for the dates of answers.
+            recorders: record each call.
             request_wait_s: how long the head of a request may take.
         """
         self._endpoints = endpoints
@@ -67,7 +67,7 @@ class Service:
         delivery = None
         try:
             reply = await self._reply(request, call)
-            # What is wrong with a request is told to the client, whatever faults there are.
+            # A bad request is answered as such, whatever faults there are.
             if reply.status == 200 and call.api is not None:
                 reply, delivery = await self._injector.befall(call, reply)
             call.status = None if delivery else reply.status
@@ -82,7 +82,7 @@ class Service:
         return _Response(reply)
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
-        """Note a request that never became one, and say what is wrong."""
+        """Record bytes that never became a request, and answer what is wrong."""
         problem = self._unread(status)
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
@@ -145,7 +145,7 @@ class Service:
 
 
 class _Response(web.Response):
-    """A reply with the headers that it has: none is added that says what its body is."""
+    """A reply with the headers that it has: no Content-Type is added."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(status=reply.status, body=reply.body, headers=reply.headers)

@@ -13,7 +13,7 @@ Question = NameVerificationRequest | GatewayRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class NameCheckApi:
     """One of the three."""
 
     name: ApiName
@@ -26,21 +26,21 @@ class Api:
 
 
 APIS = (
-    Api(
+    NameCheckApi(
         ApiName.COP,
         "/copgateway/v1.0/confirmation-payee/name-verification",
         "x-fapi-interaction-id",
         NameVerificationRequest,
         (Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION),
     ),
-    Api(
+    NameCheckApi(
         ApiName.VOP_GATEWAY,
         "/vopgateway/v1/payee-verifications",
         "X-Request-ID",
         GatewayRequest,
         (Environment.SANDBOX, Environment.PRODUCTION),
     ),
-    Api(
+    NameCheckApi(
         ApiName.VOP_STANDARD,
         "/vop/v1/payee-verifications",
         "X-Request-ID",

@@ -42,7 +42,7 @@ def server_context(
     """A TLS context for the server.
 
     Unless a client certificate is required, one that is missing or bad in any way still makes a
-    connection: whoever needs a good one refuses it in a 401, and the other APIs do not care.
+    connection: the API that needs a good one answers 401, and the other APIs ignore it.
 
     Args:
         servers: files with a key and its certificate, one per kind of key.

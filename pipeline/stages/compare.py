@@ -2,7 +2,7 @@
 
 Earlier runs are known by keyed hashes alone, each under the key of its own folder, so that what is compared
 is hashed anew for each. What the latest run that knows a payee says of that payee counts, and likewise of an
-account: an older one is not looked at. Which payments make known: apis/known.py.
+account: an older one is not looked at. Which payments make it known: rules/known_payees.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence

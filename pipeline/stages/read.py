@@ -18,7 +18,7 @@ from pipeline.formats import HEAD_BYTES, entry_named, entry_of
 from pipeline.formats.table import ROW_BLANK, Dialect, ReadingOptions, Table
 from pipeline.formats.tabular import TabularFormat
 from pipeline.frames import PAYMENTS, Original, Payments, slim
-from pipeline.headers.account_looks import by_cell
+from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count
 from pipeline.headers.readings import ColumnReading

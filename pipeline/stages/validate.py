@@ -27,7 +27,6 @@ from pipeline.frames import (
 from pipeline.rules import responder_bics as agents
 from pipeline.rules.account_types import read_account_types
 from pipeline.rules.amounts import Amounts, read_amounts
-from pipeline.rules.columnwise import mended
 from pipeline.rules.currencies import (
     amount_faults,
     clean_currencies,
@@ -47,6 +46,7 @@ from pipeline.rules.identifiers import (
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN, clean_names
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
+from pipeline.rules.selected_values import replaced
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
 from pipeline.rules.value_warnings import value_warnings
 from pipeline.rules.warnings import warnings_about
@@ -183,13 +183,15 @@ def _normalized(texts: pl.Series) -> pl.Series:
         return texts
     # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
     is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
-    return mended(
+    return replaced(
         texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)
     )
 
 
 def _without(pattern: str, texts: pl.Series) -> pl.Series:
-    return mended(texts, where=texts.str.contains(pattern), by=lambda some: some.str.replace_all(pattern, ""))
+    return replaced(
+        texts, where=texts.str.contains(pattern), by=lambda some: some.str.replace_all(pattern, "")
+    )
 
 
 # Routing: which API can check a payment, and why that one.

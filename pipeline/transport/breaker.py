@@ -2,8 +2,8 @@
 
 A breaker is closed while things go well. After some failures in a row it opens: nothing is sent but a
 probe now and then, each after twice the wait of the last one, and the first probe that succeeds closes
-it. Where the last probe fails too, it gives up. It also tells, of each run of failures, whether it was
-such an outage: what failed in one says nothing about the questions that were asked meanwhile.
+it. Where the last probe fails too, it gives up. It also reports, for each run of failures, whether it was
+such an outage: what failed in one does not count against the questions that were asked meanwhile.
 
 A budget bounds the retries of a whole run: a server in trouble gets a tenth more requests than there
 are questions, and not three times as many.
@@ -63,7 +63,7 @@ class Breaker:
     def wait_s(self, now: float) -> float:
         """How long to wait before asking again whether a request may leave; 0 where one may.
 
-        While a probe is on its way there is no telling; a moment is answered then.
+        While a probe is on its way that is open; a short wait is returned then.
         """
         if self._probe_at is None:
             return 0.0
@@ -76,7 +76,7 @@ class Breaker:
         self._probing = self.is_open
 
     def was_outage(self, streak: int) -> bool | None:
-        """Whether a run of failures became an outage; None while there is no telling yet."""
+        """Whether a run of failures became an outage; None while that is open."""
         if streak in self._outages:
             return True
         return None if streak == self.streak and not self.is_open else False
@@ -90,11 +90,11 @@ class Breaker:
         self._probing = False
 
     def abstain(self) -> None:
-        """A reply came that tells nothing of how the server is: a probe that got it is to be sent again."""
+        """A reply came that shows nothing of the server's health: a probe that got it is sent again."""
         self._probing = False
 
     def fail(self, now: float) -> None:
-        """A request failed in a way that speaks of the server and not of the question."""
+        """A request failed because of the server and not of the question."""
         self._failures_in_a_row += 1
         if self.is_open and not self._probing:
             return  # a straggler from before it opened

@@ -1,4 +1,4 @@
-"""What our own certificate says, read before a server does: a refusal there has no words.
+"""Check our own client certificate before a server does: a server refuses it without a reason.
 
 Source: API reference, "VoP Standard: mutual TLS": a qualified website authentication certificate with the
 authorisation number of the payment service provider. Where the number is, and how it is written:
@@ -24,7 +24,7 @@ _AUTHORISATION = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """What matters of a client certificate."""
+    """The parts of a client certificate that matter here."""
 
     subject: str
     not_before: datetime
@@ -40,7 +40,7 @@ class CertificateFacts:
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
-    """Read the first certificate of a PEM file and say what a server would object to.
+    """Read the first certificate of a PEM file and report what a server would object to.
 
     Args:
         path: A PEM file; what follows the first certificate is its chain.

@@ -1,6 +1,6 @@
 """The cipher suites of the API reference, and no other one.
 
-Python's `ssl` has had a setter for TLS 1.2 suites for ever and one for TLS 1.3 only since 3.15
+Python's `ssl` has had a setter for TLS 1.2 suites for long and one for TLS 1.3 only since 3.15
 (gh-137197). Until then OpenSSL's own function is called on the context's pointer. Where that is not
 possible, as in a Python with OpenSSL linked in statically, the connection stays at TLS 1.2: the
 reference requires "TLS 1.2 or later", and a wrong suite would be the worse offer.

@@ -18,8 +18,8 @@ __all__ = ["Client", "FailureKind", "NetworkFailure"]
 
 
 @dataclass(slots=True)
-class _Line:
-    """A transport, and who is using it."""
+class _Connections:
+    """A transport, and how many requests use it."""
 
     transport: httpx.AsyncBaseTransport
     in_flight_count: int = 0
@@ -67,10 +67,10 @@ class Client:
         self._tokens = tokens
         self._extensions = {} if door is None else {"trace": partial(_held_back, door)}
         self._open = partial(open_transport, context, in_flight_max)
-        self._line: _Line | None = None
+        self._line: _Connections | None = None
 
     async def __aenter__(self) -> Self:
-        self._line = _Line(self._open())
+        self._line = _Connections(self._open())
         return self
 
     async def __aexit__(
@@ -109,7 +109,7 @@ class Client:
             token: From `token` or `renew`; without it, the current one.
 
         Raises:
-            NetworkFailure: there is no response, and its kind says how far it came.
+            NetworkFailure: there is no response, and its kind states how far it came.
             TlsError: the server is not trusted, or speaks no TLS that the rules allow.
             CredentialsError: the server refused the client certificate.
             PrecheckError: no token could be had; as `Tokens.current`.
@@ -128,10 +128,10 @@ class Client:
         """Use no open connection again, after an answer that must not be trusted.
 
         An answer with the correlation id of another request means that a connection, or what is behind
-        it, has lost its place. Exchanges under way end on their own.
+        it, is out of step. Exchanges under way finish normally.
         """
         if (old := self._line) is not None:
-            self._line = _Line(self._open())
+            self._line = _Connections(self._open())
             old.retired = True
             await old.close_if_done()
 

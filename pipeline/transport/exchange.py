@@ -1,7 +1,7 @@
-"""One request, one response, in httpx's words: what every exchange of this program goes through.
+"""One request, one response, in httpx's types: every exchange of this program goes through here.
 
 Whatever httpx transport carries it, an exchange has one deadline, a bound on what is read, and one way to
-say what went wrong. Which transport it is, is decided in one line here.
+report what went wrong. The transport is chosen in one line here.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ async def exchange(
         deadline_s: For everything from connecting to the last byte.
 
     Raises:
-        NetworkFailure: there is no response, and its kind says how far it came.
+        NetworkFailure: there is no response, and its kind states how far it came.
         TlsError: the server is not trusted, or speaks no TLS that the rules allow.
         CredentialsError: the server refused the client certificate.
     """
@@ -72,13 +72,13 @@ async def exchange(
 
 
 async def once(request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float) -> httpx.Response:
-    """As `exchange`, on a connection of its own: to an identity provider, to a watcher of jobs."""
+    """As `exchange`, on a connection of its own: to an identity provider or a monitoring service."""
     async with transport_of(context, 1) as transport:
         return await exchange(transport, request, deadline_s=deadline_s)
 
 
 async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
-    """The response with its body, unless it is one that nobody asked for in that form.
+    """The response with its body, unless it has a form that was not asked for.
 
     Raises:
         NetworkFailure: it is encoded, or too large.
@@ -106,7 +106,7 @@ class _Whole(httpx.Response):
 
 
 def _failure_of(error: httpx.TransportError, url: httpx.URL) -> NetworkFailure | PrecheckError:
-    """What an exception of httpx means here: this is the one place that says so."""
+    """The error for an exception of httpx: the one place that maps them."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
@@ -125,7 +125,7 @@ def plainly_https(url: str, what: str) -> str:
     """The address without a slash at its end, if it is one that a secret may be sent to.
 
     Raises:
-        ConfigurationError: it is not https, or has a user, a query or a fragment; says so of `what`.
+        ConfigurationError: it is not https, or has a user, a query or a fragment; the message names `what`.
     """
     try:
         parts = httpx.URL(url)

@@ -1,7 +1,7 @@
-"""Tell a watcher of nightly jobs that a run has begun, and how it ended. Nothing of the file is told.
+"""Report to a monitoring service that a run has begun, and how it ended; nothing about the file is sent.
 
-The way of Healthchecks and services like it: GET URL/start, and GET URL/STATUS with the exit status, where
-0 is well. Who gets no ping in time raises the alarm, so a ping that fails is told and changes nothing.
+The protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0
+for success. The service raises the alarm when a ping is missing, so a ping that fails is only reported.
 """
 
 import ssl
@@ -20,14 +20,14 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
     """Send one ping.
 
     Args:
-        url: https, the address of the job at the watcher, which is a secret as a rule.
+        url: https, the address of the job at the service, usually a secret.
         word: `start`, or the exit status.
         context: From `tls.client_context`.
 
     Raises:
         ConfigurationError: the address is not https, or has a user, a query or a fragment; as TlsError,
             its server is not trusted.
-        IncompleteError: it was not taken; the message has no more of the address than the host.
+        IncompleteError: it was not accepted; of the address, the message has the host only.
     """
     request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
     try:

@@ -18,7 +18,7 @@ from aiohttp.tracing import Trace
 
 _KEEP_ALIVE_S = 15.0
 _SENDING = "http11.send_request_headers.started"
-"""What httpx's `trace` extension is told when a request has its connection and is about to leave on it."""
+"""The event of httpx's `trace` extension for a request that has its connection and is about to leave."""
 
 _AS_HTTPX_SAYS = (
     (aiohttp.ClientConnectorError, httpx.ConnectError),
@@ -32,7 +32,7 @@ _AS_HTTPX_SAYS = (
 class AiohttpTransport(httpx.AsyncBaseTransport):
     """Connections to one server, kept for the next request after a whole response and dropped otherwise.
 
-    Of a request's extensions it knows `trace`, and tells it one thing: that the request is about to leave.
+    Of a request's extensions it honours `trace`, with one event: the request is about to leave.
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int) -> None:
@@ -111,7 +111,7 @@ class _Connector(aiohttp.TCPConnector):
             try:
                 await trace(_SENDING, {})
             except BaseException:
-                # Cancelled here, nobody else knows of the connection.
+                # Cancelled here: no other code knows of the connection.
                 connection.close()
                 raise
         return connection
@@ -119,12 +119,12 @@ class _Connector(aiohttp.TCPConnector):
 
 @contextmanager
 def _errors_of_httpx() -> Iterator[None]:
-    """What aiohttp raises, as httpx would say it."""
+    """What aiohttp raises, as httpx's exception."""
     try:
         yield
     except (aiohttp.ClientError, OSError) as error:
         for ours, theirs in _AS_HTTPX_SAYS:
             if isinstance(error, ours):
-                # Some of aiohttp's own are OpenSSL's by class, and have nothing of what it said.
+                # Some of aiohttp's own are OpenSSL's by class, and lack OpenSSL's message.
                 raise theirs(str(error)) from (error.__cause__ or error)
         raise

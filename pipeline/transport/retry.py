@@ -77,7 +77,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class TurnAway:
-    """We are not let in with this question; whether with none at all, the other questions will tell."""
+    """The server refuses us for this question; the other questions show whether it refuses us for all."""
 
     error: PrecheckError
     """What ends the run where it is so with all of them."""
@@ -87,7 +87,7 @@ Decision = Accept | Refuse | RenewToken | Retry | GiveUp | TurnAway
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RetryState:
     """Where one check stands when an exchange has ended."""
 
     number: int
@@ -99,7 +99,7 @@ class Attempt:
 
 
 def decide(  # noqa: PLR0911  one return for each row of the table above
-    reply: httpx.Response | NetworkFailure, attempt: Attempt, *, chance: float, now: datetime
+    reply: httpx.Response | NetworkFailure, attempt: RetryState, *, chance: float, now: datetime
 ) -> Decision:
     """What to do after one exchange.
 
@@ -158,7 +158,7 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
     return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_MAX_S)
 
 
-def _after_failure(kind: FailureKind, attempt: Attempt, chance: float) -> Decision:
+def _after_failure(kind: FailureKind, attempt: RetryState, chance: float) -> Decision:
     match kind:
         case "connect" | "tls" | "broken" | "deadline":
             return _again(attempt, chance, floor_s=0.0)
@@ -166,7 +166,7 @@ def _after_failure(kind: FailureKind, attempt: Attempt, chance: float) -> Decisi
             return GiveUp()
 
 
-def _again(attempt: Attempt, chance: float, *, floor_s: float) -> Retry | GiveUp:
+def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | GiveUp:
     """Full jitter: anything between nothing and the doubled wait, so that no two clients march in step."""
     if attempt.number >= attempt.number_max:
         return GiveUp()

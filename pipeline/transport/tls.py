@@ -1,4 +1,4 @@
-"""Whom the client trusts, who it says it is, and what a failed handshake means in words.
+"""Which servers the client trusts, which certificate it presents, and what a failed handshake means.
 
 Everything is decided by arguments: no environment variable adds an authority (SSL_CERT_FILE) or
 writes the session's secrets to a file (SSLKEYLOGFILE). Source: API reference, "Transport security"
@@ -77,7 +77,7 @@ def _present(
 
 
 def _passphrase(key_password: SecretStr | str | None, key: Path) -> Callable[[], str]:
-    """OpenSSL asks for a passphrase on the terminal and waits for ever, unless a function answers."""
+    """OpenSSL asks for a passphrase on the terminal and waits indefinitely, unless a function answers."""
 
     def answer() -> str:
         if not key_password:
@@ -97,7 +97,7 @@ def _check_private(key: Path) -> None:
 
 
 def _check_pem(certificate: Path, key: Path) -> bool:
-    """Whether the key is encrypted. OpenSSL says "PEM lib" to every kind of wrong file; this says which."""
+    """Whether the key is encrypted: OpenSSL reports "PEM lib" for every kind of wrong file."""
     _read_pem("client_certificate", certificate, b"BEGIN CERTIFICATE-----")
     pem = _read_pem("client_key", key, b"PRIVATE KEY-----")
     return b"BEGIN ENCRYPTED PRIVATE KEY" in pem or b"Proc-Type: 4,ENCRYPTED" in pem
@@ -172,7 +172,7 @@ def explain(error: ssl.SSLError, server: str) -> PrecheckError | None:
 
     Returns:
         CredentialsError where the server refuses our certificate, TlsError where one of us will not
-        speak to the other, None where it may have been the network.
+        speak to the other, None where the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         advice = _VERIFY_ADVICE.get(error.verify_code, "ask the server's operator")
@@ -240,7 +240,7 @@ async def _greet(host: str, port: int, context: ssl.SSLContext) -> str:
             )
         return f"{version} {suite}"
     finally:
-        # A server may keep its side open after our close_notify: who waits for its end waits for ever.
+        # A server may keep its side open after our close_notify: waiting for its end could take for ever.
         writer.transport.abort()
 
 

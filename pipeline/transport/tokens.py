@@ -1,7 +1,7 @@
 """The access token: fetched once for any number of waiters, renewed in time, never fetched in a storm.
 
-Source: API reference, "OAuth 2.0 client credentials". The life of a token is not shown there: a server
-that does not say gets the assumption below.
+Source: API reference, "OAuth 2.0 client credentials". The life of a token is not shown there: where
+a server does not state it, the assumption below holds.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An access token; the generation tells it from those before and after."""
+    """An access token; the generation distinguishes it from those before and after."""
 
     value: str = field(repr=False)
     generation: int

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.frames import PAYEE_KEYS, PAYEES
 from pipeline.jobs.kept_payees import Origin, carried_on, own, runs_of
-from pipeline.rules.known import Decided, kept_once, standings
+from pipeline.rules.known_payees import DecidedRows, kept_once, payee_statuses
 from pipeline.rules.payees import KEYED, keyed
 from pipeline.stages.compare import Earlier, compare
 from pipeline.stores.keyed_hash import payee_hashes
@@ -111,9 +111,9 @@ def known_after(runs, rows, key, *, released):
     frame = payees(rows)
     found = compare(frame, frame["name"], [run.earlier for run in runs])
     outcomes = frame.select("row", check_outcome=pl.lit("match"))
-    known = standings(frame["row"], outcomes, found.changes if runs else None)
+    known = payee_statuses(frame["row"], outcomes, found.changes if runs else None)
     kept = kept_once(pl.concat([own(frame, known, key), carried_on(runs, found.contradicted)]))
-    return runs_of(Origin("month", "2030", key), kept, Decided(released or ()))
+    return runs_of(Origin("month", "2030", key), kept, DecidedRows(released or ()))
 
 
 @settings(deadline=None)

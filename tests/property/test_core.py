@@ -31,7 +31,7 @@ from pipeline.rules.identifiers import bic_faults, iban_faults, lei_faults
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range
 from pipeline.rules.rules import RULES, RULES_BY_SUSPECTS
-from pipeline.rules.value_warnings import ODDITIES
+from pipeline.rules.value_warnings import WARNING_RULES
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import Header, summarise
@@ -94,7 +94,7 @@ PAYMENTS_FRAMES = st.lists(st.one_of(ROWS, UK_ROWS, IBAN_ROWS), max_size=12).map
         [{**row, "row": number} for number, row in enumerate(rows, start=1)], schema=PAYMENTS
     )
 )
-_LAST_DIGIT = modulus_tables.Check(Method.MOD10, (0,) * 13 + (1,))
+_LAST_DIGIT = modulus_tables.WeightedSum(Method.MOD10, (0,) * 13 + (1,))
 _TABLES = ModulusTables((Range(0, 599999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
 ROUTES = st.builds(
     Routes,
@@ -143,7 +143,7 @@ def test_every_accepted_question_builds_a_request_of_its_api(payments, routes):
 def test_messages_are_sentences_of_the_rules_and_quote_nothing(payments, routes):
     _, rejects, warnings = validate(payments, routes)
     assert set(rejects["message"]) <= {rule.sentence for rule in RULES}
-    for message in set(warnings["message"]) - {oddity.sentence for oddity in ODDITIES}:
+    for message in set(warnings["message"]) - {rule.sentence for rule in WARNING_RULES}:
         assert re.fullmatch(r"the same payment as row \d+; make sure that both are meant", message)
 
 

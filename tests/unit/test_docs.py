@@ -92,7 +92,7 @@ def test_generated_help_does_not_depend_on_the_width_of_the_terminal():
     assert check(ROOT, COLUMNS="30").returncode == 0
 
 
-def test_a_stale_page_and_broken_links_are_told(copy):
+def test_a_stale_page_and_links_and_names_that_lead_nowhere_are_reported(copy):
     for name, old, new in (
         ("cli.md", "--fail-on", "--fall-on"),
         ("outcomes.md", "`AC01`", "`AC02`"),
@@ -101,11 +101,14 @@ def test_a_stale_page_and_broken_links_are_told(copy):
         page.write_text(page.read_text("utf-8").replace(old, new), "utf-8")
     with (copy / "README.md").open("a", encoding="utf-8") as readme:
         readme.write("[gone](docs/gone.md) and [nowhere](docs/cli.md#nowhere)\n")
+        readme.write("`rules/gone.py` and `rules.gone`\n")
     result = check(copy)
     assert result.returncode == 1
     assert result.stderr.splitlines() == [
         "README.md: the link docs/gone.md leads to no file; correct it",
         "README.md: the link docs/cli.md#nowhere leads to no heading; correct it",
+        "README.md: rules/gone.py does not exist; name the module that it has become",
+        "README.md: rules.gone does not exist; name what it has become",
         "docs/cli.md: stale; run `python docs/generate.py`",
         "docs/outcomes.md: stale; run `python docs/generate.py`",
     ]

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.cli.progress import LINE_INTERVAL_S, Bar, Lines, Silence, progress
+from pipeline.cli.progress import LINE_INTERVAL_S, Lines, ProgressBar, Silence, progress
 from pipeline.reports.terminal import visible
 from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
@@ -149,7 +149,7 @@ def test_bar_fits_a_terminal_of_80_columns_whatever_the_name_of_the_file():
 
 @pytest.mark.parametrize(
     ("is_terminal", "quiet", "kind"),
-    [(True, False, Bar), (False, False, Lines), (True, True, Silence), (False, True, Silence)],
+    [(True, False, ProgressBar), (False, False, Lines), (True, True, Silence), (False, True, Silence)],
 )
 def test_kind_of_progress_suits_the_console(is_terminal, quiet, kind):
     console = console_of(is_terminal=is_terminal)

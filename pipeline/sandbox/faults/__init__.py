@@ -1,4 +1,4 @@
-"""The faults that a server can be told to have: the sandbox as a conformance suite for any client.
+"""The faults that the server can be given: the sandbox as a conformance suite for any client.
 
     catalogue.py    the table: each fault's name, what the server does, what a right client does
     effects.py      what a fault does to an exchange, as values
@@ -7,6 +7,5 @@
     selection.py    which requests meet it
     injector.py     puts the chosen faults to work
 
-A fault befalls only a request that would have been answered: what is wrong with a request is told to
-the client all the same.
+A fault affects only a request that would have been answered: a bad request is refused as usual.
 """

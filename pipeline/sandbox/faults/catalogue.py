@@ -1,6 +1,6 @@
-"""The table of faults. A row says what the server does, and what a right client does about it.
+"""The table of faults. A row describes what the server does, and what a right client does about it.
 
-Source: API reference, for what an answer should be; RFC 9110 and RFC 6749 for what it is silent about.
+Source: API reference, for what an answer should be; RFC 9110 and RFC 6749 where it is silent.
 """
 
 from dataclasses import dataclass

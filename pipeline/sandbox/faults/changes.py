@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from math import ceil
 
-from pipeline.sandbox.faults.effects import Change, Scene
+from pipeline.sandbox.faults.effects import ReplyChange, Scene
 from pipeline.sandbox.problems import ProblemError
 from pipeline.sandbox.replies import Reply
 from schemas.outcomes import ApiName
@@ -27,17 +27,17 @@ _PADDING = b" " * PADDING_BYTES  # white space, so that the body stays good JSON
 _HEADER_PADDING_BYTES = 200 * 1024
 
 
-def problem(status: int, code: str, detail: str) -> Change:
+def problem(status: int, code: str, detail: str) -> ReplyChange:
     """Problem details instead of the answer."""
 
     def make(reply: Reply, scene: Scene) -> Reply:
         body = ProblemError(status, code, detail).to_json(scene.path)
         return replace(reply, status=status, body=body)
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def retry_after(wait_s: int, *, as_date: bool = False) -> Change:
+def retry_after(wait_s: int, *, as_date: bool = False) -> ReplyChange:
     """Retry-After, as seconds or as a date."""
 
     def make(reply: Reply, scene: Scene) -> Reply:
@@ -46,37 +46,37 @@ def retry_after(wait_s: int, *, as_date: bool = False) -> Change:
         until = datetime.fromtimestamp(ceil(scene.time_s + wait_s), UTC)
         return reply.with_headers(Retry_After=format_datetime(until, usegmt=True))
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def status(code: int, body: bytes | None = None) -> Change:
+def status(code: int, body: bytes | None = None) -> ReplyChange:
     """Another status, and another body where one is given."""
 
     def make(reply: Reply, _scene: Scene) -> Reply:
         return replace(reply, status=code, body=reply.body if body is None else body)
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def body(content: bytes, content_type: str = "application/json") -> Change:
+def body(content: bytes, content_type: str = "application/json") -> ReplyChange:
     """Another body."""
 
     def make(reply: Reply, _scene: Scene) -> Reply:
         return replace(reply, body=content).with_headers(Content_Type=content_type)
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def rewritten(rewrite: Callable[[bytes], bytes], **headers: str | None) -> Change:
+def rewritten(rewrite: Callable[[bytes], bytes], **headers: str | None) -> ReplyChange:
     """The true body, rewritten, with other headers."""
 
     def make(reply: Reply, _scene: Scene) -> Reply:
         return replace(reply, body=rewrite(reply.body)).with_headers(**headers)
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def said(*, cop: Json | None = None, vop: Json | None = None) -> Change:
+def said(*, cop: Json | None = None, vop: Json | None = None) -> ReplyChange:
     """An answer in the form of the API that was asked.
 
     Args:
@@ -91,10 +91,10 @@ def said(*, cop: Json | None = None, vop: Json | None = None) -> Change:
         assert vop is not None
         return replace(reply, body=json.dumps(vop).encode())
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def written(*, cop: bytes, vop: bytes) -> Change:
+def written(*, cop: bytes, vop: bytes) -> ReplyChange:
     """As `said`, but letter by letter, for what a JSON encoder would not write.
 
     Args:
@@ -107,10 +107,10 @@ def written(*, cop: bytes, vop: bytes) -> Change:
             return replace(reply, body=b'{"data":{"verificationReport":' + cop + b"}}")
         return replace(reply, body=vop)
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def token_said(**changes: object) -> Change:
+def token_said(**changes: object) -> ReplyChange:
     """A token answer with other members; None takes a member away."""
 
     def make(reply: Reply, _scene: Scene) -> Reply:
@@ -118,49 +118,49 @@ def token_said(**changes: object) -> Change:
         kept = {name: value for name, value in answer.items() if value is not None}
         return replace(reply, body=json.dumps(kept).encode())
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def header(**changes: str | None) -> Change:
+def header(**changes: str | None) -> ReplyChange:
     """Other headers, `_` for `-` in their names; None takes a header away."""
 
     def make(reply: Reply, _scene: Scene) -> Reply:
         return reply.with_headers(**changes)
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def echo(*, missing: bool = False) -> Change:
-    """No correlation id, or that of nobody's request."""
+def echo(*, missing: bool = False) -> ReplyChange:
+    """No correlation id, or one of no request."""
 
     def make(reply: Reply, scene: Scene) -> Reply:
         value = None if missing else str(uuid.uuid4())
         return reply.with_headers(**{scene.correlation_header: value})
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def clock(ahead_s: float) -> Change:
+def clock(ahead_s: float) -> ReplyChange:
     """X-Response-Timestamp of a clock that goes wrong."""
 
     def make(reply: Reply, scene: Scene) -> Reply:
         moment = datetime.fromtimestamp(scene.time_s + ahead_s, UTC)
         return reply.with_headers(X_Response_Timestamp=timestamp(moment))
 
-    return Change(make)
+    return ReplyChange(make)
 
 
-def redirect(code: int) -> Change:
+def redirect(code: int) -> ReplyChange:
     """To the same path at another port of this server, below /elsewhere."""
 
     def make(_reply: Reply, scene: Scene) -> Reply:
         return Reply(code, {"Location": f"{scene.elsewhere}/elsewhere{scene.path}"}, b"")
 
-    return Change(make)
+    return ReplyChange(make)
 
 
 def padded(content: bytes) -> bytes:
-    """The body, and then more white space than anybody should read."""
+    """The body, and then more white space than any client should read."""
     return content + _PADDING
 
 

@@ -14,7 +14,7 @@ _SETTLE_S = 0.05  # for what was written to leave, before a reset throws away wh
 
 
 async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) -> web.StreamResponse:
-    """Write a reply as the delivery says, and end the connection.
+    """Write a reply by the delivery, and end the connection.
 
     Returns:
         A response that cannot be sent any more; the server wants one, and finds the connection gone.

@@ -10,7 +10,7 @@ from schemas.outcomes import ApiName
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What an effect may know of the exchange that it befalls."""
+    """What an effect may know of the exchange that it affects."""
 
     path: str
     api: ApiName | None
@@ -33,7 +33,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReplyChange:
     """Another reply than the true one."""
 
     make: Callable[[Reply, Scene], Reply]
@@ -77,4 +77,4 @@ class HalfClose:
     """A client that ends its side of a connection finds the other side kept open."""
 
 
-Effect = Change | Pause | ResponderPause | Delivery | Swap | Revocation | HalfClose
+Effect = ReplyChange | Pause | ResponderPause | Delivery | Swap | Revocation | HalfClose

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.faults.effects import (
-    Change,
     Delivery,
     Effect,
     HalfClose,
     Pause,
+    ReplyChange,
     ResponderPause,
     Revocation,
     Scene,
@@ -59,7 +59,7 @@ class Injector:
         return any(HalfClose() in aim.selection.fault.effects for aim in self._aims)
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
-        """What is to leave instead of a reply, and how; the names of the faults are noted in the call."""
+        """What is to leave instead of a reply, and how; the names of the faults are recorded in the call."""
         if not self._aims:
             return reply, None
         met = [aim.selection.fault for aim in self._aims if aim.meets(call)]
@@ -76,7 +76,7 @@ class Injector:
 
     async def _apply(self, effect: Effect, reply: Reply, scene: Scene) -> Reply:
         match effect:
-            case Change(make):
+            case ReplyChange(make):
                 return make(reply, scene)
             case Pause(wait_s):
                 await asyncio.sleep(wait_s)
@@ -121,6 +121,6 @@ class _Swapping:
             self._withdraw(mine)
 
     def _withdraw(self, place: asyncio.Future[Reply]) -> None:
-        """Hold no reply that nobody waits for any more."""
+        """Drop replies that no client waits for any more."""
         if self._first is not None and self._first[1] is place:
             self._first = None

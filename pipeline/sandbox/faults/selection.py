@@ -83,7 +83,7 @@ def parse(text: str) -> Selection:
             raise UsageError(f"--fault {name}: {condition!r} is no condition, or stands twice; write {FORM}")
         said[key] = value
     if said and fault.reach is Reach.CONNECTIONS:
-        raise UsageError(f"--fault {name}: befalls every connection; leave the conditions out")
+        raise UsageError(f"--fault {name}: affects every connection; leave the conditions out")
     selection = _selection(fault, said)
     if (selection.account or selection.api) and not fault.befalls_checks:
         raise UsageError(f"--fault {name}: a token request is about no account and no API; leave them out")

@@ -1,4 +1,4 @@
-"""What comes of one rule."""
+"""The judgement on one rule."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ BREACHES_MAX = 20
 """How many breaches of a rule are shown; all are counted."""
 
 
-class Standing(StrEnum):
-    """How a client stands to a rule."""
+class RuleStatus(StrEnum):
+    """Whether a client keeps a rule."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -30,11 +30,11 @@ class Judgement:
     """The calls or connections that show it, the first few."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> RuleStatus:
         """Kept, broken or never met."""
         if self.breach_count:
-            return Standing.BROKEN
-        return Standing.KEPT if self.met_count else Standing.NEVER_MET
+            return RuleStatus.BROKEN
+        return RuleStatus.KEPT if self.met_count else RuleStatus.NEVER_MET
 
 
 def judged(met_count: int, breaches: Iterable[str]) -> Judgement:

@@ -10,15 +10,15 @@ from xml.etree import ElementTree as ET
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.verdict.connections import tls_facts
-from pipeline.sandbox.verdict.judgement import Judgement, Standing
-from pipeline.sandbox.verdict.rules import Rule, judge
+from pipeline.sandbox.verdict.judgement import Judgement, RuleStatus
+from pipeline.sandbox.verdict.rules import Duty, judge
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of every rule, and of the scenario that was walked."""
+class ConductVerdict:
+    """The judgement on every rule, and the scenario that was walked."""
 
-    judgements: Sequence[tuple[Rule, Judgement]]
+    judgements: Sequence[tuple[Duty, Judgement]]
     facts: dict[str, list[str]]
     call_count: int
     connection_count: int
@@ -27,7 +27,7 @@ class Verdict:
     """The rules that the scenario lets a client meet."""
 
     @property
-    def counts(self) -> Counter[Standing]:
+    def counts(self) -> Counter[RuleStatus]:
         """How many rules are kept, broken and never met."""
         return Counter(judgement.standing for _, judgement in self.judgements)
 
@@ -37,30 +37,32 @@ class Verdict:
         return [
             rule.name
             for rule, judgement in self.judgements
-            if rule.name in self.expected and judgement.standing is Standing.NEVER_MET
+            if rule.name in self.expected and judgement.standing is RuleStatus.NEVER_MET
         ]
 
     @property
     def is_passed(self) -> bool:
         """Whether no rule is broken, and the scenario was walked to its end."""
-        return not self.counts[Standing.BROKEN] and not self.missed
+        return not self.counts[RuleStatus.BROKEN] and not self.missed
 
     def headline(self) -> str:
         """The verdict in one line."""
-        counts = ", ".join(f"{self.counts[standing]} {standing}" for standing in Standing)
+        counts = ", ".join(f"{self.counts[standing]} {standing}" for standing in RuleStatus)
         walked = "" if self.scenario is None else f" in scenario {self.scenario}"
         missed = f"; the scenario was not walked to its end: {', '.join(self.missed)}" if self.missed else ""
         return f"{'passed' if self.is_passed else 'failed'}{walked}: {counts}{missed}"
 
 
-def verdict_on(journal: Journal, scenario: str | None = None, expected: Collection[str] = ()) -> Verdict:
+def verdict_on(
+    journal: Journal, scenario: str | None = None, expected: Collection[str] = ()
+) -> ConductVerdict:
     """Hold a journal against every rule."""
-    return Verdict(
+    return ConductVerdict(
         judge(journal), tls_facts(journal), len(journal.calls), len(journal.visits), scenario, expected
     )
 
 
-def write_verdict(path: Path, verdict: Verdict) -> None:
+def write_verdict(path: Path, verdict: ConductVerdict) -> None:
     """Write the verdict, mode 0600: `.json` as JSON, `.xml` as JUnit XML, anything else as text.
 
     Raises:
@@ -70,19 +72,19 @@ def write_verdict(path: Path, verdict: Verdict) -> None:
     write_private(path, form(verdict).encode())
 
 
-def as_text(verdict: Verdict) -> str:
+def as_text(verdict: ConductVerdict) -> str:
     """For people: what was broken first, with the calls that show it."""
     return "\n".join(_text_lines(verdict)) + "\n"
 
 
-def as_json(verdict: Verdict) -> str:
+def as_json(verdict: ConductVerdict) -> str:
     """For programs."""
     document = {
         "passed": verdict.is_passed,
         "scenario": verdict.scenario,
         "calls": verdict.call_count,
         "connections": verdict.connection_count,
-        "counts": {standing.value: verdict.counts[standing] for standing in Standing},
+        "counts": {standing.value: verdict.counts[standing] for standing in RuleStatus},
         "missed": verdict.missed,
         "rules": [
             {
@@ -101,34 +103,34 @@ def as_json(verdict: Verdict) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def as_junit(verdict: Verdict) -> str:
+def as_junit(verdict: ConductVerdict) -> str:
     """For continuous integration: a rule is a test, and one never met is skipped or, if expected, failed."""
     counts, missed = verdict.counts, verdict.missed
     suite = ET.Element(
         "testsuite",
         name=f"precheck sandbox{f' {verdict.scenario}' if verdict.scenario else ''}",
         tests=str(len(verdict.judgements)),
-        failures=str(counts[Standing.BROKEN] + len(missed)),
+        failures=str(counts[RuleStatus.BROKEN] + len(missed)),
         errors="0",
-        skipped=str(counts[Standing.NEVER_MET] - len(missed)),
+        skipped=str(counts[RuleStatus.NEVER_MET] - len(missed)),
     )
     for rule, judgement in verdict.judgements:
         case = ET.SubElement(suite, "testcase", classname="precheck.sandbox", name=rule.name)
-        if judgement.standing is Standing.BROKEN:
+        if judgement.standing is RuleStatus.BROKEN:
             message = f"{rule.what} ({rule.source}): broken {judgement.breach_count} times"
             ET.SubElement(case, "failure", message=message).text = "\n".join(judgement.breaches)
         elif rule.name in missed:
             ET.SubElement(case, "failure", message=f"{rule.what}: never met, though the scenario has it")
-        elif judgement.standing is Standing.NEVER_MET:
+        elif judgement.standing is RuleStatus.NEVER_MET:
             ET.SubElement(case, "skipped", message="never met")
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _text_lines(verdict: Verdict) -> Iterator[str]:
+def _text_lines(verdict: ConductVerdict) -> Iterator[str]:
     yield f"The client has {verdict.headline()}."
     yield f"It made {verdict.call_count} calls on {verdict.connection_count} connections."
-    for standing in (Standing.BROKEN, Standing.KEPT, Standing.NEVER_MET):
+    for standing in (RuleStatus.BROKEN, RuleStatus.KEPT, RuleStatus.NEVER_MET):
         yield ""
         yield standing.upper()
         for rule, judgement in verdict.judgements:
@@ -140,7 +142,7 @@ def _text_lines(verdict: Verdict) -> Iterator[str]:
         yield f"{name}: {', '.join(words) or 'none'}"
 
 
-def _rule_lines(rule: Rule, judgement: Judgement) -> Iterator[str]:
+def _rule_lines(rule: Duty, judgement: Judgement) -> Iterator[str]:
     met = f", met {judgement.met_count} times" if judgement.met_count else ""
     broken = f", broken {judgement.breach_count} times" if judgement.breach_count else ""
     yield f"{rule.name}: {rule.what} ({rule.source}){met}{broken}"

@@ -14,13 +14,13 @@ WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-su
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Duty:
     """One thing that a right client does."""
 
     name: str
     what: str
     source: str
-    """Where it is written: a part of the API reference, an RFC, or manners, which are a choice of ours."""
+    """Where it is written: a part of the API reference, an RFC, or manners, which are our choice."""
     judge: Callable[[Journal], Judgement]
 
 
@@ -30,14 +30,14 @@ _TOKENS = "reference, OAuth 2.0 client credentials"
 _MANNERS = "manners"
 _R = Refusal
 
-RULES: tuple[Rule, ...] = (
-    Rule("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", connections.speaks_tls),
-    Rule("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, connections.offers_tls_1_2),
-    Rule(
+RULES: tuple[Duty, ...] = (
+    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", connections.speaks_tls),
+    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, connections.offers_tls_1_2),
+    Duty(
         "tls-suites", "offers a suite that the reference lists", _TRANSPORT, connections.offers_a_listed_suite
     ),
     *(
-        Rule(
+        Duty(
             f"tls-{port}",
             f"sends nothing to a server whose TLS is wrong: {port}",
             f"{_TRANSPORT}; RFC 9110, section 4.3.4",
@@ -45,93 +45,93 @@ RULES: tuple[Rule, ...] = (
         )
         for port in WRONG_PORTS
     ),
-    Rule(
+    Duty(
         "http", "sends well-formed HTTP/1.1, and in time", "RFC 9112",
         never_refused(_R.HTTP, _R.SLOW, _R.EXPECTATION, of=requests.all_calls),
     ),
-    Rule(
+    Duty(
         "pipelining", "sends no request on a connection before the last one is answered",
         "RFC 9112, section 9.3.2", connections.does_not_pipeline,
     ),
-    Rule(
+    Duty(
         "endpoint", "calls the paths and methods that there are", "reference, Endpoints",
         never_refused(_R.PATH, _R.METHOD, of=requests.all_calls),
     ),
-    Rule(
+    Duty(
         "token-request", "asks for a token with a whole form in the body, and with a client that is known",
         _TOKENS,
         never_refused(_R.FORM, _R.QUERY, _R.CLIENT, _R.CONTENT_TYPE, of=requests.token_calls),
     ),
-    Rule("token", "sends a token of this server with every check", _TOKENS, requests.carries_its_token),
-    Rule("token-reuse", "uses a token for more than one question", _MANNERS, conduct.uses_a_token_again),
-    Rule(
+    Duty("token", "sends a token of this server with every check", _TOKENS, requests.carries_its_token),
+    Duty("token-reuse", "uses a token for more than one question", _MANNERS, conduct.uses_a_token_again),
+    Duty(
         "token-renewal", "gets a new token after a 401, and uses the old one no more",
         "reference, Errors (CLIENT_INVALID); RFC 6750, section 3.1", conduct.gets_a_new_token_after_401,
     ),
-    Rule(
+    Duty(
         "client-certificate", "presents a qualified certificate of a participant to VoP Standard",
         "reference, VoP Standard: mutual TLS",
         never_refused(_R.CERTIFICATE_MISSING, _R.CERTIFICATE, of=requests.standard_checks),
     ),
-    Rule(
+    Duty(
         "requesting-bank", "names a BIC of the participant of its certificate",
         "reference, VoP Standard: mutual TLS",
         never_refused(_R.REQUESTING_BANK, of=requests.standard_checks),
     ),
-    Rule(
+    Duty(
         "correlation-id", "sends a UUID in the header of the API, once", _HEADERS,
         never_refused(_R.CORRELATION_ID, of=checks),
     ),
-    Rule(
+    Duty(
         "correlation-id-once", "sends no correlation id twice", _HEADERS, requests.uses_a_correlation_id_once
     ),
-    Rule(
+    Duty(
         "timestamp", "sends X-Request-Timestamp in the form of the reference, by a clock that is right",
         _HEADERS, never_refused(_R.TIMESTAMP, of=checks),
     ),
-    Rule(
+    Duty(
         "content-type", "sends JSON in UTF-8 as application/json, not compressed", "reference, Conventions",
         never_refused(_R.CONTENT_TYPE, _R.CONTENT_ENCODING, of=checks),
     ),
-    Rule(
+    Duty(
         "document", "sends documents that keep the rules of every field",
         "reference, Resources and their fields", never_refused(_R.DOCUMENT, of=checks),
     ),
-    Rule(
+    Duty(
         "no-repeat-after-400", "never sends a question again that was refused with 400",
         "reference, Errors (FORMAT_ERROR); RFC 9110, section 15.5.1", conduct.never_repeats_after_400,
     ),
-    Rule(
+    Duty(
         "retry-after", "sends nothing for as long as Retry-After says", "RFC 9110, section 10.2.3",
         conduct.waits_as_asked,
     ),
-    Rule("rate", "keeps to the rate of the server", "reference, Limits", conduct.keeps_the_rate),
-    Rule(
+    Duty("rate", "keeps to the rate of the server", "reference, Limits", conduct.keeps_the_rate),
+    Duty(
         "daily-cap", "keeps to the daily limit of the test server", "reference, Limits",
         conduct.keeps_the_daily_cap,
     ),
-    Rule(
+    Duty(
         "echo", "takes no reply with another correlation id, or none, for an answer: it asks again",
         "reference, Response headers", conduct.asks_again_after(conduct.ECHO_FAULTS),
     ),
-    Rule(
+    Duty(
         "content", "takes no reply that breaks the reference for an answer: it asks again",
         "reference, CoP Gateway outcomes and VoP outcomes", conduct.asks_again_after(conduct.CONTENT_FAULTS),
     ),
-    Rule(
+    Duty(
         "retry", "asks again after a technical failure", "reference, Errors (500, 502, 504)",
         conduct.asks_again_after_a_failure,
     ),
-    Rule(
+    Duty(
         "retry-limit", f"sends a question at most {conduct.ATTEMPTS_MAX} times in vain", _MANNERS,
         conduct.gives_up_in_the_end,
     ),
-    Rule(
+    Duty(
         "responder-wait", "waits for as long as the gateway waits for a responder",
         "reference, Limits (responder wait)", conduct.waits_for_the_responder,
     ),
-    Rule("cookie", "keeps no cookie", _MANNERS, conduct.keeps_no_cookie),
-    Rule(
+    Duty("cookie", "keeps no cookie", _MANNERS, conduct.keeps_no_cookie),
+    Duty(
         "redirect", "follows no redirect with a payee and a token", "RFC 9110, section 15.4",
         connections.follows_no_redirect,
     ),
@@ -139,7 +139,7 @@ RULES: tuple[Rule, ...] = (
 """Every rule, in the order of the verdict."""
 
 
-def judge(journal: Journal) -> list[tuple[Rule, Judgement]]:
-    """Hold a journal against every rule; calls are noted as they are answered, and judged as they came."""
+def judge(journal: Journal) -> list[tuple[Duty, Judgement]]:
+    """Judge a journal by every rule; calls are recorded when answered, and judged in order of arrival."""
     in_order = replace(journal, calls=sorted(journal.calls, key=lambda call: call.monotonic))
     return [(rule, rule.judge(in_order)) for rule in RULES]

@@ -77,7 +77,9 @@ class Judge:
         self._refusals_in_a_row = 0
         self._told: set[tuple[int, str, str]] = set()
 
-    def judge(self, check: Check, reply: Reply, request_id: str, attempt: retry.Attempt) -> Final | Useless:
+    def judge(
+        self, check: Check, reply: Reply, request_id: str, attempt: retry.RetryState
+    ) -> Final | Useless:
         """Decide what a reply is worth."""
         decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
         if not isinstance(decision, retry.Refuse):
@@ -152,7 +154,7 @@ class Judge:
         return Useless(code, Stop(error), detail=detail)
 
     def _read(
-        self, check: Check, response: httpx.Response, request_id: str, attempt: retry.Attempt
+        self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
     ) -> Final | Useless:
         try:
             reading = self._api.read(response, check, request_id)
@@ -165,7 +167,7 @@ class Judge:
         return Final(AnswerState.ANSWERED, reading.code, reading.matched_name)
 
     def _after_breach(
-        self, breach: ContractBreachError, attempt: retry.Attempt
+        self, breach: ContractBreachError, attempt: retry.RetryState
     ) -> retry.Retry | retry.GiveUp | Stop:
         """One more try for one row; the end for a server that hardly does anything else."""
         count = sum(self._breaches)

@@ -195,7 +195,7 @@ class Asking:
             )
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
-            attempt = retry.Attempt(task.tries, renewable, self._channel.attempts_max)
+            attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
             reply = await self._send(check, request_id, token)
             verdict = self._judge.judge(check, reply, request_id, attempt)
             if isinstance(verdict, Final):

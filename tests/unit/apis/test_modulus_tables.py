@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from pipeline.errors import ConfigurationError
-from pipeline.rules.modulus_tables import BYTES_MAX, Check, Method, Range, read_tables
+from pipeline.rules.modulus_tables import BYTES_MAX, Method, Range, WeightedSum, read_tables
 
 TODAY = date(2030, 1, 1)
 ONES = " 1" * 14
@@ -42,15 +42,15 @@ def test_a_range_has_its_checks_in_order_and_ranges_are_sorted(tables_of):
     tables = tables_of(weights)
 
     assert tables.ranges == (
-        Range(100000, 100009, (Check(Method.MOD11, (1,) * 14),)),
-        Range(200000, 200000, (Check(Method.DBLAL, (1,) * 14), Check(Method.MOD10, (-2,) * 14))),
+        Range(100000, 100009, (WeightedSum(Method.MOD11, (1,) * 14),)),
+        Range(200000, 200000, (WeightedSum(Method.DBLAL, (1,) * 14), WeightedSum(Method.MOD10, (-2,) * 14))),
     )
     assert tables.substitutions == {100000: 100001}
 
 
 def test_an_exception_is_the_eighteenth_field(tables_of):
     [found] = tables_of(f"{FIRST} 14\n").ranges
-    assert found.checks == (Check(Method.MOD11, (1,) * 14, 14),)
+    assert found.checks == (WeightedSum(Method.MOD11, (1,) * 14, 14),)
 
 
 @pytest.mark.parametrize(

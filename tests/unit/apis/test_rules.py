@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from pipeline.rules.modulus import Modulus
-from pipeline.rules.modulus_tables import Check, Method, ModulusTables, Range
+from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
 from pipeline.rules.rules import DEFECTS, RULES
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
@@ -15,7 +15,7 @@ UK = {"name": "Ada Quillon", "sort_code": "112233", "account_number": "12345678"
 IBAN = {"name": "Quillon Mills BV", "iban": "DE89370400440532013000"}
 BOTH = Routes(cop=True, vop=ApiName.VOP_GATEWAY)
 STANDARD = Routes(cop=True, vop=ApiName.VOP_STANDARD, send_remittance=True)
-_LAST_DIGIT = Check(Method.MOD10, (0,) * 13 + (1,))  # what ends in 0 passes
+_LAST_DIGIT = WeightedSum(Method.MOD10, (0,) * 13 + (1,))  # what ends in 0 passes
 _TABLES = ModulusTables((Range(0, 999999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
 MODULUS = BOTH._replace(modulus=Modulus(_TABLES, is_old=False))
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.headers.account_looks import IBAN_LENGTHS, by_cell, holds_account
+from pipeline.headers.account_patterns import IBAN_LENGTHS, by_cell, holds_account
 from pipeline.headers.columns import read_columns
 from pipeline.rules.identifiers import iban_structures
 

@@ -9,7 +9,7 @@ import pytest
 from pipeline.apis import cop, own_codes, vop
 from pipeline.errors import UsageError
 from pipeline.frames import OwnCode
-from pipeline.reports.explanations import STEPS, Section, explain, explanations
+from pipeline.reports.explanations import STEPS, CodesSection, explain, explanations
 from pipeline.reports.terminal import advice
 from pipeline.rules.rules import RULES
 from schemas.cop import ReasonCode
@@ -28,9 +28,9 @@ NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
 @pytest.mark.parametrize(
     ("section", "codes"),
     [
-        (Section.ANSWERS, {"MTCH", *ReasonCode, *NameMatch, *IdMatch}),
+        (CodesSection.ANSWERS, {"MTCH", *ReasonCode, *NameMatch, *IdMatch}),
         (
-            Section.NO_ANSWER,
+            CodesSection.NO_ANSWER,
             {
                 *OwnCode,
                 *(problem["code"] for problem in REFERENCE["problem"]),
@@ -38,8 +38,8 @@ NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
                 *(f"HTTP_{status}" for status in (301, 302, 303, 307, 308, 401, 403, 404, 405)),
             },
         ),
-        (Section.RULES, {rule.code for rule in RULES}),
-        (Section.WARNINGS, set(WarningCode)),
+        (CodesSection.RULES, {rule.code for rule in RULES}),
+        (CodesSection.WARNINGS, set(WarningCode)),
     ],
 )
 def test_every_code_that_a_row_can_have_is_explained_and_no_other(section, codes):
@@ -61,7 +61,7 @@ def test_each_case_says_what_it_does_not_say_and_what_to_do(code, section, case)
     assert case.to_do[0].isupper() or case.to_do.startswith("precheck ")
     for text in (case.says, case.not_said, case.to_do):
         assert text.endswith(".")
-    assert (case.outcome is None) is (case.action is None) is (section is Section.WARNINGS)
+    assert (case.outcome is None) is (case.action is None) is (section is CodesSection.WARNINGS)
 
 
 def test_only_a_match_is_to_be_paid():

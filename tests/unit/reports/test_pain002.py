@@ -12,12 +12,12 @@ from paymentfiles.pain001 import DIALECTS, Batch, Payment, document
 
 from pipeline.formats import pain001
 from pipeline.formats.pain001 import reading
-from pipeline.reports.pain002 import NAMESPACE, Heading, pieces, report
+from pipeline.reports.pain002 import NAMESPACE, ReportHeading, pieces, report
 
 IBAN = "NL91ABNA0417164300"
 ADA = Payment(instruction_id="I-1", iban=IBAN, bic="ABNANL2A", uetr="00000000-0000-4000-8000-000000000001")
 UK = Payment(end_to_end_id="NOTPROVIDED", account="00112233", sort_code="001122", currency="GBP")
-HEADING = Heading("PRECHECK-20261122-1", "2026-11-22T02:40:00Z", simulated=False)
+HEADING = ReportHeading("PRECHECK-20261122-1", "2026-11-22T02:40:00Z", simulated=False)
 STATUSES = {
     "match": "RCVC",
     "close_match": "RVMC",

@@ -5,7 +5,7 @@ import pytest
 from pipeline.apis import RETRY_ELSEWHERE
 from pipeline.reports.story import ROWS_SHOWN_MAX, print_story
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
-from schemas.story import AttemptTold, FindingTold, QuestionTold, RouteTold, Story
+from schemas.story import Story, StoryAttempt, StoryFinding, StoryQuestion, StoryRoute
 
 SENT, ENDED = "2030-01-01T00:00:00.123Z", "2030-01-01T00:00:01.456Z"
 
@@ -34,8 +34,8 @@ def told(shown):
             "simulated": False,
             "payment": {"name": "Ada Quillon", "account_number": "**5678"},
             "findings": [],
-            "route": RouteTold(api=ApiName.COP, reason="sort code and account number", bic_source=None),
-            "question": QuestionTold(fields={"api": "cop", "name": "Ada Quillon"}, rows=[17], row_count=1),
+            "route": StoryRoute(api=ApiName.COP, reason="sort code and account number", bic_source=None),
+            "question": StoryQuestion(fields={"api": "cop", "name": "Ada Quillon"}, rows=[17], row_count=1),
             "attempts": [attempt()],
             "answered_by_earlier_run": False,
             "outcome": OutcomeColumns(**{**outcome, **said.pop("outcome", {})}),
@@ -49,7 +49,7 @@ def told(shown):
 
 def attempt(**said):
     usual = {"number": 1, "request_id": "id-1", "sent": SENT, "ended": "answered", "code": "MBAM"}
-    return AttemptTold(**{**usual, "ended_at": ENDED, **said})
+    return StoryAttempt(**{**usual, "ended_at": ENDED, **said})
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -85,7 +85,7 @@ def test_a_row_without_a_question_says_why(told):
         route=None,
         question=None,
         attempts=[],
-        findings=[FindingTold(field="iban", code="IBAN_LENGTH", message="too short", is_warning=False)],
+        findings=[StoryFinding(field="iban", code="IBAN_LENGTH", message="too short", is_warning=False)],
     )
     assert "broken iban IBAN_LENGTH too short" in text
     assert "None: the row was rejected before any call." in text
@@ -93,18 +93,18 @@ def test_a_row_without_a_question_says_why(told):
 
 
 def test_rules_are_readable_where_there_is_little_room(told):
-    text = told(60, findings=[FindingTold(field="row", code="ODD", message="odd " * 30, is_warning=True)])
+    text = told(60, findings=[StoryFinding(field="row", code="ODD", message="odd " * 30, is_warning=True)])
     assert "warning row, ODD odd odd" in text
 
 
 def test_one_other_row_that_shares_the_question_is_a_row(told):
-    text = told(question=QuestionTold(fields={"api": "cop"}, rows=[5, 17], row_count=2))
+    text = told(question=StoryQuestion(fields={"api": "cop"}, rows=[5, 17], row_count=2))
     assert "also for row 5" in text
 
 
 def test_many_rows_that_share_the_question_are_counted(told):
     fields = {"api": "cop"}
-    text = told(question=QuestionTold(fields=fields, rows=list(range(1, 101)), row_count=1234))
+    text = told(question=StoryQuestion(fields=fields, rows=list(range(1, 101)), row_count=1234))
     listed = ", ".join(str(row) for row in range(1, ROWS_SHOWN_MAX + 2) if row != 17)
     assert f"also for rows {listed} and {1233 - ROWS_SHOWN_MAX:,} more" in text
 

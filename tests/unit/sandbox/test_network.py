@@ -8,7 +8,7 @@ from schwifty import IBAN
 from pipeline.sandbox import banks, iban
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.network import Network
-from pipeline.sandbox.registers import Standing, account_of
+from pipeline.sandbox.registers import AccountStatus, account_of
 from pipeline.sandbox.samples import HEADER, write_payments
 from schemas.cop import AccountType, NameVerification, ReasonCode
 from schemas.vop import (
@@ -44,7 +44,7 @@ def uk_account(bank, **wanted):
     for number in range(10_000):
         identification = f"{first:06d}{number:08d}"
         account = account_of(SEED, bank, identification)
-        if account.standing is wanted.get("standing", Standing.OPEN) and all(
+        if account.standing is wanted.get("standing", AccountStatus.OPEN) and all(
             getattr(account, key) == value for key, value in wanted.items()
         ):
             return identification, account
@@ -58,7 +58,7 @@ def iban_account(bank, *, is_business):
         bban = ("X" if pattern[0] == "A" else "") + bank.code + rest
         account_number = iban.compose(bank.country, bban)
         account = account_of(SEED, bank, account_number)
-        if account.standing is Standing.OPEN and account.is_business is is_business:
+        if account.standing is AccountStatus.OPEN and account.is_business is is_business:
             return account_number, account
     raise AssertionError("no such account in the first thousand")
 
@@ -87,7 +87,12 @@ def test_every_reason_code_is_reachable():
     reversed_person = " ".join(reversed(person_account.name.split()))
     shortened_company = company_account.name.split()[0] + " " + company_account.name.split()[1] + " GmbH"
     business, personal = AccountType.BUSINESS, AccountType.PERSONAL
-    standings = (Standing.ABSENT, Standing.OPTED_OUT, Standing.UNSUPPORTED_TYPE, Standing.SWITCHED)
+    standings = (
+        AccountStatus.ABSENT,
+        AccountStatus.OPTED_OUT,
+        AccountStatus.UNSUPPORTED_TYPE,
+        AccountStatus.SWITCHED,
+    )
     questions = [
         uk_question(person, person_account.name),
         uk_question(person, reversed_person),

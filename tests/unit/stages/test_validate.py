@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from pipeline.rules.modulus import Modulus
-from pipeline.rules.modulus_tables import Check, Method, ModulusTables, Range
+from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
@@ -750,7 +750,7 @@ def test_rejected_row_is_not_counted_as_an_earlier_payment(payments_of):
 
 # The UK modulus check, by a table by which what ends in 0 passes
 
-_LAST_DIGIT = Check(Method.MOD10, (0,) * 13 + (1,))
+_LAST_DIGIT = WeightedSum(Method.MOD10, (0,) * 13 + (1,))
 _TABLES = ModulusTables((Range(1, 899999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
 WITH_TABLES = BOTH._replace(modulus=Modulus(_TABLES, is_old=False))
 WITH_OLD_TABLES = BOTH._replace(modulus=Modulus(_TABLES, is_old=True))

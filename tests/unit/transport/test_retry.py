@@ -9,21 +9,21 @@ from httpx import Response
 from pipeline.errors import ConfigurationError, CredentialsError
 from pipeline.transport.retry import (
     Accept,
-    Attempt,
     FailureKind,
     GiveUp,
     NetworkFailure,
     Refuse,
     RenewToken,
     Retry,
+    RetryState,
     TurnAway,
     decide,
     pause_s,
 )
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-FIRST = Attempt(1, renewable=True)
-LAST = Attempt(3, renewable=True)
+FIRST = RetryState(1, renewable=True)
+LAST = RetryState(3, renewable=True)
 
 
 def decision(status, attempt=FIRST, *, chance=0.5, **headers):
@@ -43,7 +43,7 @@ def test_a_refused_question_is_never_asked_again(status):
 
 def test_a_refused_token_is_renewed_once_and_then_we_are_not_let_in():
     assert decision(401) == RenewToken()
-    again = decision(401, Attempt(2, renewable=False))
+    again = decision(401, RetryState(2, renewable=False))
     assert isinstance(again, TurnAway)
     assert isinstance(again.error, CredentialsError)
     assert "HTTP 401" in str(again.error)
@@ -76,7 +76,7 @@ def test_what_may_happen_to_every_row_tells_how_the_run_would_end(status, error)
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 501, 599])
 def test_a_server_in_trouble_is_asked_again_until_the_attempts_are_used(status):
     assert isinstance(decision(status), Retry)
-    assert isinstance(decision(status, Attempt(2, renewable=True)), Retry)
+    assert isinstance(decision(status, RetryState(2, renewable=True)), Retry)
     assert decision(status, LAST) == GiveUp()
 
 
@@ -105,7 +105,7 @@ def test_every_kind_of_failure_and_every_status_has_a_decision():
 
 def test_the_wait_doubles_up_to_its_limit_and_is_drawn_from_all_of_it():
     waits = [
-        decision(500, Attempt(number, renewable=False, number_max=10), chance=1).wait_s
+        decision(500, RetryState(number, renewable=False, number_max=10), chance=1).wait_s
         for number in range(1, 9)
     ]
     assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]

@@ -1,4 +1,4 @@
-"""What may be shown of words that a client chose: in problem details, and in the call log.
+"""Hide what a client sent in the wrong place: in problem details, and in the call log.
 
 A client that is being written puts things where they do not belong: a name where a member's name should
 stand, a token in a path. What does not look like the word that it should be is not repeated.

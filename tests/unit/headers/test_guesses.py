@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipeline.headers.looks import by_place, looks_of, maps_of
+from pipeline.headers.guesses import by_place, guesses_of, maps_of
 
 IBAN, OTHER = "DE89370400440532013000", "FR76 3000 3012 3400 0048 2100 733"
 
 
 def looks(*lines):
     cells = by_place(lines)
-    return looks_of(cells), cells.headers
+    return guesses_of(cells), cells.headers
 
 
 @pytest.mark.parametrize(

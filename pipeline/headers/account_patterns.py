@@ -168,5 +168,5 @@ _COUNTRIES_BY_LENGTH = {
     33: "RU",
 }
 IBAN_LENGTHS = {country: length for length, its in _COUNTRIES_BY_LENGTH.items() for country in its.split()}
-"""Country -> characters of its IBANs. A copy of what `apis.identifiers` asks schwifty for, which takes longer
-to load than a small file to read; a test holds the two together."""
+"""Country -> characters of its IBANs. A copy of what `rules.identifiers` asks schwifty for, which takes
+longer to load than a small file to read; a test holds the two together."""

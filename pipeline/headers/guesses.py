@@ -1,6 +1,6 @@
-"""What columns could be by the look of their cells alone, where no header says it.
+"""What columns could be by the look of their cells alone, where no header shows it.
 
-A guess is shown to a person, and never read: two that could be the payee are both told.
+A guess is shown to a person, and never read: two that could be the payee are both shown.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.cells import Cells
+from pipeline.headers.cells import ColumnCells
 from schemas.payments import FIELDS
 
 PLACE = "#"
@@ -31,7 +31,7 @@ _DATE = re.compile(
 )
 
 
-class Look(NamedTuple):
+class Guess(NamedTuple):
     """What the cells of a column look like."""
 
     field: str | None
@@ -39,10 +39,10 @@ class Look(NamedTuple):
     words: str
     """The same in words: "its cells look like IBANs"."""
     others: tuple[str, ...] = ()
-    """The other columns that could as well be this field; where there are any, nobody can choose."""
+    """The other columns that could as well be this field; where there are any, the choice is open."""
 
 
-def looks_of(cells: Cells) -> dict[str, Look]:
+def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     """Header -> what the cells below it look like.
 
     Of two columns for one field, one that could be dates, or is the same in every row, does not count where
@@ -53,11 +53,11 @@ def looks_of(cells: Cells) -> dict[str, Look]:
     for field in FIELDS:
         rivals = [header for header, look in looks.items() if look.field == field]
         left = _without(rivals, lambda header: _are(_DATE, cells.sample(header).to_list()))
-        looks |= dict.fromkeys(set(rivals) - set(left), Look(None, "its cells look like dates"))
+        looks |= dict.fromkeys(set(rivals) - set(left), Guess(None, "its cells look like dates"))
         if field in ("name", "iban", "sort_code", "account_number"):
             rivals, left = left, _without(left, lambda header: cells.is_constant([header]))
             what = "a text, or your own name" if field == "name" else "perhaps your own account"
-            same = Look(None, f"the same in every row: {what}")
+            same = Guess(None, f"the same in every row: {what}")
             looks |= dict.fromkeys(set(rivals) - set(left), same)
         for header in left:
             others = tuple(other for other in left if other != header)
@@ -65,10 +65,10 @@ def looks_of(cells: Cells) -> dict[str, Look]:
     return looks
 
 
-def maps_of(looks: Mapping[str, Look], headers: Sequence[str]) -> str:
-    """What to say with `--map` by these looks, as far as they go: fields that are sure, then the choices.
+def maps_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> str:
+    """The `--map` options for these guesses, as far as they go: fields that are sure, then the choices.
 
-    >>> maps_of({"#1": Look("name", "", ("#3",)), "#2": Look("iban", ""), "#3": Look("name", "", ("#1",))},
+    >>> maps_of({"#1": Guess("name", "", ("#3",)), "#2": Guess("iban", ""), "#3": Guess("name", "", ("#1",))},
     ...         ["#1", "#2", "#3"])
     '--map iban=#2, and --map name=#1 or --map name=#3'
     """
@@ -81,13 +81,13 @@ def maps_of(looks: Mapping[str, Look], headers: Sequence[str]) -> str:
     return ", and ".join(filter(None, (sure, *choices)))
 
 
-def by_place(lines: Sequence[Sequence[str]]) -> Cells:
+def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
     """The cells of lines that have no headers, under their places."""
     width = max(map(len, lines), default=0)
     columns = {
         f"{PLACE}{at + 1}": [cells[at] if at < len(cells) else None for cells in lines] for at in range(width)
     }
-    return Cells(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
+    return ColumnCells(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
 
 
 def kinds_in(values: Sequence[str]) -> tuple[str, ...]:
@@ -110,15 +110,15 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _look(values: Sequence[str]) -> Look:
+def _look(values: Sequence[str]) -> Guess:
     if not values:
-        return Look(None, "empty in every row")
+        return Guess(None, "empty in every row")
     for field, words, look in _LOOKS:
         if _are_mostly(look, values):
-            return Look(field, f"its cells look like {words or listed(kinds_in(values))}")
+            return Guess(field, f"its cells look like {words or listed(kinds_in(values))}")
     if are_amounts(values):
-        return Look("amount", "its cells look like amounts")
-    return Look(None, "its cells show nothing that is asked about")
+        return Guess("amount", "its cells look like amounts")
+    return Guess(None, "its cells show nothing that is asked about")
 
 
 _LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
@@ -138,14 +138,14 @@ def are_amounts(values: Sequence[str]) -> bool:
     return _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values)
 
 
-def _with_bic(looks: dict[str, Look], cells: Cells) -> dict[str, Look]:
+def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
     """A word of eight or eleven letters is a BIC only where it has the country of the IBAN beside it."""
     ibans = [header for header, look in looks.items() if look.field == "iban"]
     for header, look in looks.items():
         if look.field is None and _are_mostly(_BIC, cells.sample(header).to_list()):
             countries = cells.text(header).str.slice(4, 2)
             if any((countries == cells.text(iban).str.slice(0, 2)).any() for iban in ibans):
-                looks = {**looks, header: Look("bic", "its cells look like BICs")}
+                looks = {**looks, header: Guess("bic", "its cells look like BICs")}
     return looks
 
 

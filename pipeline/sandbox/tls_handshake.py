@@ -1,6 +1,6 @@
-"""TLS on a connection, with every alert that a failed handshake owes its peer.
+"""TLS on a connection, with the alert that a failed handshake must send its peer.
 
-The event loops close a connection whose handshake has failed before the alert has left, and show nobody
+The event loops close a connection whose handshake has failed before the alert has left, and do not show
 what a client offered. Here TLS runs in memory, between the loop's connection and the protocol above.
 """
 
@@ -16,10 +16,10 @@ _READ_BYTES = 256 * 1024
 
 
 class Watcher:
-    """Who is told what becomes of a connection; this one listens to nothing."""
+    """Receives the events of a connection; this one ignores them."""
 
     def greeted(self, hello: ClientHello) -> None:
-        """A client has said what it offers."""
+        """A client has sent its offer."""
 
     def secured(self, version: str, suite: str) -> None:
         """The handshake is done."""
@@ -47,9 +47,9 @@ class SecuredConnection(asyncio.Protocol):
         Args:
             context: of the server.
             make_protocol: makes the protocol above, once the handshake is done.
-            watcher: who is told.
+            watcher: receives the events.
             handshake_max_s: how long the handshake may take; then the connection ends.
-            stays_open: whether a client that says goodbye is not answered.
+            stays_open: whether a client's close_notify goes unanswered.
         """
         self._make_protocol = make_protocol
         self._watcher = watcher
@@ -71,7 +71,7 @@ class SecuredConnection(asyncio.Protocol):
         self._deadline = loop.call_later(self._handshake_max_s, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived: of the handshake, or of what is said above."""
+        """Take what has arrived: of the handshake, or of the protocol above."""
         if self._is_closed:
             return
         if not self._greeting.is_over:
@@ -122,7 +122,7 @@ class SecuredConnection(asyncio.Protocol):
         if self._is_closed or self.raw is None:
             return
         self._is_closed = True
-        with suppress(ssl.SSLError):  # the client has not said goodbye yet, and need not
+        with suppress(ssl.SSLError):  # the client has not sent close_notify yet, and need not
             self.tls.unwrap()
         self._flush()
         self.raw.close()
@@ -154,7 +154,7 @@ class SecuredConnection(asyncio.Protocol):
         try:
             while not self._is_closed:
                 data = self.tls.read(_READ_BYTES)
-                if not data:  # the client says goodbye
+                if not data:  # the client sends close_notify
                     if self._stays_open():
                         return
                     above.eof_received()
@@ -167,7 +167,7 @@ class SecuredConnection(asyncio.Protocol):
             self._end()
 
     def _end(self) -> None:
-        """Close without a goodbye; what OpenSSL has to say, the alert, still leaves."""
+        """Close without close_notify; OpenSSL's alert still leaves."""
         self._flush()
         self._is_closed = True
         if self.raw is not None:

@@ -15,21 +15,21 @@ from pipeline.rules.payees import KEYED
 from schemas.outcomes import Outcome, WarningCode
 
 
-class Standing(StrEnum):
+class PayeeStatus(StrEnum):
     """What a run knew of a payee and its account when it ended, so that what came later can be added."""
 
     BEFORE = "before"  # nothing had changed
-    MATCH = "match"  # new, and a bank said that it matches
-    UNMATCHED = "unmatched"  # new, and no bank said so
+    MATCH = "match"  # new, and a bank confirmed it
+    UNMATCHED = "unmatched"  # new, and no bank confirmed it
     CHANGED = "changed"  # another account than before
     CARRIED = "carried"  # what an earlier run knew, and this payment contradicts
     CARRIED_UNSURE = "carried unsure"  # the same of what that run was unsure of
 
 
-CARRIED = (Standing.CARRIED, Standing.CARRIED_UNSURE)
+CARRIED = (PayeeStatus.CARRIED, PayeeStatus.CARRIED_UNSURE)
 
 
-class Decided(NamedTuple):
+class DecidedRows(NamedTuple):
     """What was decided about the payments of a run after it had ended, by their rows."""
 
     released: Collection[int] = ()
@@ -38,8 +38,8 @@ class Decided(NamedTuple):
     """By the last `precheck split`; None where there was none."""
 
 
-def standings(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
-    """The `Standing` of payments, as `known`.
+def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
+    """The `PayeeStatus` of payments, as `known`.
 
     Args:
         rows: of the payments.
@@ -47,17 +47,19 @@ def standings(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | N
         changes: `Changes`; None where there was nothing to compare with.
     """
     matches = outcomes.filter(check_outcome=Outcome.MATCH)["row"]
-    by_answer = pl.when(_is_in(matches)).then(_said(Standing.MATCH)).otherwise(_said(Standing.UNMATCHED))
+    by_answer = (
+        pl.when(_is_in(matches)).then(_said(PayeeStatus.MATCH)).otherwise(_said(PayeeStatus.UNMATCHED))
+    )
     payments = pl.DataFrame({"row": rows})
     if changes is None:
         return payments.select(known=by_answer).to_series()
     changed = changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"]
     known = (
         pl.when(_is_in(changed))
-        .then(_said(Standing.CHANGED))
+        .then(_said(PayeeStatus.CHANGED))
         .when(_is_in(changes["row"]))
         .then(by_answer)
-        .otherwise(_said(Standing.BEFORE))
+        .otherwise(_said(PayeeStatus.BEFORE))
     )
     return payments.select(known=known).to_series()
 
@@ -73,7 +75,7 @@ class Knowledge(NamedTuple):
     """`KeptPayees` of earlier runs."""
 
 
-def knowledge(kept: pl.DataFrame, decided: Decided) -> Knowledge:
+def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
     """What a run knows, what it is unsure of, and what counts of other runs.
 
     What is carried counts until the payment that contradicts it is known itself.
@@ -85,34 +87,34 @@ def knowledge(kept: pl.DataFrame, decided: Decided) -> Knowledge:
     assert kept.schema == KEPT_PAYEES
     known, is_carried = pl.col("known"), pl.col("known").is_in(list(CARRIED))
     if decided.held is None:
-        is_good_to_go = known == Standing.MATCH
+        is_good_to_go = known == PayeeStatus.MATCH
     else:
-        is_new = known.is_in([Standing.MATCH, Standing.UNMATCHED])
+        is_new = known.is_in([PayeeStatus.MATCH, PayeeStatus.UNMATCHED])
         is_good_to_go = is_new & ~_is_in(_rows(decided.held))
     is_released = _is_in(_rows(decided.released))
     own, carried = kept.filter(~is_carried), kept.filter(is_carried)
-    is_known = (known == Standing.BEFORE) | is_good_to_go | is_released
+    is_known = (known == PayeeStatus.BEFORE) | is_good_to_go | is_released
     sure = own.filter(is_known)
     carried = carried.join(sure, on="row", how="anti")
-    # What is carried says more than the payment that contradicts it.
+    # What is carried counts more than the payment that contradicts it.
     unsure = own.filter(~is_known).join(carried, on="row", how="anti")
     return Knowledge(keys_once(sure), keys_once(unsure), carried)
 
 
 def keys_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` of `KeptPayees`, without those that say the same as a later one."""
+    """`PayeeKeys` of `KeptPayees`, without those that a later one repeats."""
     return kept.select(list(PAYEE_KEYS)).unique(KEYED, keep="last", maintain_order=True)
 
 
 def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`KeptPayees` without those that say the same as a later one, whatever is decided about them."""
+    """`KeptPayees` without those that a later one repeats, whatever is decided about them."""
     assert kept.schema == KEPT_PAYEES
-    is_settled = pl.col("known") == Standing.BEFORE
+    is_settled = pl.col("known") == PayeeStatus.BEFORE
     settled = kept.filter(is_settled).unique(KEYED, keep="last", maintain_order=True)
     return pl.concat([settled, kept.filter(~is_settled)])
 
 
-def _said(standing: Standing) -> pl.Expr:
+def _said(standing: PayeeStatus) -> pl.Expr:
     return pl.lit(standing.value)
 
 
