@@ -10,8 +10,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
-from pipeline.config.values import Section
 from pipeline.errors import ConfigurationError, ConfigurationFileError
+from pipeline.sections.values import Section
 
 FILE_NAME = "precheck.toml"
 BUILT_IN = ("sandbox", "sandbox-standard")

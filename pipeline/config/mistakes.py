@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pipeline.config.profile import Profile
-from pipeline.config.servers import Cop, VopGateway, VopStandard
+from pipeline.sections.servers import Cop, VopGateway, VopStandard
 
 _SECTIONS: Mapping[str, type[BaseModel]] = {"cop": Cop, "gateway": VopGateway, "standard": VopStandard}
 """The sections that name a server; those of `vop` by what `api` says."""

@@ -9,12 +9,12 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, PlainValidator, SecretStr, field_validator, model_validator
 
 from pipeline.apis import MATCH_CODE
-from pipeline.config.secrets import secret_if_named
-from pipeline.config.servers import Cop, Server, VopGateway, VopStandard
-from pipeline.config.values import FilePath, NewestOf, Section, VariableName
 from pipeline.rules.identifiers import iban_structures
 from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
+from pipeline.sections.secrets import secret_if_named
+from pipeline.sections.servers import Cop, Server, VopGateway, VopStandard
+from pipeline.sections.values import FilePath, NewestOf, Section, VariableName
 from schemas.cop import AccountType, ReasonCode
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict

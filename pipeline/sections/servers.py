@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
-from pipeline.config.secrets import secret, secret_if_named
-from pipeline.config.values import FilePath, HttpsUrl, Section, VariableName, Words
+from pipeline.sections.secrets import secret, secret_if_named
+from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import Bic11
 
