@@ -24,8 +24,9 @@ import house
 from pydantic import BaseModel
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
+from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
-from pipeline.config import Cop, Profile, VopGateway, VopStandard
+from pipeline.config import Profile
 from pipeline.reports.explanations import STEPS, Explanation, Section, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
@@ -216,7 +217,7 @@ def _code(code: str) -> str:
 def _keys(model: type[BaseModel]) -> str:
     """The keys of a section of the configuration."""
     missing = {
-        key for section in (Profile, Cop, VopGateway, VopStandard) for key in section.model_fields
+        key for section in (Profile, *(api.section for api in APIS.values())) for key in section.model_fields
     } ^ set(MEANINGS)
     if missing:
         sys.exit(
@@ -312,8 +313,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "codes": codes,
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
-    "gateway-keys": partial(_keys, Cop),
-    "standard-keys": partial(_keys, VopStandard),
+    "gateway-keys": partial(_keys, cop.Cop),
+    "standard-keys": partial(_keys, vop.VopStandard),
     "sandbox-accounts": dummy_accounts,
     "sandbox-bad-clients": bad_clients,
     "sandbox-scenarios": scenarios,

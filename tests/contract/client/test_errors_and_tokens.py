@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis import problem_code
-from pipeline.config import TEST_SERVER_DAILY_CAP
+from pipeline.apis.details import problem_code
 from pipeline.frames import OwnCode
+from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from schemas.cop import ReasonCode
 from schemas.problem import ProblemCode
 from schemas.strict import parse
