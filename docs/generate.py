@@ -216,9 +216,10 @@ def _code(code: str) -> str:
 
 def _keys(model: type[BaseModel]) -> str:
     """The keys of a section of the configuration."""
-    missing = {
-        key for section in (Profile, *(api.section for api in APIS.values())) for key in section.model_fields
-    } ^ set(MEANINGS)
+    sections = (Profile, *(api.section for api in APIS.values()))
+    fields = {key: field for section in sections for key, field in section.model_fields.items()}
+    described = {key for key, field in fields.items() if field.description is not None}
+    missing = (fields.keys() ^ MEANINGS.keys()) - described
     if missing:
         sys.exit(
             f"docs/generate.py, MEANINGS: {', '.join(sorted(missing))} missing, or no key; correct the table"
@@ -226,7 +227,9 @@ def _keys(model: type[BaseModel]) -> str:
     rows = []
     for key, field in model.model_fields.items():
         default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
-        rows.append((f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS[key])))
+        rows.append(
+            (f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS.get(key, field.description or "")))
+        )
     return _table(("key", "type", "default", "meaning"), rows)
 
 

@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, Mapping[str, type[Server]]] = dict(_forms())
 """Key of a profile -> form -> the section of an API: one for each form that a key can have."""
 
 assert APIS.keys() == set(ApiName), "an API without a declaration"
+assert sum(map(len, SECTIONS.values())) == len(APIS), "two APIs with the same section"
 for _name, _declared in APIS.items():
     assert _declared.name is _name, f"{_name}: another API's declaration"
     _declared.check()

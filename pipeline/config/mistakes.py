@@ -140,7 +140,7 @@ def _in_toml(said: object) -> object:
 def _pattern(mistake: Mistake) -> str:
     if "bic_table" in mistake["loc"]:
         return _BANK if mistake["loc"][-1] == "[key]" else _BANK_BIC
-    return _PATTERNS[str(mistake["loc"][-1])]
+    return _PATTERNS.get(str(mistake["loc"][-1]), "has another form; see docs/configuration.md")
 
 
 def _value(mistake: Mistake) -> str:

@@ -148,7 +148,9 @@ def _sections() -> Iterator[tuple[str, Any]]:
         either: Any = reduce(operator.or_, forms.values())
         if len(forms) > 1:
             either = Annotated[either, Field(discriminator="api")]
-        yield key, (either | None, None)
+        said = next(api.asked for api in APIS.values() if api.key == key)
+        about = f"The section of {next(iter(said.values()))}."
+        yield key, (either | None, Field(None, description=about))
 
 
 if TYPE_CHECKING:
