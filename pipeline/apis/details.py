@@ -1,4 +1,4 @@
-"""What a server says of a problem: its code, and its own words, fit for a log line, the ledger and the terminal.
+"""What a server says of a problem: its code, and its words, fit for a log line, the ledger and the terminal.
 
 Source: API reference, "Problem details": `detail` is a sentence for people. It is the server's text, so it
 may quote what was asked: names and numbers of the question are taken out of it, numbers of others, tokens.
