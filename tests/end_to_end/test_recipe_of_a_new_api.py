@@ -201,3 +201,13 @@ def test_an_api_added_by_the_recipe_is_asked_and_its_answers_count(desk, house, 
     assert "Another holder." in (desk.folder / "payments.precheck" / "report.html").read_text()
     verified = desk("verify", "payments.precheck", *words[:2], **python)
     assert verified.status == 0, verified.err
+
+
+def test_a_folder_from_before_the_api_is_still_that_of_the_same_run(desk, house, sandbox):
+    file = desk.payments([{"payment_id": "P1", "name": "Ada Quillon", "iban": GERMAN}])
+    words = ("run", file, *desk.using(vop=sandbox.section(api="vop")), "--quiet")
+    assert desk(*words).status == 0
+    asked = sandbox.call_count
+    again = desk(*words, PYTHONPATH=str(house))
+    assert again.status == 0, again.err
+    assert sandbox.call_count == asked
