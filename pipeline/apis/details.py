@@ -1,4 +1,4 @@
-"""What a server says of a problem: its code, and its words, fit for a log line, the ledger and the terminal.
+"""What a server says of a problem in its own words, fit for a log line, the ledger and the terminal.
 
 Source: API reference, "Problem details": `detail` is a sentence for people. It is the server's text, so it
 may quote what was asked: names and numbers of the question are taken out of it, numbers of others, tokens.
@@ -9,18 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pipeline.apis.registry import APIS
-from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
+from pipeline.frames import Check
 from schemas.problem import Problem
 from schemas.strict import parse
 
 if TYPE_CHECKING:
     import httpx
-
-_CODE = re.compile(r"[A-Z][A-Z0-9_]{1,39}")
-_TAKEN = frozenset(
-    {*OwnCode, *TURNED_AWAY_CODES, *(code for api in APIS.values() for _, code in api.meanings)}
-)
 
 DETAIL_CHARS_MAX = 200
 MASK = "***"
@@ -37,21 +31,6 @@ _LONG = re.compile(r"[\w.~+/=-]{20,}")
 """A token or a correlation id, if it has letters and digits."""
 _WORD_CHARS_MIN = 2
 """A name is taken out word by word as well: a server may quote a part of it, or reverse it."""
-
-
-def problem_code(response: httpx.Response) -> str:
-    """The machine-readable code of an error response, or `HTTP_` and its status.
-
-    A code is passed on verbatim, but only if it looks like one, as the server's text is data, and
-    only if it is not a word that stands for something else in an outcome.
-    """
-    try:
-        code = parse(Problem, response.content).code
-    except ValueError:
-        code = None
-    if code is not None and _CODE.fullmatch(code) and code not in _TAKEN:
-        return code
-    return f"HTTP_{response.status_code}"
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:

@@ -11,7 +11,7 @@ import anyio
 import httpx
 import structlog
 
-from pipeline.apis.details import problem_code
+from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.bulkhead import Bulkhead
 from pipeline.stages.ask.values import Channel, World

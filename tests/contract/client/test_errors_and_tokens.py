@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis.details import problem_code
+from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import OwnCode
 from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from schemas.cop import ReasonCode
