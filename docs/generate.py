@@ -25,8 +25,9 @@ import references
 from pydantic import BaseModel
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
+from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
-from pipeline.config import Cop, Profile, VopGateway, VopStandard
+from pipeline.config import Profile
 from pipeline.reports.explanations import STEPS, CodesSection, Explanation, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
@@ -216,9 +217,10 @@ def _code(code: str) -> str:
 
 def _keys(model: type[BaseModel]) -> str:
     """The keys of a section of the configuration."""
-    missing = {
-        key for section in (Profile, Cop, VopGateway, VopStandard) for key in section.model_fields
-    } ^ set(MEANINGS)
+    sections = (Profile, *(api.section for api in APIS.values()))
+    fields = {key: field for section in sections for key, field in section.model_fields.items()}
+    described = {key for key, field in fields.items() if field.description is not None}
+    missing = (fields.keys() ^ MEANINGS.keys()) - described
     if missing:
         sys.exit(
             f"docs/generate.py, MEANINGS: {', '.join(sorted(missing))} missing, or no key; correct the table"
@@ -226,7 +228,9 @@ def _keys(model: type[BaseModel]) -> str:
     rows = []
     for key, field in model.model_fields.items():
         default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
-        rows.append((f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS[key])))
+        rows.append(
+            (f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS.get(key, field.description or "")))
+        )
     return _table(("key", "type", "default", "meaning"), rows)
 
 
@@ -313,8 +317,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "codes": codes,
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
-    "gateway-keys": partial(_keys, Cop),
-    "standard-keys": partial(_keys, VopStandard),
+    "gateway-keys": partial(_keys, cop.Cop),
+    "standard-keys": partial(_keys, vop.VopStandard),
     "sandbox-accounts": dummy_accounts,
     "sandbox-bad-clients": bad_clients,
     "sandbox-scenarios": scenarios,

@@ -53,7 +53,8 @@ def _prose(path: Path) -> Iterator[str]:
 
 def _missing(page: Path, text: str, *, bare_names: bool) -> Iterator[str]:
     paths = [path.as_posix() for path in modules()]
-    for name in sorted({*_FILE.findall(text)}):
+    named = {name for name in _FILE.findall(text) if not Path(name).stem.isupper()}  # NAME.py is any module
+    for name in sorted(named):
         if ("/" in name or bare_names) and not any(path.endswith(f"/{name}") for path in paths):
             yield f"{page}: {name} does not exist; name the module that it has become"
     for name in sorted({*_dotted().findall(text)}):

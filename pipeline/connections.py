@@ -18,9 +18,11 @@ from urllib.parse import urlsplit
 
 from platformdirs import user_state_path
 
-from pipeline.apis import Api, cop, vop
-from pipeline.config import Cop, Oauth, Profile, Server, VopGateway, VopStandard
+from pipeline.apis import Api
+from pipeline.apis.registry import APIS
+from pipeline.config import Profile
 from pipeline.errors import TlsError
+from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
 from pipeline.stores.protocols import Share, Shares
 from pipeline.stores.scopes import canonical, scope_of
@@ -38,8 +40,6 @@ from schemas.token import TokenRequest
 if TYPE_CHECKING:
     from pipeline.stages.ask import Channel
 
-AnyServer = Cop | VopGateway | VopStandard
-
 
 def quota_path() -> Path:
     """Where the daily caps of all processes of this user are counted."""
@@ -53,32 +53,24 @@ def turns_path() -> Path:
 
 def routes(profile: Profile) -> Routes:
     """Where payments can go under a profile."""
-    standard = profile.vop if isinstance(profile.vop, VopStandard) else None
     return Routes(
-        cop=profile.cop is not None,
-        vop=None if profile.vop is None else profile.vop.name,
+        apis=tuple(server.name for server in profile.servers),
         gb_iban_to=profile.gb_iban_to,
         default_account_type=profile.default_account_type,
         ask_by=profile.ask_by,
-        send_remittance=standard is not None and standard.send_remittance,
-        bic_table={} if standard is None else standard.bic_table,
+        send_remittance=any(server.sends_remittance for server in profile.servers),
+        bic_table={start: bic for server in profile.servers for start, bic in server.banks.items()},
         vop_countries=None if profile.vop_countries == "any" else tuple(profile.vop_countries),
         vop_names=profile.vop_names,
     )
 
 
-def api_of(server: AnyServer) -> Api:
+def api_of(server: Server) -> Api:
     """The API that a section of a profile is for."""
-    match server:
-        case Cop():
-            return cop.API
-        case VopGateway():
-            return vop.GATEWAY
-        case VopStandard():
-            return vop.standard(server.requesting_bic)
+    return APIS[server.name].api(server)
 
 
-def quota_of(server: AnyServer, *, now: Callable[[], datetime]) -> Quota | None:
+def quota_of(server: Server, *, now: Callable[[], datetime]) -> Quota | None:
     """The daily cap of a server, counted together with every other process of this user."""
     if server.cap is None:
         return None
@@ -116,7 +108,7 @@ async def greet(server: Server, now: datetime) -> str:
     Raises:
         TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
     """
-    if isinstance(server, VopStandard):
+    if isinstance(server, MutualTls):
         facts = inspect_certificate(server.client_certificate, now=now)
         if facts.problems:
             raise TlsError("; ".join(facts.problems))
@@ -127,7 +119,7 @@ async def greet(server: Server, now: datetime) -> str:
 
 def context_of(server: Server) -> ssl.SSLContext:
     """The TLS of one server, with our certificate where it wants one."""
-    if isinstance(server, VopStandard):
+    if isinstance(server, MutualTls):
         return client_context(
             ca_file=server.ca_file,
             certificate=server.client_certificate,
@@ -182,7 +174,7 @@ async def open_channels(
 
 
 async def _opened(
-    server: AnyServer, share: Share, *, now: Callable[[], datetime], stack: AsyncExitStack
+    server: Server, share: Share, *, now: Callable[[], datetime], stack: AsyncExitStack
 ) -> Channel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
     from pipeline.stages.ask import Channel
@@ -224,22 +216,22 @@ async def _opened(
     )
 
 
-def _requester(server: AnyServer, now: datetime) -> str | None:
+def _requester(server: Server, now: datetime) -> str | None:
     """The authorisation number in the certificate that we show to a server, where we show one."""
-    if not isinstance(server, VopStandard):
+    if not isinstance(server, MutualTls):
         return None
     return inspect_certificate(server.client_certificate, now=now).organisation_identifier
 
 
-def scope_for(server: AnyServer) -> str:
+def scope_for(server: Server) -> str:
     """What the requests to a server are counted by, in its one spelling."""
     return canonical(_spelled(server))
 
 
-def _spelled(server: AnyServer) -> str:
+def _spelled(server: Server) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
-def _account(server: AnyServer) -> Account:
+def _account(server: Server) -> Account:
     """What the server allows us, all processes together."""
     return Account(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)

@@ -58,6 +58,10 @@ class ApiName(StrEnum):
     VOP_STANDARD = "vop_standard"
 
 
+VOP = (ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD)
+"""The two forms of Verification of Payee."""
+
+
 class Environment(StrEnum):
     """Which kind of server answered."""
 

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from pipeline.config import Cop, Profile
+from pipeline.apis.cop import Cop
+from pipeline.config import Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
 from pipeline.reports.documents import Rows, reports
 from pipeline.runs.manifest import Recorded, write_manifest

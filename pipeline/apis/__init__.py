@@ -1,32 +1,31 @@
 """The name-check APIs, each a module of pure functions: build a request, read a response, know the codes.
 
-Nothing here touches a network, a clock or chance. An `Api` is the value that a module offers;
-`cop.API`, `vop.GATEWAY` and `vop.standard(...)` are the three there are.
+Nothing here touches a network, a clock or chance. A module says in a `Declaration` all that the program
+has to know of its API; `registry` has those that there are. An `Api` is what asks and reads the answers.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
-from schemas.cop import ReasonCode
+import polars as pl
+
+from pipeline.frames import QUESTION, Check, RouteReason
+from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName, Meaning
-from schemas.problem import Problem
-from schemas.strict import parse
-from schemas.vop import IdMatch, NameMatch
 
 if TYPE_CHECKING:  # imported where something is asked: most commands ask nothing, and it takes its time
     import httpx
 
 MATCH_CODE = "MTCH"
 """The code of a full match, for every API: CoP has none of its own."""
-
-_CODE = re.compile(r"[A-Z][A-Z0-9_]{1,39}")
-_TAKEN = frozenset({*OwnCode, *TURNED_AWAY_CODES, *ReasonCode, *NameMatch, *IdMatch})
+IDENTIFICATION = frozenset(
+    {"lei", "organisation_bic", "organisation_id", "organisation_id_scheme", "organisation_id_issuer"}
+)
+"""The fields of a question that asks for a payee by identification."""
 
 
 class Basis(StrEnum):
@@ -67,7 +66,7 @@ class MisdirectedError(ContractBreachError):
 
 
 class Api(NamedTuple):
-    """One name-check API."""
+    """One name-check API, as one requester asks it."""
 
     name: ApiName
     responder_wait_s: float
@@ -78,6 +77,44 @@ class Api(NamedTuple):
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Every code that `read` can return, and what it means. A code that is not here does not exist."""
+    responder: Callable[[Check], str]
+    """What stands for the bank that answers for an account. Who waits for whom is decided by it, and nothing
+    else, so that a guess costs nothing when it is wrong."""
+
+
+class Route(NamedTuple):
+    """Which payments of one kind can go to an API, and what it is then asked about."""
+
+    account: pl.Expr
+    """The account, as the API writes it, of a cleaned payment (stages/validate.py)."""
+    only: pl.Expr | None = None
+    """Which of the kind; None: all. An API that takes some of a kind comes before one that takes all."""
+
+
+class Declaration(NamedTuple):
+    """All that the rest of the program has to know of one API."""
+
+    name: ApiName
+    key: str
+    """Of its section in a profile."""
+    form: str
+    """The `api` of its section, by which APIs with the same key are told apart."""
+    section: type[Server]
+    api: Callable[[Server], Api]
+    """The API as the requester asks it that such a section is about."""
+    takes: frozenset[str]
+    """The fields of a question that it is sent, beside the account; a bank's BIC, if at all, is required."""
+    routes: Mapping[RouteReason, Route]
+    """By what its payments say where the money goes."""
+    meanings: Mapping[tuple[Basis, str], Meaning]
+    """Those of its `Api`, whoever asks."""
+    asked: Mapping[Basis, str]
+    """What a person calls it, by what it is asked by."""
+
+    def check(self) -> None:
+        """Refuse a declaration that contradicts itself: a mistake of ours."""
+        assert self.takes <= QUESTION.keys() - {"api", "account"}, f"{self.name}: takes what no question has"
+        assert {basis for basis, _ in self.meanings} == self.asked.keys(), f"{self.name}: asked by what?"
 
 
 def basis_of(check: Check) -> Basis:
@@ -122,18 +159,3 @@ def require_echo(response: httpx.Response, header: str, request_id: str) -> None
     """
     if response.headers.get(header.lower(), "").strip().lower() != request_id:
         raise MisdirectedError(f"{header} does not echo the request's correlation id")
-
-
-def problem_code(response: httpx.Response) -> str:
-    """The machine-readable code of an error response, or `HTTP_` and its status.
-
-    A code is passed on verbatim, but only if it looks like one, as the server's text is data, and
-    only if it is not a word that stands for something else in an outcome.
-    """
-    try:
-        code = parse(Problem, response.content).code
-    except ValueError:
-        code = None
-    if code is not None and _CODE.fullmatch(code) and code not in _TAKEN:
-        return code
-    return f"HTTP_{response.status_code}"

@@ -5,7 +5,9 @@ Source: API reference, CoP Gateway 1.0.1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import polars as pl
 
 from pipeline.apis import (
     JUDGE_NAMES,
@@ -15,12 +17,15 @@ from pipeline.apis import (
     Api,
     Basis,
     ContractBreachError,
+    Declaration,
     Reading,
+    Route,
     post,
     require_echo,
     require_json,
 )
-from pipeline.frames import Check
+from pipeline.frames import Check, RouteReason
+from pipeline.sections.servers import Oauth, Server
 from schemas.cop import (
     AccountType,
     NameVerification,
@@ -44,6 +49,14 @@ ACCOUNT_TYPES_FOUND = {
     ReasonCode.PAMM: AccountType.PERSONAL,
 }
 """What the account is, where the code says that it is of the other type than was asked for."""
+
+
+class Cop(Oauth):
+    """The section of the CoP Gateway."""
+
+    name: ClassVar[ApiName] = ApiName.COP
+
+    api: Literal["gateway"] = "gateway"
 
 
 def request(check: Check, request_id: str, time: str) -> httpx.Request:
@@ -235,10 +248,35 @@ _MEANINGS: dict[str, Meaning] = {
     ),
 }
 
+
+def responder(check: Check) -> str:
+    """The bank's sort code."""
+    return check.account[:6]
+
+
+def _api(_section: Server) -> Api:
+    return API
+
+
 API = Api(
     name=ApiName.COP,
     responder_wait_s=7.0,
     request=request,
     read=read,
     meanings={(Basis.NAME, code): meaning for code, meaning in _MEANINGS.items()},
+    responder=responder,
+)
+DECLARATION = Declaration(
+    name=ApiName.COP,
+    key="cop",
+    form="gateway",
+    section=Cop,
+    api=_api,
+    takes=frozenset({"name", "account_type", "secondary_reference"}),
+    routes={
+        RouteReason.GB_IBAN: Route(pl.col("iban").str.slice(8, 14)),
+        RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number", ignore_nulls=True)),
+    },
+    meanings=API.meanings,
+    asked={Basis.NAME: "Confirmation of Payee"},
 )

@@ -6,7 +6,7 @@ what became of the question alone.
 
 from collections.abc import Mapping
 
-from pipeline.apis import RETRY_HERE, Api, Basis
+from pipeline.apis import RETRY_HERE, Basis
 from pipeline.frames import AnswerState, OwnCode
 from schemas.outcomes import Action, Meaning, Outcome
 
@@ -129,9 +129,18 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
 """The meaning of a code in a state; the same word means nothing in another state."""
 
 
-def meaning_of(api: Api, basis: Basis, state: AnswerState, code: str) -> Meaning:
-    """What a code means in this state; an answered code without a meaning is our own mistake."""
+def meaning_of(
+    answers: Mapping[tuple[Basis, str], Meaning], basis: Basis, state: AnswerState, code: str
+) -> Meaning:
+    """What a code means in this state; an answered code without a meaning is our own mistake.
+
+    Args:
+        answers: the meanings of the API that was asked.
+        basis: what it was asked by.
+        state: what became of the question.
+        code: of the answer.
+    """
     if state in (AnswerState.ANSWERED, AnswerState.REUSED):
-        assert (basis, code) in api.meanings, "a code that no table knows was accepted"
-        return api.meanings[basis, code]
+        assert (basis, code) in answers, "a code that no table knows was accepted"
+        return answers[basis, code]
     return MEANINGS.get((state, code), BY_STATE[state])

@@ -6,27 +6,36 @@ their meaning are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Sta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import polars as pl
+from pydantic import Field, StringConstraints
 
 from pipeline.apis import (
+    IDENTIFICATION,
     JUDGE_NAMES,
     JUDGED_OTHERWISE,
     MATCH_CODE,
     Api,
     Basis,
     ContractBreachError,
+    Declaration,
     Reading,
+    Route,
     basis_of,
     post,
     require_echo,
     require_json,
 )
-from pipeline.frames import Check
+from pipeline.frames import Check, RouteReason
+from pipeline.sections.servers import MutualTls, Oauth, Server
 from schemas.outcomes import Action, ApiName, Meaning, Outcome
 from schemas.strict import parse
 from schemas.vop import (
     Agent,
+    Bic11,
     FinancialInstitutionId,
     GatewayRequest,
     IdMatch,
@@ -48,6 +57,43 @@ GATEWAY_PATH = "/vopgateway/v1/payee-verifications"
 STANDARD_PATH = "/vop/v1/payee-verifications"
 CORRELATION_HEADER = "X-Request-ID"
 RESPONDER_WAIT_S = 5.0
+
+
+class VopGateway(Oauth):
+    """The section of the VoP Gateway."""
+
+    name: ClassVar[ApiName] = ApiName.VOP_GATEWAY
+
+    api: Literal["gateway"]
+
+
+class VopStandard(MutualTls):
+    """The section of the VoP Standard API: mutual TLS, and both banks named in each request."""
+
+    name: ClassVar[ApiName] = ApiName.VOP_STANDARD
+
+    api: Literal["standard"]
+    requesting_bic: Bic11
+    bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], Bic11] = Field(
+        default_factory=dict
+    )
+    """Start of an IBAN without its check digits, such as DE10010010 -> BIC11 of the responder."""
+    send_remittance: bool = False
+
+    @property
+    def client(self) -> str:
+        """Who the server takes us for."""
+        return self.requesting_bic
+
+    @property
+    def banks(self) -> Mapping[str, str]:
+        """The user's own directory of banks."""
+        return self.bic_table
+
+    @property
+    def sends_remittance(self) -> bool:
+        """Whether a request carries the payment's reference."""
+        return self.send_remittance
 
 
 def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
@@ -196,10 +242,54 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     ),
 }
 
-GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEANINGS)
+
+def responder(check: Check) -> str:
+    """The bank's BIC, or the bank code of the IBAN: the gateway does not say which bank it asks."""
+    return check.responder_bic or check.account[:2] + check.account[4:8]
+
+
+GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEANINGS, responder)
 
 
 def standard(requesting_bic: str) -> Api:
     """The standard form, for a requester known by this BIC11."""
     build = partial(standard_request, requesting_bic)
-    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS)
+    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, responder)
+
+
+def _gateway_api(_section: Server) -> Api:
+    return GATEWAY
+
+
+def _standard_api(section: Server) -> Api:
+    assert isinstance(section, VopStandard)
+    return standard(section.requesting_bic)
+
+
+_ROUTES = {RouteReason.IBAN: Route(pl.col("iban"))}
+_ASKED = {
+    Basis.NAME: "Verification of Payee, asked by name",
+    Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
+}
+GATEWAY_DECLARATION = Declaration(
+    name=ApiName.VOP_GATEWAY,
+    key="vop",
+    form="gateway",
+    section=VopGateway,
+    api=_gateway_api,
+    takes=frozenset({"name", *IDENTIFICATION}),
+    routes=_ROUTES,
+    meanings=_MEANINGS,
+    asked=_ASKED,
+)
+STANDARD_DECLARATION = Declaration(
+    name=ApiName.VOP_STANDARD,
+    key="vop",
+    form="standard",
+    section=VopStandard,
+    api=_standard_api,
+    takes=frozenset({"name", *IDENTIFICATION, "responder_bic", "remittance"}),
+    routes=_ROUTES,
+    meanings=_MEANINGS,
+    asked=_ASKED,
+)

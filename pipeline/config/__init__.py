@@ -8,19 +8,12 @@ Only `cli`, `jobs` and `connections` read it; stages get plain values.
 from pipeline.config.example import EXAMPLE, write_example
 from pipeline.config.file import BUILT_IN, Configuration, defines, find, load, read, usual
 from pipeline.config.profile import Profile
-from pipeline.config.servers import TEST_SERVER_DAILY_CAP, Cop, Oauth, Server, VopGateway, VopStandard
 
 __all__ = [
     "BUILT_IN",
     "EXAMPLE",
-    "TEST_SERVER_DAILY_CAP",
     "Configuration",
-    "Cop",
-    "Oauth",
     "Profile",
-    "Server",
-    "VopGateway",
-    "VopStandard",
     "defines",
     "find",
     "load",

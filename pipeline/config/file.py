@@ -8,10 +8,11 @@ from typing import Annotated
 from platformdirs import user_config_path
 from pydantic import Field, ValidationError, field_validator
 
+from pipeline.apis.registry import SECTIONS
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
-from pipeline.config.values import Section
 from pipeline.errors import ConfigurationError, ConfigurationFileError
+from pipeline.sections.values import Section
 
 FILE_NAME = "precheck.toml"
 BUILT_IN = ("sandbox", "sandbox-standard")
@@ -31,14 +32,18 @@ class Configuration(Section):
                 continue
             if name not in BUILT_IN:
                 raise ValueError(
-                    f"{name}: has neither a [cop] nor a [vop] section; add one for each API that you use"
+                    f"{name}: has neither {_sections(' nor ')} section; add one for each API that you use"
                 )
             if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
                 raise ValueError(
-                    f"{name}.{others[0]}: without a [cop] or [vop] section this profile is the embedded "
+                    f"{name}.{others[0]}: without {_sections(' or ')} section this profile is the embedded "
                     "sandbox, which takes only [policy] and compare_with; remove it"
                 )
         return profiles
+
+
+def _sections(word: str) -> str:
+    return word.join(f"a [{key}]" for key in SECTIONS)
 
 
 def find(explicit: Path | None) -> Path:

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from pipeline.apis.registry import APIS, SECTIONS
 from pipeline.config.profile import Profile
-from pipeline.config.servers import Cop, VopGateway, VopStandard
 
-_SECTIONS: Mapping[str, type[BaseModel]] = {"cop": Cop, "gateway": VopGateway, "standard": VopStandard}
-"""The sections that name a server; those of `vop` by their `api`."""
+_OF_SERVERS: tuple[type[BaseModel], ...] = tuple(declared.section for declared in APIS.values())
+"""The sections that name a server."""
 _SAID = {
     "missing": "is missing; add it",
     "greater_than_equal": "must be {ge:g} or more",
@@ -76,10 +76,10 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
 
 
 def _place(mistake: Mistake) -> Place:
-    """Where a mistake is, as the keys are written in the file: without the form of VoP that pydantic adds."""
+    """Where a mistake is, as the keys are written in the file: pydantic adds the form of a section."""
     parts = [str(part) for part in mistake["loc"] if part != "[key]"]
-    is_below_vop = parts[0] == "profiles" and parts[2:3] == ["vop"] and len(parts) > 3
-    return (*parts[:3], *parts[4:]) if is_below_vop else tuple(parts)
+    has_form = parts[0] == "profiles" and len(parts) > 3 and len(SECTIONS.get(parts[2], {})) > 1
+    return (*parts[:3], *parts[4:]) if has_form else tuple(parts)
 
 
 def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
@@ -87,10 +87,11 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
     match [str(part) for part in mistake["loc"]]:
         case ["profiles", _, _]:
             return Profile
-        case ["profiles", _, "cop", _]:
-            return Cop
-        case ["profiles", _, "vop", form, _]:
-            return _SECTIONS[form]
+        case ["profiles", _, key, _] if key in SECTIONS:
+            [section] = SECTIONS[key].values()
+            return section
+        case ["profiles", _, key, form, _] if key in SECTIONS:
+            return SECTIONS[key][form]
         case _:
             return whole
 
@@ -117,7 +118,8 @@ def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> str:
     if mistake["type"] == "extra_forbidden":
         return _unknown(mistake, whole)
     if mistake["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-        return 'api must be "gateway" or "standard"'
+        forms = SECTIONS[str(mistake["loc"][2])]
+        return "api must be " + " or ".join(f'"{form}"' for form in forms)
     if mistake["type"] == "string_pattern_mismatch":
         return _pattern(mistake)
     if (said := _SAID.get(mistake["type"])) is not None:
@@ -138,7 +140,7 @@ def _in_toml(said: object) -> object:
 def _pattern(mistake: Mistake) -> str:
     if "bic_table" in mistake["loc"]:
         return _BANK if mistake["loc"][-1] == "[key]" else _BANK_BIC
-    return _PATTERNS[str(mistake["loc"][-1])]
+    return _PATTERNS.get(str(mistake["loc"][-1]), "has another form; see docs/configuration.md")
 
 
 def _value(mistake: Mistake) -> str:
@@ -164,13 +166,13 @@ def _unknown(mistake: Mistake, whole: type[BaseModel]) -> str:
     if (near := _near(mistake, whole)) is not None:
         return f"unknown key; did you mean {near}?"
     if section is Profile and _is_of_a_server(key):
-        return "not a key of a profile; move it into [cop] or [vop]"
-    if section in _SECTIONS.values() and key in Profile.model_fields:
+        return f"not a key of a profile; move it into {' or '.join(f'[{key}]' for key in SECTIONS)}"
+    if section in _OF_SERVERS and key in Profile.model_fields:
         return "not a key of a server; move it up into the profile"
-    if section in _SECTIONS.values() and _is_of_a_server(key):
+    if section in _OF_SERVERS and _is_of_a_server(key):
         return "not a key of this API; remove it"
     return "unknown key; remove it"
 
 
 def _is_of_a_server(key: str) -> bool:
-    return any(key in section.model_fields for section in _SECTIONS.values())
+    return any(key in section.model_fields for section in _OF_SERVERS)

@@ -4,26 +4,39 @@ import datetime as dt
 import difflib
 import hashlib
 import json
-from typing import Annotated, Literal, Self
+import operator
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, PlainValidator, SecretStr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    SecretStr,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
-from pipeline.apis import MATCH_CODE
-from pipeline.config.secrets import secret_if_named
-from pipeline.config.servers import Cop, Server, VopGateway, VopStandard
-from pipeline.config.values import FilePath, NewestOf, Section, VariableName
+from pipeline.apis.registry import APIS, SECTIONS
 from pipeline.rules.identifiers import iban_structures
 from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
-from schemas.cop import AccountType, ReasonCode
+from pipeline.sections.secrets import secret_if_named
+from pipeline.sections.servers import Server
+from pipeline.sections.values import FilePath, NewestOf, Section, VariableName
+from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
-from schemas.vop import IdMatch, NameMatch
 
 _MODULUS = ("modulus_weights", "modulus_substitutions", "modulus_weights_date")
 _SIGNING = ("sign_with", "sign_with_password_env", "sign_with_password_file")
 _NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
-_POLICY_KEYS = (*Outcome, *sorted({MATCH_CODE, *ReasonCode, *NameMatch, *IdMatch, *UNASKED}), *WarningCode)
+_ANSWERS = {code for api in APIS.values() for _, code in api.meanings}
+_POLICY_KEYS = (*Outcome, *sorted({*_ANSWERS, *UNASKED}), *WarningCode)
+_FIRST_KEYS = ("cop", "vop")
+"""Of sections that folders of the earliest version know already, whether a profile has them or not."""
 
 
 def _policy_key(key: str) -> str:
@@ -45,8 +58,8 @@ def _countries(said: object) -> Literal["any"] | list[str]:
     return said
 
 
-class Profile(Section):
-    """One way to run: the APIs to ask, and how payments are routed to them."""
+class Choices(Section):
+    """What a profile says that is about no single API: how payments are routed, and what is kept."""
 
     default_account_type: AccountType = AccountType.PERSONAL
     gb_iban_to: Literal["cop", "vop"] = "cop"
@@ -67,8 +80,6 @@ class Profile(Section):
     modulus_weights_date: dt.date | None = None
     policy: dict[Annotated[str, AfterValidator(_policy_key)], Verdict] = Field(default_factory=dict)
     """What `precheck split` does with a row, by its outcome, code or warnings."""
-    cop: Cop | None = None
-    vop: Annotated[VopGateway | VopStandard, Field(discriminator="api")] | None = None
 
     @field_validator("policy")
     @classmethod
@@ -78,15 +89,6 @@ class Profile(Section):
         if odd := [key for key in WarningCode if policy.get(key) is Verdict.RELEASE]:
             raise ValueError(f'{odd[0]} is a warning, which releases nothing; write "review" or "hold"')
         return policy
-
-    @model_validator(mode="after")
-    def _asks_one_kind_of_server(self) -> Self:
-        if len({section.server for section in self.servers}) > 1:
-            raise ValueError(
-                "names servers of two kinds; simulated and real answers must not be mixed in one file: "
-                "make two profiles"
-            )
-        return self
 
     @model_validator(mode="after")
     def _names_one_ledger_key(self) -> Self:
@@ -139,10 +141,41 @@ class Profile(Section):
         """
         return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
 
+
+def _sections() -> Iterator[tuple[str, Any]]:
+    """A field for each key of a section, of whichever form it has."""
+    for key, forms in SECTIONS.items():
+        either: Any = reduce(operator.or_, forms.values())
+        if len(forms) > 1:
+            either = Annotated[either, Field(discriminator="api")]
+        said = next(api.asked for api in APIS.values() if api.key == key)
+        about = f"The section of {next(iter(said.values()))}."
+        yield key, (either | None, Field(None, description=about))
+
+
+if TYPE_CHECKING:
+    _WithSections = Choices
+else:
+    _WithSections = create_model("_WithSections", __base__=Choices, **dict(_sections()))
+
+
+class Profile(_WithSections):
+    """One way to run: the APIs to ask, a section for each, and how payments are routed to them."""
+
+    @model_validator(mode="after")
+    def _asks_one_kind_of_server(self) -> Self:
+        if len({section.server for section in self.servers}) > 1:
+            raise ValueError(
+                "names servers of two kinds; simulated and real answers must not be mixed in one file: "
+                "make two profiles"
+            )
+        return self
+
     @property
-    def servers(self) -> tuple[Cop | VopGateway | VopStandard, ...]:
+    def servers(self) -> tuple[Server, ...]:
         """The sections that the profile has; none where its servers are those of the embedded sandbox."""
-        return tuple(section for section in (self.cop, self.vop) if section is not None)
+        sections = (getattr(self, key) for key in SECTIONS)
+        return tuple(section for section in sections if section is not None)
 
     @property
     def environment(self) -> Environment:
@@ -163,5 +196,7 @@ class Profile(Section):
         ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
         # Where they are not set, a folder of an earlier version stays that of the same profile.
         later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
-        said = self.model_dump(mode="json", exclude={"cop": unsaid, "vop": unsaid, **ours, **later})
+        later |= {key: True for key in SECTIONS if key not in _FIRST_KEYS and getattr(self, key) is None}
+        sections: Mapping[str, Any] = dict.fromkeys(SECTIONS, unsaid)
+        said = self.model_dump(mode="json", exclude={**sections, **ours, **later})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

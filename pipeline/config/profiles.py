@@ -20,12 +20,12 @@ from pydantic import SecretStr
 
 from pipeline import config as settings
 from pipeline.config import BUILT_IN, Profile
-from pipeline.config.secrets import secret_if_named
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
+from pipeline.sections.secrets import secret_if_named
 from schemas.outcomes import Environment
 from schemas.review import Verdict
 

@@ -12,7 +12,7 @@ from typing import IO, Protocol
 import polars as pl
 
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
-from pipeline.headers.looks import PLACE
+from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from schemas.columns import Column
 

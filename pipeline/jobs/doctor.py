@@ -7,12 +7,13 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.config import Oauth, Profile, VopStandard, usual
+from pipeline.config import Profile, usual
 from pipeline.config.profiles import choose, opened
-from pipeline.connections import AnyServer, greet, tokens_of
+from pipeline.connections import greet, tokens_of
 from pipeline.errors import PrecheckError, TlsError
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
+from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
 
 _PARTICIPANT = "not tried: whether the scheme lists us is told by the first answer of a run, which asks alone"
@@ -71,19 +72,16 @@ def _age_told(day: date, today: date) -> str:
     return said
 
 
-def _try_server(server: AnyServer, now: datetime) -> list[Finding]:
-    name = server.name.value
-    if isinstance(server, VopStandard):
-        return [
-            _try(f"{name} certificate", partial(_certificate, server, now)),
-            _try(f"{name} TLS", partial(anyio.run, greet, server, now)),
-            Finding(f"{name} participant", _PARTICIPANT),
-        ]
-    findings = [
-        _try(f"{name} secret", partial(_secret, server)),
-        _try(f"{name} TLS", partial(anyio.run, greet, server, now)),
-    ]
-    if not any(finding.exit_code for finding in findings):
+def _try_server(server: Server, now: datetime) -> list[Finding]:
+    name, findings = server.name.value, []
+    if isinstance(server, MutualTls):
+        findings.append(_try(f"{name} certificate", partial(_certificate, server, now)))
+    if isinstance(server, Oauth):
+        findings.append(_try(f"{name} secret", partial(_secret, server)))
+    findings.append(_try(f"{name} TLS", partial(anyio.run, greet, server, now)))
+    if isinstance(server, MutualTls):
+        findings.append(Finding(f"{name} participant", _PARTICIPANT))
+    if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):
         findings.append(_try(f"{name} token", partial(_token, server)))
     return findings
 
@@ -110,7 +108,7 @@ def _token(server: Oauth) -> str:
     return f"granted to client {server.client_id}"
 
 
-def _certificate(server: VopStandard, now: datetime) -> str:
+def _certificate(server: MutualTls, now: datetime) -> str:
     facts = inspect_certificate(server.client_certificate, now=now)
     if facts.problems:
         raise TlsError("; ".join(facts.problems))

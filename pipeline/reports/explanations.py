@@ -4,13 +4,14 @@ Gathered from the tables that decide. The page docs/codes.md is made of it, and 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, Api, Basis, cop, own_codes, vop
+from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, own_codes
+from pipeline.apis.registry import APIS
 from pipeline.errors import UsageError
 from pipeline.frames import AnswerState
 from pipeline.reports.terminal import ADVICE_BY_CODE
@@ -202,15 +203,14 @@ def explanations() -> Mapping[str, Explanation]:
 
 
 def _of_answers() -> Iterator[tuple[str, Case]]:
-    asked: Iterable[tuple[str, Api, Basis]] = (
-        ("Confirmation of Payee", cop.API, Basis.NAME),
-        ("Verification of Payee, asked by name", vop.GATEWAY, Basis.NAME),
-        ("Verification of Payee, asked by identification", vop.GATEWAY, Basis.IDENTIFICATION),
-    )
-    for where, api, asked_by in asked:
-        for (basis, code), meaning in api.meanings.items():
-            if basis is asked_by:
-                yield str(code), _case(where, meaning)
+    told = set()  # one table of codes may be that of several APIs
+    for api in APIS.values():
+        for asked_by, where in api.asked.items():
+            if where not in told:
+                told.add(where)
+                for (basis, code), meaning in api.meanings.items():
+                    if basis is asked_by:
+                        yield str(code), _case(where, meaning)
 
 
 def _of_no_answer() -> Iterator[tuple[str, Case]]:

@@ -18,7 +18,6 @@ from pipeline.rules.modulus import ModulusState
 from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, UNASKED
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
-from schemas.outcomes import ApiName
 from schemas.vop import SchemeCode
 
 
@@ -34,7 +33,6 @@ class Rule(NamedTuple):
 HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organisation_id").is_not_null())
 """Whether a payment can be asked about by an identification."""
 
-_TO_COP = pl.col("to") == ApiName.COP
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
 """What a spreadsheet makes of 01-02-03, once the hyphens are gone."""
@@ -267,7 +265,7 @@ _PAYEE_RULES = [
     Rule(
         "name",
         "NAME_MISSING",
-        ~_has("name") & (_TO_COP.fill_null(value=True) | ~HAS_IDENTIFICATION),
+        ~_has("name") & ~pl.col("by_identification"),
         "no payee name; add it (for an IBAN, an identification such as a LEI will do)",
     ),
     Rule(
@@ -434,9 +432,7 @@ _ROUTE_RULES = [
     Rule(
         "bic",
         "RESPONDER_BIC_UNKNOWN",
-        (pl.col("to") == ApiName.VOP_STANDARD).fill_null(value=False)
-        & pl.col("responder_bic").is_null()
-        & pl.col("iban_fault").is_null(),
+        pl.col("needs_responder_bic") & pl.col("responder_bic").is_null() & pl.col("iban_fault").is_null(),
         "VoP Standard needs the bank's BIC and none is known for this IBAN; add a bic column, or the bank "
         "to the profile's bic_table",
     ),

@@ -11,9 +11,9 @@ from pipeline.frames import WARNINGS
 from pipeline.rules.identifiers import other_countries
 from pipeline.rules.payee_names import NOT_LATIN, UNMARKED, UNWRAPPED
 from pipeline.rules.selected_values import beyond_ascii, noted
-from schemas.outcomes import ApiName, WarningCode
+from schemas.outcomes import VOP, WarningCode
 
-_TO_VOP = (pl.col("to") != ApiName.COP).fill_null(value=False)
+_TO_VOP = pl.col("to").is_in(VOP).fill_null(value=False)
 
 
 class WarningRule(NamedTuple):
@@ -49,7 +49,7 @@ WARNING_RULES = (
     WarningRule(
         "account_type",
         WarningCode.ACCOUNT_TYPE_DEFAULT,
-        ~_TO_VOP & pl.col("is_product"),
+        pl.col("takes_account_type") & pl.col("is_product"),
         "the account type names a product, not who holds the account; the default_account_type of the "
         "profile was asked about",
     ),

@@ -1,13 +1,14 @@
 """verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis import Api, basis_of, cop, vop
+from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
+from pipeline.apis.registry import APIS
 from pipeline.errors import InputError
 from pipeline.formats.csv.writing import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
@@ -24,11 +25,6 @@ from schemas.summary import Summary
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-_CODES_OF: Mapping[ApiName, Api] = {
-    ApiName.COP: cop.API,
-    ApiName.VOP_GATEWAY: vop.GATEWAY,
-    ApiName.VOP_STANDARD: vop.GATEWAY,  # one table of codes for both
-}
 _SAID = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
     *("check_api", "check_id", "check_time"),
@@ -305,10 +301,10 @@ def _on_record(checks: pl.DataFrame, known: Answered) -> pl.DataFrame:
 
 def _told_by(check: Check, answer: FinalAnswer) -> tuple[str, str]:
     """The outcome and the action that follow from an answer; none from a code that does not exist."""
-    api, basis = _CODES_OF[check.api], basis_of(check)
-    if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in api.meanings:
+    meanings, basis = APIS[check.api].meanings, basis_of(check)
+    if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in meanings:
         return "", ""
-    meaning = meaning_of(api, basis, answer.state, answer.code)
+    meaning = meaning_of(meanings, basis, answer.state, answer.code)
     return meaning.outcome, meaning.action
 
 

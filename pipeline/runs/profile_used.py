@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pipeline.config import Profile, Server, VopStandard
+from pipeline.config import Profile
 from pipeline.stages.validate import Routes
 from schemas.manifest import ProfileUsed, ServerUsed
-from schemas.outcomes import ApiName
 
 _CLIENT_SHOWN_LENGTH = 4
 
@@ -37,33 +36,26 @@ def profile_used(settings: Settings) -> ProfileUsed:
                 api=server.name,
                 client=masked_client(server.client),
                 daily_cap=server.cap,
-                **server.model_dump(include=_LIMITS),
-                **(_directory(server) if isinstance(server, VopStandard) else {}),
+                **server.model_dump(include=_KEPT),
             )
             for server in profile.servers
         ],
     )
 
 
-_LIMITS = (set(Server.model_fields) & set(ServerUsed.model_fields)) - {"daily_cap"}
-
-
-def _directory(server: VopStandard) -> dict[str, object]:
-    return {"send_remittance": server.send_remittance, "bic_table": server.bic_table}
+_KEPT = set(ServerUsed.model_fields) - {"api", "client", "daily_cap"}
+"""Keys of a section that the manifest has under the same names."""
 
 
 def routes_of(profile: ProfileUsed) -> Routes:
     """Where payments could go under the settings of the run."""
-    servers = {server.api: server for server in profile.servers}
-    standard = servers.get(ApiName.VOP_STANDARD)
     return Routes(
-        cop=ApiName.COP in servers,
-        vop=next((api for api in servers if api is not ApiName.COP), None),
+        apis=tuple(server.api for server in profile.servers),
         gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
         default_account_type=profile.default_account_type,
         ask_by="identification" if profile.ask_by == "identification" else "name",
-        send_remittance=standard is not None and standard.send_remittance,
-        bic_table={} if standard is None else standard.bic_table,
+        send_remittance=any(server.send_remittance for server in profile.servers),
+        bic_table={start: bic for server in profile.servers for start, bic in server.bic_table.items()},
         vop_countries=None if profile.vop_countries is None else tuple(profile.vop_countries),
         vop_names="latin" if profile.vop_names == "latin" else "any",
     )

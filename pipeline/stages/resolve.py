@@ -101,7 +101,7 @@ def _places(numbers: pl.Series) -> pl.Series:
 
 def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
     """The verdict on every kind of answer."""
-    by_name = {api.name: api for api in apis}
+    by_name = {api.name: api.meanings for api in apis}
     meanings = [
         meaning_of(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
         for api, is_by_name, state, code in kinds.select("api", "by_name", "state", "code").iter_rows()

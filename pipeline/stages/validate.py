@@ -4,11 +4,15 @@ A rule is a row of a table. Every broken rule of a row is reported, and a row th
 to the API that can check it, with the reason recorded.
 """
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
 from typing import Literal, NamedTuple
 
 import polars as pl
 
+from pipeline.apis import IDENTIFICATION, Route
+from pipeline.apis.registry import APIS
 from pipeline.frames import (
     ACCEPTED,
     API,
@@ -51,17 +55,15 @@ from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
 from pipeline.rules.value_warnings import value_warnings
 from pipeline.rules.warnings import warnings_about
 from schemas.cop import AccountType
-from schemas.outcomes import ApiName
+from schemas.outcomes import VOP, ApiName
 from schemas.places import Places
 
 
 class Routes(NamedTuple):
     """Where payments can go, as the profile says."""
 
-    cop: bool
-    """Whether there is a Confirmation of Payee API to ask."""
-    vop: ApiName | None
-    """Which Verification of Payee API there is to ask, if any."""
+    apis: Collection[ApiName]
+    """Those that there are to ask."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
     """Who checks a GB IBAN: CoP by the sort code and account number in it, or VoP."""
     default_account_type: AccountType = AccountType.PERSONAL
@@ -204,37 +206,64 @@ _SOURCE = ACCEPTED["bic_source"]
 
 
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
-    """Add where each payment goes, why, and what only that API needs; `to` is null where none can."""
+    """Add where each payment goes, why, and what only some APIs need; `to` is null where none can."""
     # CoP asks by name alone; a GB IBAN that comes with an identification only is for VoP.
     gb_iban_to_cop = (
         _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop") & pl.col("name").is_not_null()
     )
-    cop = pl.lit(ApiName.COP if routes.cop else None, API)
-    vop = pl.lit(routes.vop, API)
     routed = clean.with_columns(
-        to=pl.when(gb_iban_to_cop | ~_HAS_IBAN).then(cop).otherwise(vop),
         route_reason=pl.when(gb_iban_to_cop)
         .then(pl.lit(RouteReason.GB_IBAN, _REASON))
         .when(_HAS_IBAN)
         .then(pl.lit(RouteReason.IBAN, _REASON))
-        .otherwise(pl.lit(RouteReason.SORT_CODE, _REASON)),
-        by_identification=pl.lit(routes.vop is not None)
-        & _HAS_IBAN
-        & ~gb_iban_to_cop
+        .otherwise(pl.lit(RouteReason.SORT_CODE, _REASON))
+    )
+    ways = (pl.when(_fits(reason, way)).then(pl.lit(api, API)) for api, reason, way in _ways(routes))
+    routed = routed.with_columns(to=pl.coalesce(*ways, pl.lit(None, API)))
+    routed = routed.with_columns(
+        by_identification=_takes("lei", routes)
         & HAS_IDENTIFICATION
         & (pl.col("name").is_null() | pl.lit(routes.ask_by == "identification")),
+        takes_account_type=_takes("account_type", routes),
+        needs_responder_bic=_takes("responder_bic", routes),
         remittance=pl.lit(None, pl.String),
         responder_bic=pl.lit(None, pl.String),
         bic_source=pl.lit(None, _SOURCE),
     )
     routed = routed.with_columns(_unasked(routes))
-    return _for_standard(routed, routes) if routes.vop is ApiName.VOP_STANDARD else routed
+    if routes.send_remittance:
+        reference = pl.when(_takes("remittance", routes)).then(_normalized(routed["reference"]))
+        routed = routed.with_columns(remittance=reference)
+    return _add_responders(routed, routes.bic_table) if routed["needs_responder_bic"].any() else routed
+
+
+def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
+    """How payments can go, under a profile: to an API that takes some of a kind before one that takes all."""
+    declared = (APIS[name] for name in APIS if name in routes.apis)
+    ways = [(api.name, reason, way) for api in declared for reason, way in api.routes.items()]
+    return sorted(ways, key=lambda known: known[2].only is None)
+
+
+def _fits(reason: RouteReason, way: Route) -> pl.Expr:
+    """Whether a payment is one of those that a route is for."""
+    is_of_kind = pl.col("route_reason") == reason
+    return is_of_kind if way.only is None else is_of_kind & way.only
+
+
+def _takes(field: str, routes: Routes) -> pl.Expr:
+    """Whether a payment goes to an API that is sent this field of a question."""
+    return _goes_to(name for name in routes.apis if field in APIS[name].takes)
+
+
+def _goes_to(apis: Iterable[ApiName]) -> pl.Expr:
+    goes = (pl.col("to") == api for api in apis)
+    return reduce(operator.or_, goes, pl.lit(value=False)).fill_null(value=False)
 
 
 def _unasked(routes: Routes) -> pl.Expr:
     """Why the profile wants a payment not to be asked about; null where nothing stands against it."""
     reasons = []
-    to_vop = (pl.col("to") != ApiName.COP).fill_null(value=False)
+    to_vop = _goes_to(VOP)
     if routes.vop_countries is not None:
         is_near = pl.col("iban").str.slice(0, 2).is_in(routes.vop_countries)
         reasons.append(pl.when(to_vop & ~is_near).then(pl.lit(OUT_OF_REACH)))
@@ -244,16 +273,8 @@ def _unasked(routes: Routes) -> pl.Expr:
     return pl.coalesce(*reasons, pl.lit(None, pl.String)).alias("unasked")
 
 
-def _for_standard(routed: pl.DataFrame, routes: Routes) -> pl.DataFrame:
-    """Fill in what VoP Standard alone needs or takes."""
-    if routes.send_remittance:
-        reference = _normalized(routed["reference"])
-        routed = routed.with_columns(remittance=pl.when(pl.col("to") == ApiName.VOP_STANDARD).then(reference))
-    return _add_responders(routed, routes.bic_table)
-
-
 def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.DataFrame:
-    is_asked = pl.col("iban_fault").is_null() & (pl.col("to") == ApiName.VOP_STANDARD)
+    is_asked = pl.col("iban_fault").is_null() & pl.col("needs_responder_bic")
     ibans = routed.select(pl.when(is_asked).then("iban")).to_series()
     sources = {
         BicSource.FILE: routed["bic"],
@@ -317,29 +338,28 @@ def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
 
 def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
     """Shape the questions: nothing that the API will not see may make two of them differ."""
-    by_identification = pl.col("by_identification")
-    to_vop = ~_TO_COP
-    account_type = pl.col("account_type").cast(QUESTION["account_type"])
+    values: Mapping[str, pl.Expr] = {
+        "name": pl.when(~pl.col("by_identification")).then("name"),
+        "account_type": pl.col("account_type")
+        .cast(QUESTION["account_type"])
+        .fill_null(routes.default_account_type),
+        **{field: pl.when("by_identification").then(field) for field in IDENTIFICATION},
+    }
+    accounts = (
+        pl.when((pl.col("to") == api) & _fits(reason, way)).then(way.account)
+        for api, reason, way in _ways(routes)
+    )
     accepted = fit.select(
         "row",
         api=pl.col("to"),
-        account=pl.when(to_vop)
-        .then("iban")
-        .when(_HAS_IBAN)
-        .then(pl.col("iban").str.slice(8, 14))
-        .otherwise(pl.concat_str("sort_code", "account_number", ignore_nulls=True)),
-        name=pl.when(~by_identification).then("name"),
-        account_type=pl.when(_TO_COP).then(account_type.fill_null(routes.default_account_type)),
-        secondary_reference=pl.when(_TO_COP).then("secondary_reference"),
-        lei=pl.when(by_identification).then("lei"),
-        organisation_bic=pl.when(by_identification).then("organisation_bic"),
-        organisation_id=pl.when(by_identification).then("organisation_id"),
-        organisation_id_scheme=pl.when(by_identification).then("organisation_id_scheme"),
-        organisation_id_issuer=pl.when(by_identification).then("organisation_id_issuer"),
-        responder_bic=pl.when(to_vop).then("responder_bic"),
-        remittance=pl.when(to_vop).then("remittance"),
+        account=pl.coalesce(*accounts, pl.lit(None, pl.String)),
+        **{
+            field: pl.when(_takes(field, routes)).then(values.get(field, pl.col(field)))
+            for field in QUESTION
+            if field not in {"api", "account"}
+        },
         route_reason="route_reason",
-        bic_source=pl.when(to_vop).then("bic_source"),
+        bic_source=pl.when("needs_responder_bic").then("bic_source"),
         amount="money",
         currency="currency",
     ).collect()

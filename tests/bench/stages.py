@@ -74,7 +74,7 @@ def decided(source):
 
 
 def planned(source):
-    accepted, rejects, warnings = validate(source.payments, Routes(cop=True, vop=ApiName.VOP_GATEWAY))
+    accepted, rejects, warnings = validate(source.payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
     refusal = why_refused(accepted, warnings, where="the file")
     return route_counts(accepted), refusal, rejects, warnings, plan(accepted)
 

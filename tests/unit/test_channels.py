@@ -68,8 +68,8 @@ def test_routes_lead_only_to_apis_that_the_profile_has():
     only_cop = routes(profile(cop=OAUTH))
     only_vop = routes(profile(vop={**OAUTH, "api": "gateway"}))
 
-    assert (only_cop.cop, only_cop.vop) == (True, None)
-    assert (only_vop.cop, only_vop.vop) == (False, ApiName.VOP_GATEWAY)
+    assert only_cop.apis == (ApiName.COP,)
+    assert only_vop.apis == (ApiName.VOP_GATEWAY,)
 
 
 def test_routes_carry_the_choices_of_the_profile():

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Cop, Profile, VopStandard
+from pipeline.apis.cop import Cop
+from pipeline.apis.vop import VopStandard
+from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.rules.totals import control_totals
 from pipeline.runs.manifest import (

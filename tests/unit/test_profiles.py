@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from pipeline import config as settings
-from pipeline.config import Oauth, profiles
+from pipeline.config import profiles
 from pipeline.config.profiles import choose, opened, sandbox
 from pipeline.errors import ConfigurationError, UsageError
+from pipeline.sections.servers import Oauth
 from schemas.outcomes import ApiName, Environment
 
 MINE = """

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from pipeline import config as settings
-from pipeline.config import EXAMPLE, TEST_SERVER_DAILY_CAP, Cop, Profile, load, read, write_example
+from pipeline.apis.cop import Cop
+from pipeline.config import EXAMPLE, Profile, load, read, write_example
 from pipeline.config.mistakes import QUOTED
 from pipeline.errors import ConfigurationError, OutputError
+from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 

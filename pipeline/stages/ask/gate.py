@@ -11,13 +11,12 @@ import anyio
 import httpx
 import structlog
 
-from pipeline.apis import problem_code
+from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.bulkhead import Bulkhead
 from pipeline.stages.ask.values import Channel, World
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
-from schemas.outcomes import ApiName
 
 PAUSE_MAX_S = 60.0
 """The longest pause on the server's wish that a run sits out; a longer one is for a later run."""
@@ -57,17 +56,6 @@ class Entry(Enum):
     GO = auto()  # now, and only now: the slot is taken
     LATER = auto()  # its responder is slow, or has fallen silent; others may go first
     NEVER = auto()  # not in this run
-
-
-def responder_of(check: Check) -> str:
-    """What stands for the bank behind an account: its sort code, or the bank code of the IBAN.
-
-    The gateway does not say which bank it asks, so this is a guess that costs nothing when wrong: it
-    decides only who waits for whom.
-    """
-    if check.api is ApiName.COP:
-        return check.account[:6]
-    return check.responder_bic or check.account[:2] + check.account[4:8]
 
 
 def code_of(reply: Reply) -> str:
@@ -112,7 +100,7 @@ class Gate:
 
     async def enter(self, check: Check) -> Entry:
         """Wait until a request for this question may leave, and take its place."""
-        responder = responder_of(check)
+        responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
                 return Entry.NEVER
@@ -137,7 +125,7 @@ class Gate:
 
     def later(self, check: Check) -> float | str:
         """How long a question for a silent responder is to wait, or the code that it ends with."""
-        responder = responder_of(check)
+        responder = self._channel.api.responder(check)
         if not self._has_place(responder):
             return PLACE_INTERVAL_S
         breaker = self._responders[responder]
@@ -152,7 +140,7 @@ class Gate:
             The server's run of failures that the reply belongs to, None where it shows a server at work;
             and how things stood when its request left.
         """
-        responder = responder_of(check)
+        responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak
         now = self._world.clock()
         self._bulkhead.give_back(responder, check.check, now)

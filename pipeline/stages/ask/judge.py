@@ -7,8 +7,9 @@ from typing import NamedTuple
 import httpx
 import structlog
 
-from pipeline.apis import ContractBreachError, MisdirectedError, problem_code
+from pipeline.apis import ContractBreachError, MisdirectedError
 from pipeline.apis.details import problem_detail, with_detail
+from pipeline.apis.problem_codes import problem_code
 from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock

@@ -110,7 +110,7 @@ class Asking:
         if answer is None:
             return
         self._run.answers.add(answer)
-        meaning = meaning_of(self._channel.api, basis_of(task.check), answer.state, answer.code)
+        meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
         self._world.tally.outcomes[meaning.outcome] += 1
         self._world.tally.done_count += 1
         await self._feed.ended(task.hold)

@@ -13,8 +13,8 @@ from schemas.outcomes import ApiName
 
 UK = {"name": "Ada Quillon", "sort_code": "112233", "account_number": "12345678"}
 IBAN = {"name": "Quillon Mills BV", "iban": "DE89370400440532013000"}
-BOTH = Routes(cop=True, vop=ApiName.VOP_GATEWAY)
-STANDARD = Routes(cop=True, vop=ApiName.VOP_STANDARD, send_remittance=True)
+BOTH = Routes([ApiName.COP, ApiName.VOP_GATEWAY])
+STANDARD = Routes([ApiName.COP, ApiName.VOP_STANDARD], send_remittance=True)
 _LAST_DIGIT = WeightedSum(Method.MOD10, (0,) * 13 + (1,))  # what ends in 0 passes
 _TABLES = ModulusTables((Range(0, 999999, (_LAST_DIGIT,)),), {}, date(2030, 1, 1), "", "")
 MODULUS = BOTH._replace(modulus=Modulus(_TABLES, is_old=False))
@@ -119,9 +119,9 @@ BROKEN = [
     ("amount", "AMOUNT_CURRENCY", {**UK, "amount": "€5.00", "currency": "GBP"}, BOTH),
     ("account_number", "MODULUS", UK, MODULUS),
     ("iban", "MODULUS", {"name": "Ada Quillon", "iban": "GB82WEST12345698765432"}, MODULUS),
-    ("iban", "NO_API", IBAN, BOTH._replace(vop=None)),
-    ("iban", "NO_API", {**IBAN, "iban": "GB82WEST12345698765432"}, BOTH._replace(cop=False)),
-    ("sort_code", "NO_API", UK, BOTH._replace(cop=False)),
+    ("iban", "NO_API", IBAN, BOTH._replace(apis=[ApiName.COP])),
+    ("iban", "NO_API", {**IBAN, "iban": "GB82WEST12345698765432"}, BOTH._replace(apis=[ApiName.VOP_GATEWAY])),
+    ("sort_code", "NO_API", UK, BOTH._replace(apis=[ApiName.VOP_GATEWAY])),
     ("bic", "RESPONDER_BIC_UNKNOWN", {**IBAN, "iban": "DE36000000000000000000"}, STANDARD),
     ("iban", "OUT_OF_REACH", IBAN, BOTH._replace(vop_countries=("FR",))),
     ("name", "OUT_OF_ALPHABET", {**IBAN, "name": "Άδα"}, BOTH._replace(vop_names="latin")),

@@ -35,7 +35,7 @@ TWICE = (
 def story(payments_of, outcomes_of):
     def build(rows, outcomes, row=1, attempts=TWICE, environment=Environment.PRODUCTION):
         payments = payments_of(*rows)
-        validated = validate(payments, Routes(cop=True, vop=ApiName.VOP_GATEWAY))
+        validated = validate(payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
         told = Told(
             "x.csv",
             environment,

@@ -18,8 +18,8 @@ GERMAN = "DE89370400440532013000"
 BRITISH = "GB29NWBK60161331926819"
 IBAN = {"name": "Quillon Mills BV", "iban": GERMAN}
 LEI = "529900QUILLONMILLS66"
-BOTH = Routes(cop=True, vop=ApiName.VOP_GATEWAY)
-STANDARD = Routes(cop=True, vop=ApiName.VOP_STANDARD)
+BOTH = Routes([ApiName.COP, ApiName.VOP_GATEWAY])
+STANDARD = Routes([ApiName.COP, ApiName.VOP_STANDARD])
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def codes(payments_of):
 # Shapes
 
 
-@pytest.mark.parametrize("routes", [BOTH, STANDARD, Routes(cop=False, vop=None)])
+@pytest.mark.parametrize("routes", [BOTH, STANDARD, Routes([])])
 def test_no_payments_give_empty_frames_of_the_right_shape(payments_of, routes):
     validated = validate(payments_of(), routes)
     assert [frame.schema for frame in validated] == [ACCEPTED, REJECTS, WARNINGS]
@@ -534,10 +534,10 @@ def test_british_iban_goes_to_vop_where_the_profile_says_so(accept):
 @pytest.mark.parametrize(
     ("row", "routes"),
     [
-        (UK, BOTH._replace(cop=False)),
-        (IBAN, BOTH._replace(vop=None)),
-        ({**IBAN, "iban": BRITISH}, BOTH._replace(cop=False)),
-        ({**IBAN, "iban": BRITISH}, BOTH._replace(vop=None, gb_iban_to="vop")),
+        (UK, BOTH._replace(apis=[ApiName.VOP_GATEWAY])),
+        (IBAN, BOTH._replace(apis=[ApiName.COP])),
+        ({**IBAN, "iban": BRITISH}, BOTH._replace(apis=[ApiName.VOP_GATEWAY])),
+        ({**IBAN, "iban": BRITISH}, BOTH._replace(apis=[ApiName.COP], gb_iban_to="vop")),
     ],
 )
 def test_row_for_an_api_that_the_profile_lacks_is_rejected_with_the_reason(codes, row, routes):

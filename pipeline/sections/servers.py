@@ -1,13 +1,14 @@
-"""The sections of a profile that name a server: one for each kind of API."""
+"""What the section of any API says: its server, the limits kept there, and how the server knows us."""
 
-from typing import Annotated, Literal, Self
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, SecretStr, StringConstraints, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from pipeline.config.secrets import secret, secret_if_named
-from pipeline.config.values import FilePath, HttpsUrl, Section, VariableName, Words
+from pipeline.sections.secrets import secret, secret_if_named
+from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words
 from schemas.outcomes import ApiName, Environment
-from schemas.vop import Bic11
 
 TEST_SERVER_DAILY_CAP = 50
 """The soft limit of the CoP test server (API reference, "Limits")."""
@@ -15,6 +16,9 @@ TEST_SERVER_DAILY_CAP = 50
 
 class Server(Section):
     """One API's server, and the limits that this client keeps whatever the server allows."""
+
+    name: ClassVar[ApiName]
+    """The API behind this section."""
 
     server: Environment
     base_url: HttpsUrl
@@ -35,6 +39,21 @@ class Server(Section):
         if self.daily_cap is None and self.server is Environment.TEST:
             return TEST_SERVER_DAILY_CAP
         return self.daily_cap
+
+    @property
+    @abstractmethod
+    def client(self) -> str:
+        """Who the server takes us for."""
+
+    @property
+    def banks(self) -> Mapping[str, str]:
+        """The user's own directory, where a request names the bank: start of an IBAN -> BIC11."""
+        return {}
+
+    @property
+    def sends_remittance(self) -> bool:
+        """Whether a request carries the payment's reference."""
+        return False
 
 
 class Oauth(Server):
@@ -67,42 +86,13 @@ class Oauth(Server):
         return self.client_id
 
 
-class Cop(Oauth):
-    """The CoP Gateway."""
+class MutualTls(Server):
+    """A server that knows us by our certificate."""
 
-    api: Literal["gateway"] = "gateway"
-
-    @property
-    def name(self) -> ApiName:
-        """The API behind this section."""
-        return ApiName.COP
-
-
-class VopGateway(Oauth):
-    """The VoP Gateway."""
-
-    api: Literal["gateway"]
-
-    @property
-    def name(self) -> ApiName:
-        """The API behind this section."""
-        return ApiName.VOP_GATEWAY
-
-
-class VopStandard(Server):
-    """The VoP Standard API: mutual TLS instead of a token, and both banks named in each request."""
-
-    api: Literal["standard"]
     client_certificate: FilePath
     client_key: FilePath
     client_key_password_env: VariableName | None = None
     client_key_password_file: FilePath | None = None
-    requesting_bic: Bic11
-    bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], Bic11] = Field(
-        default_factory=dict
-    )
-    """Start of an IBAN without its check digits, such as DE10010010 -> BIC11 of the responder."""
-    send_remittance: bool = False
 
     def client_key_password(self) -> SecretStr | None:
         """Read the password of the client key, or None where the key has none.
@@ -111,13 +101,3 @@ class VopStandard(Server):
             ConfigurationError: it is missing where the file points, or others could read it.
         """
         return secret_if_named(self.client_key_password_env, self.client_key_password_file)
-
-    @property
-    def client(self) -> str:
-        """The identity that the server sees."""
-        return self.requesting_bic
-
-    @property
-    def name(self) -> ApiName:
-        """The API behind this section."""
-        return ApiName.VOP_STANDARD

@@ -1,0 +1,29 @@
+"""The name-check APIs that there are: the one place where another is added, and all else reads."""
+
+from collections.abc import Iterator, Mapping
+
+from pipeline.apis import Declaration, cop, vop
+from pipeline.sections.servers import Server
+from schemas.outcomes import ApiName
+
+APIS: Mapping[ApiName, Declaration] = {
+    ApiName.COP: cop.DECLARATION,
+    ApiName.VOP_GATEWAY: vop.GATEWAY_DECLARATION,
+    ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,
+}
+"""In the order in which they are asked for where several can check a payment."""
+
+
+def _forms() -> Iterator[tuple[str, dict[str, type[Server]]]]:
+    for key in dict.fromkeys(declared.key for declared in APIS.values()):
+        yield key, {declared.form: declared.section for declared in APIS.values() if declared.key == key}
+
+
+SECTIONS: Mapping[str, Mapping[str, type[Server]]] = dict(_forms())
+"""Key of a profile -> form -> the section of an API: one for each form that a key can have."""
+
+assert APIS.keys() == set(ApiName), "an API without a declaration"
+assert sum(map(len, SECTIONS.values())) == len(APIS), "two APIs with the same section"
+for _name, _declared in APIS.items():
+    assert _declared.name is _name, f"{_name}: another API's declaration"
+    _declared.check()

@@ -1,0 +1,213 @@
+"""The recipe "A new API" of CONTRIBUTING: who follows it, and touches nothing else, has a fourth API.
+
+The API here is a toy that nobody serves: it checks names against Norwegian accounts, in JSON of its own.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("payee_precheck.py", "pipeline", "schemas")
+
+SCHEMA = '''
+"""The documents of the toy API."""
+
+from typing import Literal
+
+from schemas.strict import Document
+
+
+class FjordQuestion(Document):
+    account: str
+    holder: str
+
+
+class FjordAnswer(Document):
+    verdict: Literal["SAME", "OTHER", "UNKNOWN"]
+'''
+
+MODULE = '''
+"""The toy API: a name check against Norwegian accounts."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+from pydantic import Field
+
+from pipeline.apis import MATCH_CODE, Api, Basis, ContractBreachError, Declaration, Reading, Route, post
+from pipeline.apis import require_echo, require_json
+from pipeline.frames import Check, RouteReason
+from pipeline.sections.servers import Oauth, Server
+from schemas.fjord import FjordAnswer, FjordQuestion
+from schemas.outcomes import Action, ApiName, Meaning, Outcome
+from schemas.strict import parse
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Fjord(Oauth):
+    name: ClassVar[ApiName] = ApiName.FJORD
+
+    greeting: str = Field(description="What is said first.")
+
+
+def read(response: "httpx.Response", _check: Check, request_id: str) -> Reading:
+    require_json(response)
+    require_echo(response, "X-Question", request_id)
+    try:
+        verdict = parse(FjordAnswer, response.content).verdict
+    except ValueError:
+        raise ContractBreachError("the body is no answer") from None
+    return Reading(MATCH_CODE if verdict == "SAME" else f"FJORD_{verdict}", None)
+
+
+def responder(check: Check) -> str:
+    return check.account[4:8]
+
+
+def api(section: Server) -> Api:
+    assert isinstance(section, Fjord)
+
+    def request(check: Check, request_id: str, _time: str) -> "httpx.Request":
+        assert check.name is not None
+        body = FjordQuestion(account=check.account, holder=check.name)
+        headers = {"X-Question": request_id, "X-Greeting": section.greeting}
+        headers |= {"Content-Type": "application/json"}
+        return post("/holders", headers, body.to_json())
+
+    return Api(ApiName.FJORD, 2.0, request, read, MEANINGS, responder)
+
+
+MEANINGS = {
+    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, "The holder has this name.", "more."),
+    (Basis.NAME, "FJORD_OTHER"): Meaning(Outcome.NO_MATCH, Action.ASK_PAYEE, "Another holder.", "who it is."),
+    (Basis.NAME, "FJORD_UNKNOWN"): Meaning(Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "No account.", "why."),
+}
+DECLARATION = Declaration(
+    name=ApiName.FJORD,
+    key="fjord",
+    form="",
+    section=Fjord,
+    api=api,
+    takes=frozenset({"name"}),
+    routes={RouteReason.IBAN: Route(pl.col("iban"), only=pl.col("iban").str.starts_with("NO"))},
+    meanings=MEANINGS,
+    asked={Basis.NAME: "The toy"},
+)
+'''
+
+WRITTEN = {"schemas/fjord.py": SCHEMA, "pipeline/apis/fjord.py": MODULE}
+ADDED = {
+    "schemas/outcomes.py": [('    VOP_STANDARD = "vop_standard"\n', '    FJORD = "fjord"\n')],
+    "pipeline/apis/registry.py": [
+        ("from pipeline.apis import Declaration, cop, vop\n", "from pipeline.apis import fjord\n"),
+        (
+            "    ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,\n",
+            "    ApiName.FJORD: fjord.DECLARATION,\n",
+        ),
+    ],
+}
+"""File -> lines, each after one that is there."""
+
+
+def norwegian(account):
+    """The IBAN of an account of eleven digits."""
+    return f"NO{98 - int(f'{account}232400') % 97:02d}{account}"
+
+
+SAME, OTHER, UNKNOWN = (norwegian(account) for account in ("86011117947", "15030000017", "60550000018"))
+ANSWERS = {SAME: "SAME", OTHER: "OTHER", UNKNOWN: "UNKNOWN"}
+GERMAN = "DE89370400440532013000"
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A copy of the program in which the recipe was followed."""
+    copy = tmp_path / "house"
+    copy.mkdir()
+    for name in SOURCES:
+        of = ROOT / name
+        (shutil.copytree if of.is_dir() else shutil.copy2)(of, copy / name)
+    for name, text in WRITTEN.items():
+        (copy / name).write_text(text.lstrip())
+    for name, lines in ADDED.items():
+        text = (copy / name).read_text()
+        for after, line in lines:
+            assert text.count(after) == 1
+            text = text.replace(after, after + line)
+        (copy / name).write_text(text)
+    return copy
+
+
+def touched(copy):
+    """The files of the copy that are not those of the program."""
+    here = {path.relative_to(copy) for path in copy.rglob("*.py")}
+    return {
+        name.as_posix()
+        for name in here
+        if not (ROOT / name).exists() or (ROOT / name).read_bytes() != (copy / name).read_bytes()
+    }
+
+
+def recipe():
+    """The files that CONTRIBUTING names for an API called fjord."""
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    [section] = re.findall(r"^### A new API$(.*?)^#", page, re.MULTILINE | re.DOTALL)
+    names = re.findall(r"^\| `([^`]+\.py)` \|", section, re.MULTILINE)
+    return {name.replace("NAME", "fjord") for name in names}
+
+
+def test_the_recipe_names_four_files_and_these_are_all_that_is_touched(house):
+    assert touched(house) == recipe()
+    assert len(recipe()) == 4
+
+
+def test_an_api_added_by_the_recipe_is_asked_and_its_answers_count(desk, house, sandbox, misbehaving):
+    asked = []
+
+    async def holders(request):
+        said = await request.json()
+        asked.append((request.path, request.headers["X-Greeting"], said))
+        echo = {"X-Question": request.headers["X-Question"]}
+        return web.json_response({"verdict": ANSWERS[said["account"]]}, headers=echo)
+
+    ibans = (SAME, OTHER, UNKNOWN, GERMAN, "")
+    rows = [{"payment_id": f"P{n}", "name": f"Ada Quillon {n}", "iban": iban} for n, iban in enumerate(ibans)]
+    file = desk.payments(rows)
+    python = {"PYTHONPATH": str(house)}
+    with misbehaving(holders) as url:
+        toy = sandbox.section(base_url=url, token_url=f"{url}/token", greeting="hei")
+        words = desk.using(fjord=toy, vop=sandbox.section(api="vop"))
+        done = desk("run", file, *words, "--quiet", **python)
+    assert done.status == 0, done.err
+
+    said = {row["payment_id"]: row for row in desk.outcomes()}
+    assert [(row["check_api"], row["check_outcome"], row["check_code"]) for row in said.values()][:3] == [
+        ("fjord", "match", "MTCH"),
+        ("fjord", "no_match", "FJORD_OTHER"),
+        ("fjord", "not_possible", "FJORD_UNKNOWN"),
+    ]
+    assert said["P1"]["check_reason"] == "Another holder."
+    assert said["P3"]["check_api"] == "vop_gateway"  # takes every IBAN, and comes after who takes some
+    assert said["P4"]["check_outcome"] == "rejected"
+    said_of = {body["account"]: (path, greeting, body["holder"]) for path, greeting, body in asked}
+    assert said_of == {rows[n]["iban"]: ("/holders", "hei", rows[n]["name"]) for n in range(3)}
+    assert len(asked) == len(said_of)
+    assert "Another holder." in (desk.folder / "payments.precheck" / "report.html").read_text()
+    verified = desk("verify", "payments.precheck", *words[:2], **python)
+    assert verified.status == 0, verified.err
+
+
+def test_a_folder_from_before_the_api_is_still_that_of_the_same_run(desk, house, sandbox):
+    file = desk.payments([{"payment_id": "P1", "name": "Ada Quillon", "iban": GERMAN}])
+    words = ("run", file, *desk.using(vop=sandbox.section(api="vop")), "--quiet")
+    assert desk(*words).status == 0
+    asked = sandbox.call_count
+    again = desk(*words, PYTHONPATH=str(house))
+    assert again.status == 0, again.err
+    assert sandbox.call_count == asked
