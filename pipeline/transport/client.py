@@ -1,7 +1,7 @@
 """The client of one API of one server. How a request travels is in `exchange.py` and `pool.py`."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -65,7 +65,7 @@ class Client:
         self._urls: dict[bytes, httpx.URL] = {}
         self._headers = httpx.Headers({"Host": httpx.URL(base_url).netloc.decode(), **HEADERS}).raw
         self._tokens = tokens
-        self._extensions = {} if door is None else {"trace": partial(_held_back, door)}
+        self._door = door
         self._open = partial(open_transport, context, in_flight_max)
         self._line: _Connections | None = None
 
@@ -99,7 +99,12 @@ class Client:
         return await self._tokens.refresh(rejected)
 
     async def send(
-        self, request: httpx.Request, *, deadline_s: float, token: Token | None = None
+        self,
+        request: httpx.Request,
+        *,
+        deadline_s: float,
+        token: Token | None = None,
+        may_leave: Callable[[], bool] | None = None,
     ) -> httpx.Response:
         """Send one request, once, and read the whole response, whatever its status.
 
@@ -107,6 +112,7 @@ class Client:
             request: What to send, with a path in place of an address, and the headers that are its own.
             deadline_s: For everything from connecting to the last byte.
             token: From `token` or `renew`; without it, the current one.
+            may_leave: Asked when the request has its connection and is about to leave.
 
         Raises:
             NetworkFailure: there is no response, and its kind states how far it came.
@@ -119,7 +125,9 @@ class Client:
         assert line is not None, "the client is not open"
         line.in_flight_count += 1
         try:
-            return await exchange(line.transport, self._addressed(request, token), deadline_s=deadline_s)
+            return await exchange(
+                line.transport, self._addressed(request, token, may_leave), deadline_s=deadline_s
+            )
         finally:
             line.in_flight_count -= 1
             await line.close_if_done()
@@ -135,7 +143,9 @@ class Client:
             old.retired = True
             await old.close_if_done()
 
-    def _addressed(self, request: httpx.Request, token: Token | None) -> httpx.Request:
+    def _addressed(
+        self, request: httpx.Request, token: Token | None, may_leave: Callable[[], bool] | None
+    ) -> httpx.Request:
         """The request as it leaves: to this server, by this client."""
         path = request.url.raw_path
         if (url := self._urls.get(path)) is None:
@@ -143,12 +153,23 @@ class Client:
         headers = [*self._headers, *request.headers.raw]
         if token is not None:
             headers.append((b"Authorization", b"Bearer " + token.value.encode("ascii")))
+        extensions = {"trace": partial(_held_back, self._door, may_leave)}
         return httpx.Request(
-            request.method, url, headers=headers, stream=request.stream, extensions=self._extensions
+            request.method, url, headers=headers, stream=request.stream, extensions=extensions
         )
 
 
-async def _held_back(door: Pace, event: str, _details: Mapping[str, object]) -> None:
-    """What httpx's transports call as a request comes along, by its extension of the name `trace`."""
-    if event == "http11.send_request_headers.started":
+async def _held_back(
+    door: Pace | None, may_leave: Callable[[], bool] | None, event: str, _details: Mapping[str, object]
+) -> None:
+    """What httpx's transports call as a request comes along, by its extension of the name `trace`.
+
+    Raises:
+        NetworkFailure: held.
+    """
+    if event != "http11.send_request_headers.started":
+        return
+    if door is not None:
         await door.slot()
+    if may_leave is not None and not may_leave():
+        raise NetworkFailure("held")

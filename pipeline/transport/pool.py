@@ -16,6 +16,8 @@ import httpx
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
+from pipeline.transport.retry import NetworkFailure
+
 _KEEP_ALIVE_S = 15.0
 _SENDING = "http11.send_request_headers.started"
 """The event of httpx's `trace` extension for a request that has its connection and is about to leave."""
@@ -110,6 +112,9 @@ class _Connector(aiohttp.TCPConnector):
         if (trace := request.extensions.get("trace")) is not None:
             try:
                 await trace(_SENDING, {})
+            except NetworkFailure:
+                connection.release()  # held back, and as good as before
+                raise
             except BaseException:
                 # Cancelled here: no other code knows of the connection.
                 connection.close()

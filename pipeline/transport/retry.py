@@ -31,12 +31,13 @@ WAIT_INITIAL_S = 0.5
 WAIT_MAX_S = 20.0
 RETRY_AFTER_MAX_S = 3600.0
 
-FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded"]
+FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
 
 connect: no connection, so nothing was sent. tls: the encryption failed. broken: the connection
 ended in the middle. deadline: too slow. oversized: a body above the limit. encoded: a body in a
-content encoding that was not asked for.
+content encoding that was not asked for. held: it was not to leave any more when it could, so nothing was
+sent.
 """
 
 
@@ -51,6 +52,11 @@ class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks
 @dataclass(frozen=True, slots=True)
 class Accept:
     """The response is a 200; reading it is the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Nothing was sent: the question waits, as if it had not been tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class TurnAway:
     """What ends the run where it is so with all of them."""
 
 
-Decision = Accept | Refuse | RenewToken | Retry | GiveUp | TurnAway
+Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,8 @@ def _after_failure(kind: FailureKind, attempt: RetryState, chance: float) -> Dec
             return _again(attempt, chance, floor_s=0.0)
         case "oversized" | "encoded":
             return GiveUp()
+        case "held":
+            return Held()
 
 
 def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | GiveUp:

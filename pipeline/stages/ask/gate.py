@@ -63,7 +63,7 @@ def code_of(reply: Reply) -> str:
     if isinstance(reply, httpx.Response):
         return problem_code(reply)
     match reply.kind:
-        case "connect" | "tls" | "broken":
+        case "connect" | "tls" | "broken" | "held":
             return OwnCode.NETWORK
         case "deadline":
             return OwnCode.DEADLINE
@@ -78,6 +78,11 @@ def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
     return reply.status_code == 429 or (
         reply.status_code == 503 and retry.pause_s(reply.headers, now=now) > 0
     )
+
+
+def was_held(reply: Reply) -> bool:
+    """Whether nothing was sent, because the server had asked for a pause meanwhile."""
+    return isinstance(reply, retry.NetworkFailure) and reply.kind == "held"
 
 
 class Gate:
@@ -123,6 +128,10 @@ class Gate:
         self._tickets[check.check] = ticket
         return Entry.GO
 
+    def may_leave(self) -> bool:
+        """Whether the server has not asked for a pause since a request was let go."""
+        return self._paused_until <= self._world.clock()
+
     def later(self, check: Check) -> float | str:
         """How long a question for a silent responder is to wait, or the code that it ends with."""
         responder = self._channel.api.responder(check)
@@ -149,7 +158,7 @@ class Gate:
         if isinstance(reply, httpx.Response):
             await self._heed(reply, ticket)
         match reply:
-            case _ if asks_for_a_pause(reply, self._world.now()):
+            case _ if asks_for_a_pause(reply, self._world.now()) or was_held(reply):
                 streak = None
                 self._server.abstain()
                 if responder in self._responders:

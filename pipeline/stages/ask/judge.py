@@ -57,7 +57,7 @@ class Useless(NamedTuple):
     """A reply that tells nothing about the payee, and what to do about it."""
 
     code: str
-    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | Stop
+    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | Stop
     misdirected: bool = False
     """Whether it belongs to another request, so that its connection has lost its place."""
     told_to_wait: bool = False

@@ -31,9 +31,17 @@ class Sender(Protocol):
         """The token to use after a 401 for this one."""
 
     async def send(
-        self, request: httpx.Request, *, deadline_s: float, token: Token | None = None
+        self,
+        request: httpx.Request,
+        *,
+        deadline_s: float,
+        token: Token | None = None,
+        may_leave: Callable[[], bool] | None = None,
     ) -> httpx.Response:
-        """Send, and return the whole response; raises NetworkFailure."""
+        """Send, and return the whole response; raises NetworkFailure.
+
+        `may_leave` is asked last of all, with the connection there: where it says no, nothing is sent.
+        """
 
     async def drop_connections(self) -> None:
         """Use no open connection again."""

@@ -13,7 +13,7 @@ from pipeline.errors import CredentialsError, PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.clock_skew import Clocks, server_time, wrong_day
 from pipeline.stages.ask.feed import Feed
-from pipeline.stages.ask.gate import Entry, Gate, Reply
+from pipeline.stages.ask.gate import Entry, Gate, Reply, was_held
 from pipeline.stages.ask.judge import Final, Judge, Stop, Useless
 from pipeline.stages.ask.standing import Standing
 from pipeline.stages.ask.values import Answers, Channel, World
@@ -197,6 +197,9 @@ class Asking:
             renewable = token is not None and not task.token_renewed
             attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
             reply = await self._send(check, request_id, token)
+            if was_held(reply):
+                task.tries -= 1
+                self._world.tally.requests[self._channel.api.name] -= 1
             verdict = self._judge.judge(check, reply, request_id, attempt)
             if isinstance(verdict, Final):
                 state, code, matched_name, detail = verdict
@@ -261,7 +264,7 @@ class Asking:
         match task.useless.decision:
             case Stop(error):
                 raise error
-            case retry.RenewToken():
+            case retry.RenewToken() | retry.Held():
                 return True
             case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
                 # The gate sits out the pause; the server has not looked at the question.
@@ -297,7 +300,9 @@ class Asking:
         channel, sent = self._channel, self._world.now()
         request = channel.api.request(check, request_id, timestamp(sent))
         try:
-            response = await channel.sender.send(request, deadline_s=channel.deadline_s, token=token)
+            response = await channel.sender.send(
+                request, deadline_s=channel.deadline_s, token=token, may_leave=self._gate.may_leave
+            )
         except retry.NetworkFailure as failure:
             return failure
         received = self._world.now()

@@ -73,8 +73,15 @@ class Said:
 class FakeSender:
     """Answers by a function of what was said; a NetworkFailure that it returns is raised."""
 
-    def __init__(self, reply: Callable[[Said], Awaitable[Response]], *, has_tokens: bool = False) -> None:
+    def __init__(
+        self,
+        reply: Callable[[Said], Awaitable[Response]],
+        *,
+        has_tokens: bool = False,
+        connects_s: Callable[[str], float] = lambda _name: 0,
+    ) -> None:
         self._reply = reply
+        self._connects_s = connects_s
         self._token = Token("first", 1) if has_tokens else None
         self.said: list[Said] = []
         self.renewed_count = 0
@@ -92,9 +99,13 @@ class FakeSender:
             self._token = Token(f"renewed {self.renewed_count}", rejected.generation + 1)
         return self._token
 
-    async def send(self, request, *, deadline_s, token=None):  # noqa: ARG002 (Sender's own signature)
+    async def send(self, request, *, deadline_s, token=None, may_leave=None):  # noqa: ARG002 (as Sender)
         nth = 1 + sum(earlier.request.read() == request.read() for earlier in self.said)
         said = Said(request, nth, token)
+        await anyio.sleep(self._connects_s(said.name))
+        if may_leave is not None and not may_leave():
+            raise NetworkFailure("held")
+        said.time = time.monotonic()
         self.said.append(said)
         self.in_flight_count += 1
         self.in_flight_most = max(self.in_flight_most, self.in_flight_count)
@@ -890,6 +901,27 @@ def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
 
     # Two leave before the answer is there; the others wait for their slots, a quarter of a second each.
     assert {said.name for said in sender.said if said.time - started < 1.4} <= {"Payee 1", "Payee 2"}
+
+
+def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_leave(asking):
+    asked = []
+
+    async def reply(said):
+        if said.name != "Payee 2" or said.nth > 1:
+            return good(said.request)
+        asked.append(time.monotonic())
+        return problem(429, "TOO_MANY", **{"retry-after": "1"})
+
+    # Payee 2 is refused while the others, let go together with it, still shake hands.
+    sender = FakeSender(reply, connects_s=lambda name: 0.0 if name in {"Payee 1", "Payee 2"} else 0.2)
+
+    done = asking(checks(9), sender, in_flight_max=4)
+
+    assert done.states() == {("answered", "MTCH"): 9}
+    first, refused, *later = sender.said
+    assert {first.name, refused.name} == {"Payee 1", "Payee 2"}
+    assert min(said.time for said in later) - asked[0] >= 0.9
+    assert done.tally.requests == {"cop": len(sender.said)}, "what did not leave is no request"
 
 
 def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):

@@ -327,6 +327,29 @@ class TestTheRateAtTheDoor:
         assert anyio.run(main) == "deadline"
         assert len(requests) == 1
 
+    def test_a_request_that_may_not_leave_any_more_is_not_sent_and_its_connection_is_kept(self, loopback):
+        connections, requests = [], []
+
+        async def main():
+            async def session(reader, writer):
+                connections.append(writer)
+                for _ in range(2):
+                    requests.append(await read_request(reader))
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    await writer.drain()
+
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                await client.send(ASK, deadline_s=5)
+                with pytest.raises(NetworkFailure) as held:
+                    await client.send(ASK, deadline_s=5, may_leave=lambda: False)
+                await client.send(ASK, deadline_s=5, may_leave=lambda: True)
+                return held.value.kind
+
+        assert anyio.run(main) == "held"
+        assert len(requests) == 2
+        if loopback.open_transport is transport_of:  # httpx's own closes it
+            assert len(connections) == 1
+
 
 class TestAResponseThatCannotBeUsed:
     def test_a_body_above_the_limit_is_not_read_to_its_end(self, loopback):
@@ -440,7 +463,8 @@ class TestTheDeadline:
 
             async with loopback.talking(session) as port, client_of(loopback, port) as client:
                 started = anyio.current_time()
-                failure = await failure_of(client, deadline_s=0.2)
+                # Long enough for the handshake of a busy machine, which is a part of it.
+                failure = await failure_of(client, deadline_s=1)
                 elapsed = anyio.current_time() - started
                 with anyio.fail_after(2):
                     await gone.wait()
@@ -448,7 +472,7 @@ class TestTheDeadline:
 
         kind, elapsed = anyio.run(main)
         assert kind == "deadline"
-        assert 0.2 <= elapsed < 1
+        assert 1 <= elapsed < 2
 
     def test_a_server_that_never_answers_the_handshake_ends_at_the_deadline(self, loopback):
         async def session(reader, _writer):
