@@ -209,7 +209,7 @@ def test_no_core_file_is_left_of_a_process_that_holds_payees(desk, serve, tmp_pa
 
 CHILD_THAT_PARSES = """
 import ctypes, json, resource, sys
-from pipeline.formats import confined
+from pipeline.files import confined
 sys.argv = ["", json.dumps({"module": "json", "options": {}, "memory_max_bytes": -1})]
 try:
     confined.main()

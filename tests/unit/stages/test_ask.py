@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, CHECKS, slim
-from pipeline.stages.ask import Channel, Tally, World, ask, gate, given_up, left_to_ask, so_far
+from pipeline.stages.ask import Channel, Tally, World, ask, concurrency, gate, given_up, left_to_ask, so_far
 from pipeline.stages.ask.concurrency import Places
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
@@ -983,6 +983,7 @@ def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, mo
 @pytest.mark.parametrize("share", [2, 3])
 def test_replies_that_ask_for_a_pause_are_charged_to_the_budget_of_the_run(asking, monkeypatch, share):
     monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.001)
+    monkeypatch.setattr(concurrency, "WINDOW_MIN", 1 / 16)
     numbers = count(1)
 
     async def reply(said):
