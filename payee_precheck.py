@@ -14,7 +14,8 @@ from typing import NoReturn
 
 _PACKAGES = ("pipeline", "schemas")
 _CONFIGURATION = 78
-"""The exit status of `errors.ConfigurationError`, which cannot be imported here."""
+_MISTAKE = 70
+"""The exit statuses of two errors of `pipeline.errors`, which cannot be imported here."""
 _COLLECTED_AFTER = 200_000
 """New objects after which cycles are looked for: more than a run of a few rows makes."""
 
@@ -34,7 +35,10 @@ def main() -> None:
         _refuse(
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"
         )
-    command(prog_name="precheck")
+    try:
+        command(prog_name="precheck")
+    except Exception as error:  # noqa: BLE001 (the last to be told: what reports mistakes made one itself)
+        _refuse(f"it failed and could not report it ({_where(error)}): another program's module?", _MISTAKE)
 
 
 def _forget_what_imports_would_obey() -> None:
@@ -71,10 +75,10 @@ def _where(error: BaseException) -> str:
     return kind if last is None else f"{kind} in {last.tb_frame.f_code.co_filename}:{last.tb_lineno}"
 
 
-def _refuse(what: str) -> NoReturn:
+def _refuse(what: str, status: int = _CONFIGURATION) -> NoReturn:
     do = f"unset PYTHONPATH, start it as `{sys.executable} -I -m payee_precheck`, or install it again"
     sys.stderr.write(f"precheck: {what}; {do}\n")
-    sys.exit(_CONFIGURATION)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

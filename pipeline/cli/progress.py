@@ -174,7 +174,8 @@ def slow(window: float) -> str:
     >>> slow(7.9), slow(0.25)
     ('the server wants fewer: at most 7 in flight', 'the server wants fewer: at most 25 % of the rate')
     """
-    most = f"{int(window)} in flight" if window >= 1 else f"{window:.0%} of the rate".replace("%", " %")
+    share = f"{window:.0%}".replace("%", " %") if window >= 0.01 else "less than 1 %"  # fmt: skip
+    most = f"{int(window)} in flight" if window >= 1 else f"{share} of the rate"
     return f"the server wants fewer: at most {most}"
 
 

@@ -98,7 +98,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
         OutputError: the file there is not a ledger, or a file cannot be deleted.
         DiskError: the ledger is damaged or cannot be written to.
     """
-    time, answers_before = timestamp(now), timestamp(now - job.older_than)
+    time, answers_before, by = timestamp(now), timestamp(now - job.older_than), _who(job.by)
     look = _look(folder, job, answers_before, time)
     files = _files_to_delete(folder, job)
     is_due = (
@@ -113,9 +113,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
 
     def delete_files() -> None:
         deleted.extend(_there(files))
-        said = Purge(
-            time=time, answers_before=answers_before, files=deleted, by=_who(job.by), reason=job.reason
-        )
+        said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if record_purge(folder, said):
             sign(folder, signer)
         _delete([*files, *map(unfinished, files)])
@@ -161,9 +159,15 @@ def _signer(folder: Path, job: PurgeJob) -> Signer | None:
 
 
 def _who(said: str | None) -> str | None:
-    """Who purges; None where nobody says so, as a job in a container whose user has no name."""
-    try:
+    """Who purges; None where nobody says so, as a job in a container whose user has no name.
+
+    Raises:
+        UsageError: it is said, and not fit to be put on record.
+    """
+    if said is not None and said.strip():
         return decider(said)
+    try:
+        return decider(None)
     except UsageError:
         return None
 

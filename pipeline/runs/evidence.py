@@ -203,8 +203,11 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None)
             f"seals whole; {counts.attempt_count:,} requests, {counts.answer_count:,} answers, "
             f"{counts.reused_count:,} of earlier runs",
             f"{counts.attempt_count:,} requests and {counts.answer_count:,} answers, and the manifest says "
-            f"{said.attempt_count:,} and {said.answer_count:,}, or it is about another outcome file: a later "
-            "run did not end; run its command again",
+            f"{said.attempt_count:,} and {said.answer_count:,}: a later run did not end; run its command "
+            "again"
+            if counts != said
+            else "the last run that it records left another outcome file; keep a copy of the folder, and "
+            "bring the outcome file and the manifest back from a backup",
         ),
         *([] if outcomes is None else [_answers_are_on_record(answers, outcomes, manifest.input.places)]),
     ]

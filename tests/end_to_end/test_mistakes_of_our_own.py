@@ -183,3 +183,18 @@ def test_ctrl_c_before_anything_is_imported_is_130(desk):
     )
     assert (done.returncode, done.stdout) == (128 + signal.SIGINT, "")
     assert done.stderr.count("stopped by Ctrl-C") == 1
+
+
+@pytest.mark.parametrize("name", ["json", "polars"])
+def test_a_library_that_is_another_programs_module_ends_in_one_sentence(desk, name):
+    """What reports a mistake needs it too; 1 would be read as rows to look at."""
+    shadow = desk.folder / "shadow"
+    shadow.mkdir()
+    (shadow / f"{name}.py").write_text("nothing = None\n")
+
+    finished = desk("run", desk.payments([PAYEE]), PYTHONPATH=str(shadow))
+
+    assert finished.status == 70
+    [sentence] = finished.err.splitlines()
+    assert "another program's module" in sentence
+    assert "unset PYTHONPATH" in sentence

@@ -125,3 +125,14 @@ def test_a_folder_that_is_named_and_has_no_run_is_a_usage_error_that_stops_no_ot
     assert "1 returned name purged" in finished.err
     assert nothing.status == 2
     assert "runs/*.nothing: no folder fits this pattern" in nothing.err
+
+
+def test_a_name_that_is_not_fit_to_be_put_on_record_purges_nothing(desk, checked):
+    folder = checked("old", [MATCH, CLOSE])
+    before = contents(folder)
+
+    finished = desk("purge", folder, "--older-than", "0d", "--by", "x\ny\x1b[31m")
+
+    assert finished.status == 2
+    assert "leave them out" in finished.err
+    assert contents(folder) == before
