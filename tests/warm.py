@@ -53,8 +53,12 @@ class Warm:
             stderr=subprocess.DEVNULL,
             env={name: value for name, value in environment.items() if name in {"PATH", "LANG"}},
         )
-        atexit.register(self._process.kill)
+        atexit.register(self._stop)
         assert self._process.stdout.readline() == b"ready\n"
+
+    def _stop(self) -> None:
+        self._process.kill()
+        self._process.communicate()
 
 
 def serve(path: str) -> None:
