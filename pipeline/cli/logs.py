@@ -6,7 +6,7 @@ standard error once the command line is understood is one document a line.
 
 import sys
 import time
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,9 +15,8 @@ import structlog
 from structlog.typing import Processor
 
 from pipeline.reports.terminal import SIMULATED
-from pipeline.runs.request import Phase
+from pipeline.runs.request import Phase, RunProgress
 from pipeline.stores.values import Holder
-from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
 
 Form = Literal["text", "json"]
@@ -93,23 +92,17 @@ class ProgressEvents:
         """Say which run is waited for."""
         log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
 
-    def update(
-        self,
-        done_count: int,
-        check_count: int,
-        outcomes: Mapping[Outcome, int],
-        slowed: Mapping[ApiName, float],
-    ) -> None:
+    def update(self, so_far: RunProgress) -> None:
         """Say how far the run is, if it was not said just now."""
         now = self._clock()
-        if check_count and now - self._said >= PROGRESS_INTERVAL_S:
+        if so_far.check_count and now - self._said >= PROGRESS_INTERVAL_S:
             self._said = now
-            counts = {outcome.value: count for outcome, count in outcomes.items()}
-            in_flight = {api.value: round(window, 3) for api, window in slowed.items()}
+            counts = {outcome.value: count for outcome, count in so_far.outcomes.items()}
+            in_flight = {api.value: round(window, 3) for api, window in so_far.slowed.items()}
             log.info(
                 "progress",
-                done_count=done_count,
-                check_count=check_count,
+                done_count=so_far.done_count,
+                check_count=so_far.check_count,
                 outcome_counts=counts,
                 **({"in_flight_max": in_flight} if in_flight else {}),
             )

@@ -13,9 +13,9 @@ from rich.table import Column
 from rich.text import Text
 
 from pipeline.reports.terminal import counted, visible
-from pipeline.runs.request import Phase
+from pipeline.runs.request import Phase, RunProgress
 from pipeline.stores.values import Holder
-from schemas.outcomes import ApiName, Outcome
+from schemas.outcomes import Outcome
 
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
@@ -45,19 +45,15 @@ class ProgressBar:
         self._display.below = waits(holder)
         self._display.update(self._task, stand="waiting")
 
-    def update(
-        self,
-        done_count: int,
-        check_count: int,
-        outcomes: Mapping[Outcome, int],
-        slowed: Mapping[ApiName, float],
-    ) -> None:
+    def update(self, so_far: RunProgress) -> None:
         """Show how far the run is."""
-        if not check_count:
+        if not so_far.check_count:
             return
-        self._display.below = "; ".join(filter(None, (told(outcomes), *map(slow, slowed.values()))))
-        stand = f"{done_count:,} of {check_count:,}"
-        self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
+        self._display.below = "; ".join(
+            filter(None, (told(so_far.outcomes), *map(slow, so_far.slowed.values())))
+        )
+        stand = f"{so_far.done_count:,} of {so_far.check_count:,}"
+        self._display.update(self._task, completed=so_far.done_count, total=so_far.check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Say above the bar that the run ends, and what it waits for."""
@@ -91,27 +87,25 @@ class Lines:
         self._said = self._clock()
         self._say(self._waiting)
 
-    def update(
-        self,
-        done_count: int,
-        check_count: int,
-        outcomes: Mapping[Outcome, int],
-        slowed: Mapping[ApiName, float],
-    ) -> None:
+    def update(self, so_far: RunProgress) -> None:
         """Report how far the run is, unless it was reported just now."""
         now = self._clock()
-        if check_count == 0:
+        if so_far.check_count == 0:
             self._started = now  # nothing is asked yet
-        if (check_count == 0 and self._waiting is None) or now - self._said < LINE_INTERVAL_S:
+        if (so_far.check_count == 0 and self._waiting is None) or now - self._said < LINE_INTERVAL_S:
             return
         self._said = now
-        if check_count == 0:
+        if so_far.check_count == 0:
             self._say(f"still {self._waiting}")
             return
-        rate_per_s = done_count / (now - self._started) if now > self._started else 0.0
-        left = f", {(check_count - done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
-        became = "".join(f"; {said}" for said in (told(outcomes), *map(slow, slowed.values())) if said)
-        self._say(f"{done_count:,} of {check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}")
+        rate_per_s = so_far.done_count / (now - self._started) if now > self._started else 0.0
+        left = f", {(so_far.check_count - so_far.done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
+        became = "".join(
+            f"; {said}" for said in (told(so_far.outcomes), *map(slow, so_far.slowed.values())) if said
+        )
+        self._say(
+            f"{so_far.done_count:,} of {so_far.check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}"
+        )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Say that the run ends, and what it waits for."""
@@ -133,13 +127,7 @@ class Silence:
     def wait(self, holder: Holder) -> None:
         """Say nothing."""
 
-    def update(
-        self,
-        done_count: int,
-        check_count: int,
-        outcomes: Mapping[Outcome, int],
-        slowed: Mapping[ApiName, float],
-    ) -> None:
+    def update(self, so_far: RunProgress) -> None:
         """Say nothing."""
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:

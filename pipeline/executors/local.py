@@ -19,7 +19,7 @@ from pipeline.config import Profile
 from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
 from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode, slim
-from pipeline.runs.request import Job, Phase, Surface, Watch
+from pipeline.runs.request import Job, Phase, RunProgress, Surface, Watch
 from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, left_to_ask, so_far
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Ledger
@@ -217,7 +217,6 @@ async def _show(tally: Tally, watch: Watch) -> None:
     while True:
         # Answers that were there before cost nothing, and tell no speed; nor does what a limit leaves.
         before_count = tally.settled_count
-        watch.update(
-            tally.done_count - before_count, tally.check_count - before_count, tally.outcomes, tally.slowed
-        )
+        done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
+        watch.update(RunProgress(done_count, check_count, tally.outcomes, tally.slowed))
         await anyio.sleep(PROGRESS_INTERVAL_S)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from pipeline.stores.values import Holder
@@ -71,6 +72,19 @@ class Phase(StrEnum):
     """All that is asked has been answered, or is left; the files are written."""
 
 
+class RunProgress(NamedTuple):
+    """How far the asking of a run is."""
+
+    done_count: int
+    """Of the questions of this run."""
+    check_count: int
+    """All of them; 0 where nothing is asked yet."""
+    outcomes: Mapping[Outcome, int] = MappingProxyType({})
+    """What became of those that are done."""
+    slowed: Mapping[ApiName, float] = MappingProxyType({})
+    """How many requests may be in flight, where a server wants fewer than agreed."""
+
+
 class Watch(Protocol):
     """Somebody who wants to see how far a run is."""
 
@@ -83,21 +97,8 @@ class Watch(Protocol):
     def wait(self, holder: Holder) -> None:
         """Called with each other run that has to end before anything can be asked."""
 
-    def update(
-        self,
-        done_count: int,
-        check_count: int,
-        outcomes: Mapping[Outcome, int],
-        slowed: Mapping[ApiName, float],
-    ) -> None:
-        """Called a few times a second while questions are asked.
-
-        Args:
-            done_count: of the questions of this run.
-            check_count: of all of them; 0 where nothing is asked yet.
-            outcomes: what became of those that are done.
-            slowed: how many requests may be in flight, where a server wants fewer than agreed.
-        """
+    def update(self, so_far: RunProgress) -> None:
+        """Called a few times a second while questions are asked."""
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Called once somebody wants the run to stop: for how many requests it waits, and how long."""

@@ -5,6 +5,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents
+from pipeline.runs.request import RunProgress
 from pipeline.stores.values import Holder
 from schemas.outcomes import Outcome
 
@@ -21,7 +22,7 @@ def test_log_tells_every_ten_seconds_what_became_of_the_questions_so_far():
         watch = ProgressEvents(clock=lambda: next(now))
         watch.begin(simulated=True)
         for done_count in (10, 20, 30):
-            watch.update(done_count, 40, {Outcome.MATCH: done_count}, {})
+            watch.update(RunProgress(done_count, 40, {Outcome.MATCH: done_count}))
     [event] = events
     assert event == {
         "event": "progress",

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pipeline.cli.progress import LINE_INTERVAL_S, Lines, ProgressBar, Silence, progress
 from pipeline.reports.terminal import visible
+from pipeline.runs.request import RunProgress
 from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
 
@@ -36,7 +37,7 @@ def test_line_is_said_every_ten_seconds_and_not_more_often():
     lines = Lines(console, "pay.csv", clock=clock)
     for _ in range(100):
         clock.now_s += LINE_INTERVAL_S / 4
-        lines.update(int(clock.now_s), 1000, {}, {})
+        lines.update(RunProgress(int(clock.now_s), 1000))
     assert len(console.file.getvalue().splitlines()) == 25
 
 
@@ -44,7 +45,7 @@ def test_line_says_how_many_how_fast_and_how_long_still():
     console, clock = console_of(), Clock()
     lines = Lines(console, "pay.csv", clock=clock)
     clock.now_s += 20
-    lines.update(500, 2500, {Outcome.NO_MATCH: 20, Outcome.MATCH: 480}, {})
+    lines.update(RunProgress(500, 2500, {Outcome.NO_MATCH: 20, Outcome.MATCH: 480}))
     said = "pay.csv: 500 of 2,500 questions, 25.0/s, 80 s left; match 480, no match 20\n"
     assert console.file.getvalue() == said
 
@@ -53,7 +54,7 @@ def test_line_before_the_first_answer_promises_nothing():
     console, clock = console_of(), Clock()
     lines = Lines(console, "pay.csv", clock=clock)
     clock.now_s += 20
-    lines.update(0, 2500, {}, {})
+    lines.update(RunProgress(0, 2500))
     assert console.file.getvalue() == "pay.csv: 0 of 2,500 questions, 0.0/s\n"
 
 
@@ -62,7 +63,7 @@ def test_every_line_says_that_a_sandbox_answers():
     lines = Lines(console, "pay.csv", clock=clock)
     lines.begin(simulated=True)
     clock.now_s += 20
-    lines.update(100, 200, {Outcome.MATCH: 100}, {})
+    lines.update(RunProgress(100, 200, {Outcome.MATCH: 100}))
     assert console.file.getvalue().startswith("pay.csv SIMULATED: 100 of 200 questions")
 
 
@@ -71,9 +72,9 @@ def test_line_of_an_incomplete_first_interval_is_held_back_and_the_wait_counts_f
     lines = Lines(console, "pay.csv", clock=clock)
     for _ in range(100):
         clock.now_s += 1
-        lines.update(0, 0, {}, {})
+        lines.update(RunProgress(0, 0))
     clock.now_s += 10
-    lines.update(50, 100, {}, {})
+    lines.update(RunProgress(50, 100))
     assert console.file.getvalue() == "pay.csv: 50 of 100 questions, 5.0/s, 10 s left\n"
 
 
@@ -83,7 +84,7 @@ def test_line_says_at_once_whom_the_run_waits_for_and_every_ten_seconds_that_it_
     lines.wait(HOLDER)
     for _ in range(24):
         clock.now_s += 1
-        lines.update(0, 0, {}, {})
+        lines.update(RunProgress(0, 0))
     whom = "waiting for process 4242, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC"
     assert console.file.getvalue().splitlines() == [
         f"pay.csv: {whom}",
@@ -112,14 +113,14 @@ def seen_of(*steps, width=100, name="pay.csv"):
 def test_bar_tells_file_sandbox_numbers_and_outcomes_so_far():
     seen = seen_of(
         lambda bar: bar.begin(simulated=True),
-        lambda bar: bar.update(1200, 5000, {Outcome.MATCH: 1100, Outcome.UNANSWERED: 100}, {}),
+        lambda bar: bar.update(RunProgress(1200, 5000, {Outcome.MATCH: 1100, Outcome.UNANSWERED: 100})),
     )
     assert re.search(r"pay\.csv SIMULATED .*1,200 of 5,000", seen)
     assert "  match 1,100, unanswered 100" in seen
 
 
 def test_bar_of_a_real_server_says_nothing_of_a_sandbox():
-    seen = seen_of(lambda bar: bar.begin(simulated=False), lambda bar: bar.update(1, 2, {}, {}))
+    seen = seen_of(lambda bar: bar.begin(simulated=False), lambda bar: bar.update(RunProgress(1, 2)))
     assert "1 of 2" in seen
     assert "SIMULATED" not in seen
 
@@ -127,19 +128,19 @@ def test_bar_of_a_real_server_says_nothing_of_a_sandbox():
 def test_bar_says_whom_the_run_waits_for_until_it_goes_on():
     steps = [lambda bar: bar.wait(HOLDER)]
     assert "waiting for process 4242, which has been asking cop.example:443 since 2030" in seen_of(*steps)
-    steps.append(lambda bar: bar.update(1, 2, {Outcome.MATCH: 1}, {}))
+    steps.append(lambda bar: bar.update(RunProgress(1, 2, {Outcome.MATCH: 1})))
     assert seen_of(*steps).rstrip().endswith("match 1")
 
 
 @pytest.mark.parametrize("name", ["[bold]x[/bold].csv", "{task}.csv", "\x1b[31mred.csv"])
 def test_name_of_a_file_is_shown_as_text(name):
-    assert visible(name) in seen_of(lambda bar: bar.update(1, 2, {}, {}), name=name)
+    assert visible(name) in seen_of(lambda bar: bar.update(RunProgress(1, 2)), name=name)
 
 
 def test_bar_fits_a_terminal_of_80_columns_whatever_the_name_of_the_file():
     seen = seen_of(
         lambda bar: bar.begin(simulated=True),
-        lambda bar: bar.update(1_200_000, 5_000_000, {Outcome.MATCH: 1_200_000}, {}),
+        lambda bar: bar.update(RunProgress(1_200_000, 5_000_000, {Outcome.MATCH: 1_200_000})),
         width=80,
         name="a" * 200 + ".csv",
     )
@@ -157,8 +158,8 @@ def test_kind_of_progress_suits_the_console(is_terminal, quiet, kind):
         assert isinstance(watch, kind)
         watch.begin(simulated=True)
         watch.wait(HOLDER)
-        watch.update(0, 0, {}, {})
-        watch.update(5, 10, {}, {})
+        watch.update(RunProgress(0, 0))
+        watch.update(RunProgress(5, 10))
         watch.stop(1, 8.0)
     if quiet:
         assert not console.file.getvalue()
@@ -173,14 +174,14 @@ def test_bar_has_no_colour_where_none_is_wanted():
     console = console_of(is_terminal=True, NO_COLOR="1")
     with progress(console, "pay.csv", quiet=False) as watch:
         watch.begin(simulated=True)
-        watch.update(5, 10, {}, {})
+        watch.update(RunProgress(5, 10))
     assert not re.search(r"\x1b\[[0-9;]*3[0-9][0-9;]*m", console.file.getvalue())
 
 
 def test_what_is_drawn_leaves_room_for_the_echo_of_ctrl_c():
     seen = seen_of(
         lambda bar: bar.begin(simulated=True),
-        lambda bar: bar.update(1, 5000, {Outcome.MATCH: 1}, {}),
+        lambda bar: bar.update(RunProgress(1, 5000, {Outcome.MATCH: 1})),
         lambda bar: bar.wait(HOLDER),
         width=80,
     )
@@ -193,9 +194,9 @@ def test_a_server_that_wants_fewer_requests_is_told_of_by_line_and_bar():
     said = io.StringIO()
     lines = Lines(Console(file=said, width=200), "pay.csv", clock=clock)
     clock.now_s += 10.0
-    lines.update(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9, ApiName.VOP_GATEWAY: 0.25})
+    lines.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9, ApiName.VOP_GATEWAY: 0.25}))
 
     wanted = "the server wants fewer: at most 7 in flight; the server wants fewer: at most 25 % of the rate"
     assert wanted in said.getvalue()
-    seen = seen_of(lambda bar: bar.update(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9}))
+    seen = seen_of(lambda bar: bar.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9})))
     assert "at most 7 in flight" in seen
