@@ -26,7 +26,7 @@ from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
 from pipeline.stores.protocols import Share, Shares
 from pipeline.stores.scopes import canonical, scope_of
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.stores.sqlite.shares import LocalShares, WholeShare
 from pipeline.stores.values import Account, Holder, Part
@@ -70,11 +70,11 @@ def api_of(server: Server) -> Api:
     return APIS[server.name].api(server)
 
 
-def quota_of(server: Server, *, now: Callable[[], datetime]) -> Quota | None:
+def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | None:
     """The daily cap of a server, counted together with every other process of this user."""
     if server.cap is None:
         return None
-    return Quota(
+    return SqliteQuota(
         quota_path(),
         scope=_spelled(server),
         cap=server.cap,
@@ -178,13 +178,13 @@ async def _opened(
 ) -> Channel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
     from pipeline.stages.ask import Channel
-    from pipeline.stages.ask.concurrency import Places
+    from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
 
     tokens = tokens_of(server) if isinstance(server, Oauth) else None
     await greet(server, now())
     pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
-    places = Places(server.in_flight_max, server.rate_per_s, pace.clock)
+    places = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
 
     def use(part: Part) -> None:
         for each in (pace, door):

@@ -12,7 +12,7 @@ from pipeline.runs.profile_used import Settings
 from pipeline.stages.read import read
 from pipeline.stages.summarise import Header, summarise
 from pipeline.stages.write import write
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
@@ -119,7 +119,7 @@ def finish_run():
         source = read(file, mapping=dict(mapping), encoding=encoding)
         identity = RunIdentity(source.sha256, "0" * 64, environment, "0")
         path = folder / "ledger.db"
-        with Ledger.open(path, identity, now=time, fresh=True, secret=secret) as ledger:
+        with SqliteLedger.open(path, identity, now=time, fresh=True, secret=secret) as ledger:
             written = write(
                 source.original,
                 outcomes,

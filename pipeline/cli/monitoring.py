@@ -39,16 +39,16 @@ class Watchers:
 
 
 @dataclass(slots=True)
-class Told:
+class Reported:
     """What the command has to tell so far."""
 
     summaries: list[Summary] = field(default_factory=list)
 
 
 @contextmanager
-def watched(watchers: Watchers) -> Iterator[Told]:
+def watched(watchers: Watchers) -> Iterator[Reported]:
     """Tell the watchers when the block begins, and how it ends; what it raises goes on."""
-    started, told = now(), Told()
+    started, told = now(), Reported()
     _ping(watchers, "start")
     status = 0
     try:

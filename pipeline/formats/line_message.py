@@ -57,7 +57,7 @@ CONTROLS: Schema = {
 """Every total that a file says of itself."""
 
 
-class ControlTotal(NamedTuple):
+class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
     where: str
@@ -65,7 +65,7 @@ class ControlTotal(NamedTuple):
     found: str | None
 
 
-def controls_frame(totals: Iterable[ControlTotal]) -> pl.DataFrame:
+def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
     """Control totals as `CONTROLS`."""
     schema = {column: kind for column, kind in CONTROLS.items() if column != "agrees"}
     frame = pl.DataFrame(list(totals), schema=schema, orient="row")

@@ -31,7 +31,7 @@ from pipeline.stages.read import Source
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import ROWS_NAMED_MAX
 from pipeline.stages.write import write
-from pipeline.stores.sqlite.ledger import Ledger
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
 from schemas.places import in_brackets
@@ -78,7 +78,9 @@ def check(job: Job, surface: Surface) -> Result:
     with ExitStack() as opens:
         ledger = None
         if has_begun(job.out) and not job.fresh:
-            ledger = opens.enter_context(Ledger.open(path, identity, now=now, secret=ledger_key(chosen)))
+            ledger = opens.enter_context(
+                SqliteLedger.open(path, identity, now=now, secret=ledger_key(chosen))
+            )
             judged = Judged(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
             if (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen)
@@ -89,7 +91,7 @@ def check(job: Job, surface: Surface) -> Result:
             raise InputError(prepared.refusal)
         if ledger is None:  # a file that was refused has left no folder behind, and no answer forgotten
             ledger = opens.enter_context(
-                Ledger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))
+                SqliteLedger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))
             )
         if job.many_names_reason is not None:
             ledger.allow(job.many_names_reason, time=timestamp(clock()))
@@ -99,7 +101,7 @@ def check(job: Job, surface: Surface) -> Result:
 
         # The HTTP libraries come with them, and a run that is refused needs none.
         from pipeline.executors.local import Asking, ask_all
-        from pipeline.jobs.writing import Decided, Run, leave
+        from pipeline.jobs.writing import Decided, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
         use_again(job.reusable, checks, ledger, apis, now=clock())
@@ -117,7 +119,7 @@ def check(job: Job, surface: Surface) -> Result:
             format_name=job.format or source.outcome_format,
             dialect=source.dialect,
         )
-        run = Run(job, source, chosen, prepared, profile, ledger, started)
+        run = OpenRun(job, source, chosen, prepared, profile, ledger, started)
         decided = Decided(outcomes, findings.warnings, questions.bases, asked)
         summary, changes = leave(run, decided, written, clock)
         return Result(summary, already_finished=False, changes=changes, ended_by=asked.ended_by)

@@ -20,7 +20,7 @@ from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import Permitted
 from pipeline.stages.summarise import Spared
-from pipeline.stores.sqlite.ledger import FinalAnswer, Ledger, Reuse, RunIdentity
+from pipeline.stores.sqlite.ledger import FinalAnswer, Reuse, RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.reader import Record
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.wire import timestamp
@@ -49,7 +49,7 @@ class KnownAnswer(NamedTuple):
 def use_again(
     permitted: Permitted,
     checks: pl.DataFrame,
-    ledger: Ledger,
+    ledger: SqliteLedger,
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,

@@ -23,7 +23,7 @@ from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import Source
 from pipeline.stages.summarise import Header, summarise
 from pipeline.stages.write import Written
-from pipeline.stores.sqlite.ledger import Ledger
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
 from schemas.summary import InputFile, Summary
 from schemas.wire import timestamp
@@ -31,7 +31,7 @@ from schemas.wire import timestamp
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-class Run(NamedTuple):
+class OpenRun(NamedTuple):
     """One run, from its beginning to its end: what it was told, what it found, and where it is recorded."""
 
     job: Job
@@ -40,7 +40,7 @@ class Run(NamedTuple):
     prepared: Prepared
     profile: Profile
     """The chosen one, with its servers there to be asked."""
-    ledger: Ledger
+    ledger: SqliteLedger
     started: datetime
 
 
@@ -58,7 +58,7 @@ class Decided(NamedTuple):
         return 0 < self.asked.undecided.height == self.asked.given_up_count
 
 
-def leave(run: Run, decided: Decided, written: Written, clock: Clock) -> tuple[Summary, list[Change]]:
+def leave(run: OpenRun, decided: Decided, written: Written, clock: Clock) -> tuple[Summary, list[Change]]:
     """Write all that a run leaves behind beside its outcome file; the manifest comes last.
 
     Returns:
@@ -89,7 +89,7 @@ def leave(run: Run, decided: Decided, written: Written, clock: Clock) -> tuple[S
     return summary, changes_of(summary, source.payments, changes)
 
 
-def _record(run: Run, decided: Decided, written: Written, now: str) -> Recorded:
+def _record(run: OpenRun, decided: Decided, written: Written, now: str) -> Recorded:
     """Put the end of a run into its ledger."""
     finish = run.ledger.finish(
         now,
@@ -100,7 +100,7 @@ def _record(run: Run, decided: Decided, written: Written, now: str) -> Recorded:
     return Recorded(finish, run.ledger.counts, run.ledger.created_at)
 
 
-def _header(run: Run, decided: Decided, *, finished: str) -> Header:
+def _header(run: OpenRun, decided: Decided, *, finished: str) -> Header:
     job, source, prepared = run.job, run.source, run.prepared
     return Header(
         tool_version=VERSION,

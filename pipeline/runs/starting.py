@@ -15,7 +15,7 @@ from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_fil
 from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.runs.request import Job
 from pipeline.stages.read import Source
-from pipeline.stores.sqlite.ledger import Ledger
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.ledger_file import names_of
 from schemas.folder import (
     APPROVALS,
@@ -94,7 +94,7 @@ class Judged(NamedTuple):
     """The tables of the UK modulus check."""
 
 
-def finished_before(job: Job, source: Source, ledger: Ledger, judged: Judged) -> Summary | None:
+def finished_before(job: Job, source: Source, ledger: SqliteLedger, judged: Judged) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there.
 
     Args:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.matching import compare_identifications, identifications
 from pipeline.sandbox.network import NameReply, PayeeReply, cop_report, not_applicable, vop_response
-from pipeline.sandbox.registers import Account, AccountStatus
+from pipeline.sandbox.registers import AccountStatus, RegisteredAccount
 from schemas.cop import AccountType, NameVerification, ReasonCode, VerificationReport
 from schemas.outcomes import ApiName, Outcome
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
@@ -171,7 +171,7 @@ class DummyAccounts:
         else:
             report = cop_report(
                 _outcome(question.name, account),
-                Account(AccountStatus.OPEN, account.account_type, account.name),
+                RegisteredAccount(AccountStatus.OPEN, account.account_type, account.name),
                 is_type_right=question.account_type is account.account_type,
             )
         return NameReply(report, Conduct.STEADY)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pipeline.sandbox import banks
 from pipeline.sandbox.banks import Bank, Conduct
 from pipeline.sandbox.matching import compare_identifications, compare_names, identifications
-from pipeline.sandbox.registers import Account, AccountStatus, account_of
+from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, account_of
 from schemas.cop import NameVerification, ReasonCode, VerificationReport
 from schemas.outcomes import Outcome
 from schemas.vop import (
@@ -96,7 +96,9 @@ class Network:
         return bank.conduct if self._is_faulty else Conduct.STEADY
 
 
-def report_on(question: NameVerification, account: Account, *, is_lenient: bool) -> VerificationReport:
+def report_on(
+    question: NameVerification, account: RegisteredAccount, *, is_lenient: bool
+) -> VerificationReport:
     """What a bank reports of one of its accounts."""
     if account.standing is not AccountStatus.OPEN:
         return _not_possible(_CODE_OF_STANDING[account.standing])
@@ -108,7 +110,7 @@ def report_on(question: NameVerification, account: Account, *, is_lenient: bool)
     return cop_report(outcome, account, is_type_right=question.account_type is account.account_type)
 
 
-def cop_report(outcome: Outcome, account: Account, *, is_type_right: bool) -> VerificationReport:
+def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: bool) -> VerificationReport:
     """The report of a comparison of names, given whether the account type was the one requested."""
     if outcome is Outcome.MATCH and is_type_right:
         return VerificationReport(matched=True)
@@ -123,7 +125,7 @@ def cop_report(outcome: Outcome, account: Account, *, is_type_right: bool) -> Ve
 
 
 def response_on(
-    question: GatewayRequest, account: Account, *, is_lenient: bool
+    question: GatewayRequest, account: RegisteredAccount, *, is_lenient: bool
 ) -> VerificationOfPayeeResponse:
     """What a bank answers about one of its accounts: by name where there is one, else by identification."""
     party = question.party

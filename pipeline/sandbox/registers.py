@@ -32,7 +32,7 @@ _STANDINGS_PER_MILLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RegisteredAccount:
     """What a bank holds about one account."""
 
     standing: AccountStatus
@@ -49,7 +49,7 @@ class Account:
         return self.account_type is AccountType.BUSINESS
 
 
-def account_of(seed: int, bank: Bank, number: str) -> Account:
+def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
     """The account with a number at a bank.
 
     Args:
@@ -63,7 +63,7 @@ def account_of(seed: int, bank: Bank, number: str) -> Account:
     account_type = AccountType.BUSINESS if is_business else AccountType.PERSONAL
     is_uk = bank.country == "GB"
     name = _company_name(draw, is_uk=is_uk) if is_business else _person_name(draw, is_uk=is_uk)
-    return Account(
+    return RegisteredAccount(
         standing=standing,
         account_type=account_type,
         name=name,

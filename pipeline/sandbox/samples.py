@@ -16,7 +16,7 @@ from pipeline.files.disk_errors import refused
 from pipeline.sandbox import banks, iban, names
 from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
 from pipeline.sandbox.banks import Bank
-from pipeline.sandbox.registers import Account, AccountStatus, account_of
+from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, account_of
 from schemas.cop import AccountType
 
 __all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_payments"]
@@ -31,7 +31,7 @@ _REPEATED_SHARE = 0.1  # ask again what an earlier row asked
 _REMEMBERED_MAX = 10_000  # earlier questions to choose from
 
 
-class Question(NamedTuple):
+class SampleQuestion(NamedTuple):
     """The part of a row that names who is paid."""
 
     name: str
@@ -42,7 +42,7 @@ class Question(NamedTuple):
     secondary_reference: str
 
 
-Flaw = Callable[[Question, Account, random.Random], Question]
+Flaw = Callable[[SampleQuestion, RegisteredAccount, random.Random], SampleQuestion]
 
 
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
@@ -59,7 +59,7 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
         DiskError: the disk is full or failed.
     """
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
-    remembered: list[Question] = []
+    remembered: list[SampleQuestion] = []
     try:
         with path.open("w" if force else "x", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -75,7 +75,7 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
         raise refused(path, error, otherwise="choose another path") from error
 
 
-def _next_question(seed: int, chance: random.Random, remembered: list[Question]) -> Question:
+def _next_question(seed: int, chance: random.Random, remembered: list[SampleQuestion]) -> SampleQuestion:
     if remembered and chance.random() < _REPEATED_SHARE:
         return chance.choice(remembered)
     question = _new_question(seed, chance)
@@ -86,7 +86,7 @@ def _next_question(seed: int, chance: random.Random, remembered: list[Question])
     return question
 
 
-def _new_question(seed: int, chance: random.Random) -> Question:
+def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
     flaws, weights = _FLAWS
     (flaw,) = chance.choices(flaws, cum_weights=weights)
     needs_roll_number = flaw in (_no_secondary_reference, _wrong_secondary_reference)
@@ -99,7 +99,7 @@ def _new_question(seed: int, chance: random.Random) -> Question:
         account = account_of(seed, bank, number)
         if account.standing is AccountStatus.OPEN or flaw is _as_it_comes:
             break
-    question = Question(
+    question = SampleQuestion(
         name=account.name,
         account_type=account.account_type.value,
         sort_code=number[:6] if is_uk else "",
@@ -134,16 +134,20 @@ def _draw_iban(bank: Bank, chance: random.Random) -> str:
     return iban.compose(bank.country, bban)
 
 
-def _right(question: Question, _account: Account, _chance: random.Random) -> Question:
+def _right(question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random) -> SampleQuestion:
     return question
 
 
-def _as_it_comes(question: Question, _account: Account, _chance: random.Random) -> Question:
+def _as_it_comes(
+    question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random
+) -> SampleQuestion:
     """The account may be absent, switched, opted out or of an unsupported type."""
     return question
 
 
-def _close_name(question: Question, account: Account, chance: random.Random) -> Question:
+def _close_name(
+    question: SampleQuestion, account: RegisteredAccount, chance: random.Random
+) -> SampleQuestion:
     words = account.name.split()
     if account.is_business:
         name = " ".join(words[:-1])
@@ -157,35 +161,45 @@ def _close_name(question: Question, account: Account, chance: random.Random) -> 
     return question._replace(name=name)
 
 
-def _wrong_name(question: Question, _account: Account, chance: random.Random) -> Question:
+def _wrong_name(
+    question: SampleQuestion, _account: RegisteredAccount, chance: random.Random
+) -> SampleQuestion:
     pool = names.EUROPEAN_SURNAMES if question.iban else names.UK_SURNAMES
     return question._replace(name=f"{chance.choice(names.UK_FORENAMES)} {chance.choice(pool)}")
 
 
-def _wrong_type(question: Question, account: Account, _chance: random.Random) -> Question:
+def _wrong_type(
+    question: SampleQuestion, account: RegisteredAccount, _chance: random.Random
+) -> SampleQuestion:
     other = AccountType.PERSONAL if account.is_business else AccountType.BUSINESS
     return question._replace(account_type=other.value)
 
 
-def _close_name_wrong_type(question: Question, account: Account, chance: random.Random) -> Question:
+def _close_name_wrong_type(
+    question: SampleQuestion, account: RegisteredAccount, chance: random.Random
+) -> SampleQuestion:
     return _wrong_type(_close_name(question, account, chance), account, chance)
 
 
-def _no_route(question: Question, _account: Account, chance: random.Random) -> Question:
+def _no_route(question: SampleQuestion, _account: RegisteredAccount, chance: random.Random) -> SampleQuestion:
     if question.iban:
         return question._replace(iban=iban.compose("NL", f"QQQQ{chance.randrange(10**10):010d}"))
     return question._replace(sort_code=f"9{chance.randrange(10**5):05d}")
 
 
-def _no_secondary_reference(question: Question, _account: Account, _chance: random.Random) -> Question:
+def _no_secondary_reference(
+    question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random
+) -> SampleQuestion:
     return question._replace(secondary_reference="")
 
 
-def _wrong_secondary_reference(question: Question, _account: Account, _chance: random.Random) -> Question:
+def _wrong_secondary_reference(
+    question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random
+) -> SampleQuestion:
     return question._replace(secondary_reference="ROLL00000000")
 
 
-def _broken(question: Question, _account: Account, chance: random.Random) -> Question:
+def _broken(question: SampleQuestion, _account: RegisteredAccount, chance: random.Random) -> SampleQuestion:
     """What a client should find by itself: a lost digit, a wrong check digit, no name."""
     if chance.random() < 0.3:
         return question._replace(name="")

@@ -8,7 +8,7 @@ import anyio
 from table import Figure
 
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 
 WORKERS = 1000
 STEP = 50_000
@@ -23,10 +23,10 @@ def figures(folder, options):
     """Fill one ledger, then write to it and to a new one in turn: a machine's speed changes in minutes."""
     count = 10_000_000 if options.long else 500_000
     large_us, new_us = [], []
-    with Ledger.open(folder / "large" / "ledger.db", IDENTITY, now=NOW) as large:
+    with SqliteLedger.open(folder / "large" / "ledger.db", IDENTITY, now=NOW) as large:
         for start in range(1, count, STEP):
             _cost_us(large, start)
-        with Ledger.open(folder / "new" / "ledger.db", IDENTITY, now=NOW) as new:
+        with SqliteLedger.open(folder / "new" / "ledger.db", IDENTITY, now=NOW) as new:
             for start in range(count + 1, count + ROUNDS * STEP, STEP):
                 large_us.append(_cost_us(large, start))
                 new_us.append(_cost_us(new, start))

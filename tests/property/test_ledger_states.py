@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import FinalAnswer, Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import FinalAnswer, RunIdentity, SqliteLedger
 
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")
 TIME = "2031-03-01T09:00:00.000Z"
@@ -42,8 +42,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.settled: dict[bytes, Answer] = {}
         self.ledger = self.opened(self.root / "0")
 
-    def opened(self, folder: Path) -> Ledger:
-        return Ledger.open(folder / "ledger.db", IDENTITY, now=TIME)
+    def opened(self, folder: Path) -> SqliteLedger:
+        return SqliteLedger.open(folder / "ledger.db", IDENTITY, now=TIME)
 
     def write(self, work: Callable[[], Awaitable[None]]) -> None:
         async def main() -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,14 @@ def test_no_reason_speaks_of_the_command_line():
         if re.search(r"--[a-z]", ast.unparse(reason))
     ]
     assert spoken == []
+
+
+def test_no_two_public_classes_have_one_name():
+    homes = defaultdict(list)
+    for package in ("pipeline", "schemas"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes[node.name].append(path.relative_to(ROOT).as_posix())
+    # What a store is, and what keeps it, have two names; so have the two sides of the wire.
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.stores.sqlite.ledger import FinalAnswer, Finish, Fruitless, Ledger, Reuse, RunIdentity
+from pipeline.stores.sqlite.ledger import FinalAnswer, Finish, Fruitless, Reuse, RunIdentity, SqliteLedger
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -37,21 +37,21 @@ def an_answer(attempts: int = 1, **changes: object) -> Answer:
     return answer._replace(**changes)
 
 
-def opened(folder: Path, identity: RunIdentity = IDENTITY, *, fresh: bool = False) -> Ledger:
-    return Ledger.open(folder / "ledger.db", identity, now=NOW, fresh=fresh)
+def opened(folder: Path, identity: RunIdentity = IDENTITY, *, fresh: bool = False) -> SqliteLedger:
+    return SqliteLedger.open(folder / "ledger.db", identity, now=NOW, fresh=fresh)
 
 
-async def ask(ledger: Ledger, question: bytes, answer: Answer) -> None:
+async def ask(ledger: SqliteLedger, question: bytes, answer: Answer) -> None:
     await ledger.intend(question, attempt=answer.attempts, request_id="id-1", time=NOW)
     await ledger.settle(question, answer)
 
 
-async def intend_only(ledger: Ledger, question: bytes) -> None:
+async def intend_only(ledger: SqliteLedger, question: bytes) -> None:
     async with ledger.writing():
         await ledger.intend(question, attempt=1, request_id="id-2", time=NOW)
 
 
-def ask_all(ledger: Ledger, answers: dict[bytes, Answer]) -> None:
+def ask_all(ledger: SqliteLedger, answers: dict[bytes, Answer]) -> None:
     async def main() -> None:
         async with ledger.writing(), anyio.create_task_group() as tasks:
             for question, answer in answers.items():
@@ -82,7 +82,7 @@ def test_a_refusal_is_a_final_answer_too(tmp_path):
 
 
 def test_a_request_without_an_ending_stays_open_and_counts_as_sent(tmp_path):
-    async def main(ledger: Ledger) -> None:
+    async def main(ledger: SqliteLedger) -> None:
         async with ledger.writing():
             await ledger.intend(b"doubt", attempt=1, request_id="id-1", time=NOW)
             await ledger.intend(b"failed", attempt=1, request_id="id-2", time=NOW)
@@ -439,7 +439,7 @@ def test_more_tasks_than_a_batch_holds_are_all_recorded(tmp_path):
 
 
 def test_a_mistake_in_one_write_stops_every_write(tmp_path):
-    async def main(ledger: Ledger) -> None:
+    async def main(ledger: SqliteLedger) -> None:
         async with ledger.writing():
             await ledger.intend(b"q", attempt=1, request_id="id-1", time=NOW)
             with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
@@ -454,7 +454,7 @@ def test_a_mistake_in_one_write_stops_every_write(tmp_path):
 
 
 def test_leaving_by_cancellation_keeps_what_was_being_written(tmp_path):
-    async def main(ledger: Ledger) -> None:
+    async def main(ledger: SqliteLedger) -> None:
         async with ledger.writing():
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as tasks:
@@ -476,10 +476,10 @@ from pathlib import Path
 import anyio
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import SqliteLedger, RunIdentity
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-ledger = Ledger.open(Path(sys.argv[1]), RunIdentity(*sys.argv[2:]), now="now")
+ledger = SqliteLedger.open(Path(sys.argv[1]), RunIdentity(*sys.argv[2:]), now="now")
 messages = []
 count = iter(range(1_000_000))
 
@@ -528,7 +528,7 @@ import os, sys
 from pathlib import Path
 import anyio
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import SqliteLedger, RunIdentity
 
 def say(word, question):
     os.write(1, f"{word} {question.hex()}\\n".encode())
@@ -546,7 +546,8 @@ async def main():
         for _ in range(16):
             tasks.start_soon(work)
 
-with Ledger.open(Path(sys.argv[1]), RunIdentity(*sys.argv[2:]), now="2031-03-01T08:00:00.000Z") as ledger:
+identity = RunIdentity(*sys.argv[2:])
+with SqliteLedger.open(Path(sys.argv[1]), identity, now="2031-03-01T08:00:00.000Z") as ledger:
     attempts = ledger.open_attempts()
     known = {final.question for final in ledger.answers()}
     questions = (q for q in (n.to_bytes(32) for n in range(20_000)) if q not in known)
@@ -601,7 +602,7 @@ def test_one_process_cannot_open_a_folder_twice(tmp_path):
 # What runs got nowhere with
 
 
-def fail_in_run(ledger: Ledger, question: bytes, codes: list[str], *, minute: int) -> None:
+def fail_in_run(ledger: SqliteLedger, question: bytes, codes: list[str], *, minute: int) -> None:
     """A run that asks a question in vain, and ends."""
 
     async def main() -> None:

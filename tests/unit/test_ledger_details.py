@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.purge import purge
 from pipeline.stores.sqlite.reader import recorded
 
@@ -39,7 +39,7 @@ def fill(path, check_of):
                 refused = Answer(1, AnswerState.REFUSED, "FORMAT_ERROR", None, "id-2", time, 2)
                 await ledger.settle(key, refused, REFUSED)
 
-        with Ledger.open(path, IDENTITY, now=time, secret=secret) as ledger:
+        with SqliteLedger.open(path, IDENTITY, now=time, secret=secret) as ledger:
             anyio.run(main, ledger)
 
     return fill_at
@@ -101,7 +101,7 @@ def test_it_goes_with_the_names_of_its_time(path, fill, details):
 
     purge(path, answers_before=LATER, now=LATER)
     assert b"Quillan" not in path.read_bytes()
-    with Ledger.open(path, IDENTITY, now=LATER) as ledger:
+    with SqliteLedger.open(path, IDENTITY, now=LATER) as ledger:
         assert [answer.code for answer in ledger.answers()] == ["FORMAT_ERROR"] * 2
 
 
@@ -123,7 +123,7 @@ def test_under_a_key_it_cannot_be_passed_off_as_a_name(path, fill):
         )
         db.execute(f"UPDATE answer SET seal = {seals.sealed_anew('answer')}")
     with (
-        Ledger.open(path, IDENTITY, now=LATER, secret=KEY) as ledger,
+        SqliteLedger.open(path, IDENTITY, now=LATER, secret=KEY) as ledger,
         pytest.raises(DiskError, match="cannot be decrypted"),
     ):
         list(ledger.answers())

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from pipeline.errors import ConfigurationError, DiskError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.purge import purge
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-02T09:00:00.000Z"
@@ -22,7 +22,7 @@ NAMES = ["Quillan Feathermoor", "Zoë Quillon", None, "Quillan Feathermoor"]
 @pytest.fixture
 def open_ledger(tmp_path):
     def open_it(secret=KEY, **how):
-        return Ledger.open(tmp_path / "ledger.db", IDENTITY, now=NOW, secret=secret, **how)
+        return SqliteLedger.open(tmp_path / "ledger.db", IDENTITY, now=NOW, secret=secret, **how)
 
     return open_it
 

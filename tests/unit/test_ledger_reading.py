@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.ledger import FinalAnswer, Ledger, Reuse, RunIdentity
+from pipeline.stores.sqlite.ledger import FinalAnswer, Reuse, RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.reader import Counts, recorded
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-01T09:00:01.000Z"
@@ -36,7 +36,7 @@ def filled(path, check_of):
             await ledger.settle(key, Answer(1, AnswerState.ANSWERED, "ANNM", None, "id-2", LATER, 2))
             await ledger.intend(b"doubt", attempt=1, request_id="id-3", time=NOW)
 
-    with Ledger.open(path, IDENTITY, now=NOW) as ledger:
+    with SqliteLedger.open(path, IDENTITY, now=NOW) as ledger:
         anyio.run(main, ledger)
         ledger.reuse([REUSED])
         ledger.finish(LATER, question_count=3, unanswered_count=1, outcome_sha256="0f" * 32)
@@ -68,7 +68,7 @@ def test_an_attempt_without_an_end_is_in_doubt(path, check_of):
         async with ledger.writing():
             await ledger.intend(ledger.question_key(check_of()), attempt=1, request_id="id-1", time=NOW)
 
-    with Ledger.open(path, IDENTITY, now=NOW) as ledger:
+    with SqliteLedger.open(path, IDENTITY, now=NOW) as ledger:
         anyio.run(main, ledger)
     with recorded(path, now=NOW) as record:
         assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
@@ -85,8 +85,8 @@ def test_reading_changes_nothing_in_the_folder(filled):
 
 def test_two_may_read_and_no_run_may_work_meanwhile(filled):
     with recorded(filled, now=NOW), recorded(filled, now=NOW), pytest.raises(LockedError):
-        Ledger.open(filled, IDENTITY, now=NOW)
-    with Ledger.open(filled, IDENTITY, now=NOW), pytest.raises(LockedError, match="is working"):
+        SqliteLedger.open(filled, IDENTITY, now=NOW)
+    with SqliteLedger.open(filled, IDENTITY, now=NOW), pytest.raises(LockedError, match="is working"):
         recorded(filled, now=NOW).__enter__()
 
 
@@ -158,7 +158,7 @@ def test_a_reused_answer_never_changes_and_never_leaves(filled, statement):
 
 
 def test_a_reused_answer_is_final_when_the_run_is_taken_up_again(filled):
-    with Ledger.open(filled, IDENTITY, now=NOW) as ledger:
+    with SqliteLedger.open(filled, IDENTITY, now=NOW) as ledger:
         assert [final.state for final in ledger.answers()] == [AnswerState.ANSWERED, AnswerState.REUSED]
         with pytest.raises(AssertionError, match="answers are missing"):
             ledger.finish(LATER, question_count=3, unanswered_count=0, outcome_sha256="")
@@ -174,7 +174,7 @@ def test_whoever_only_reads_needs_no_key_and_is_told_no_name(path, check_of):
                 key, Answer(1, AnswerState.ANSWERED, "MBAM", "Adah Quillon", "id-1", LATER, 1)
             )
 
-    with Ledger.open(path, IDENTITY, now=NOW, secret=SecretStr("canary")) as ledger:
+    with SqliteLedger.open(path, IDENTITY, now=NOW, secret=SecretStr("canary")) as ledger:
         anyio.run(main, ledger)
     with recorded(path, now=NOW) as record:
         [answer] = record.answers()

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.purge import purge
 
 OLD, NOW, LATER = (f"2031-03-0{day}T09:00:00.000Z" for day in (1, 2, 3))
@@ -27,13 +27,13 @@ def ledger(tmp_path):
                 answer = Answer(n, AnswerState.ANSWERED, code, name, f"id-{n}", time, 1)
                 await opened.settle(bytes([n]) * 32, answer)
 
-    with Ledger.open(path, IDENTITY, now=OLD) as opened:
+    with SqliteLedger.open(path, IDENTITY, now=OLD) as opened:
         anyio.run(main)
     return path
 
 
 def answers(path):
-    with Ledger.open(path, IDENTITY, now=LATER) as opened:
+    with SqliteLedger.open(path, IDENTITY, now=LATER) as opened:
         return list(opened.answers())
 
 
@@ -49,7 +49,7 @@ def test_old_names_go_and_newer_ones_stay(ledger):
 
 def test_a_purged_question_is_not_open_again(ledger):
     purge(ledger, answers_before=LATER, now=LATER)
-    with Ledger.open(ledger, IDENTITY, now=LATER) as opened:
+    with SqliteLedger.open(ledger, IDENTITY, now=LATER) as opened:
         assert opened.open_attempts() == {}
 
 
@@ -82,7 +82,7 @@ def test_other_files_go_also_where_the_names_went_before(ledger, tmp_path):
 
 
 def test_other_files_go_whenever_nothing_is_to_be_kept(tmp_path):
-    Ledger.open(tmp_path / "ledger.db", IDENTITY, now=OLD).close()
+    SqliteLedger.open(tmp_path / "ledger.db", IDENTITY, now=OLD).close()
     outcomes = tmp_path / "outcomes.csv"
     outcomes.touch()
     assert purge(tmp_path / "ledger.db", answers_before=LATER, now=LATER, first=outcomes.unlink) == 0
@@ -122,12 +122,12 @@ def test_a_strangers_file_is_not_touched(tmp_path):
 
 
 def test_a_run_that_is_working_keeps_its_ledger(ledger):
-    with Ledger.open(ledger, IDENTITY, now=NOW), pytest.raises(LockedError):
+    with SqliteLedger.open(ledger, IDENTITY, now=NOW), pytest.raises(LockedError):
         purge(ledger, answers_before=LATER, now=LATER)
 
 
 def test_a_reason_is_kept(ledger):
-    with Ledger.open(ledger, IDENTITY, now=NOW) as opened:
+    with SqliteLedger.open(ledger, IDENTITY, now=NOW) as opened:
         opened.allow("an umbrella company", time=NOW)
     db = sqlite3.connect(ledger)
     assert db.execute("SELECT time, reason FROM allowance").fetchall() == [(NOW, "an umbrella company")]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.stores.sqlite.quota import _SCHEMA, EDGE_S, Quota, QuotaUse, _told, usage
+from pipeline.stores.sqlite.quota import _SCHEMA, EDGE_S, QuotaUse, SqliteQuota, _told, usage
 
 SCOPE = "cop.example|0123456789abcdef"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -43,11 +43,11 @@ def clock() -> Clock:
     return Clock()
 
 
-def a_quota(path: Path, clock: Clock, *, cap: int = 3, window="utc_day", scope: str = SCOPE) -> Quota:
-    return Quota(path, scope=scope, cap=cap, window=window, clock=clock)
+def a_quota(path: Path, clock: Clock, *, cap: int = 3, window="utc_day", scope: str = SCOPE) -> SqliteQuota:
+    return SqliteQuota(path, scope=scope, cap=cap, window=window, clock=clock)
 
 
-def take_all(quota: Quota) -> int:
+def take_all(quota: SqliteQuota) -> int:
     """Reserve until refused; a quota that never refuses fails here rather than hangs."""
     return next(count for count in range(1000) if not quota.reserve())
 
@@ -772,10 +772,10 @@ CHILD = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.quota import SqliteQuota
 
 clock = lambda: datetime(2031, 3, 1, 12, tzinfo=UTC)
-with Quota(Path(sys.argv[1]), scope=sys.argv[2], cap=50, window="utc_day", clock=clock) as quota:
+with SqliteQuota(Path(sys.argv[1]), scope=sys.argv[2], cap=50, window="utc_day", clock=clock) as quota:
     os.write(1, b"ready\\n")
     sys.stdin.readline()
     while quota.reserve():

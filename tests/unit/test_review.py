@@ -27,7 +27,7 @@ from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
 from pipeline.runs.manifest import read_manifest
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from schemas.review import Acceptance
 
 BOTH = (Acceptance.CLOSE_MATCH, Acceptance.ACCOUNT_TYPE)
@@ -609,7 +609,7 @@ def test_a_folder_in_which_a_run_is_working_is_refused(folder_of, split_of):
     run = RunIdentity(
         json.loads((folder / "summary.json").read_text())["input"]["sha256"], "0" * 64, "production", "0"
     )
-    with Ledger.open(folder / "ledger.db", run, now=now), pytest.raises(LockedError):
+    with SqliteLedger.open(folder / "ledger.db", run, now=now), pytest.raises(LockedError):
         split_of(folder)
 
 

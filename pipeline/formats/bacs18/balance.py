@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, totals_said
 from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
-from pipeline.formats.line_message import ControlTotal, controls_frame
+from pipeline.formats.line_message import StatedTotal, controls_frame
 
 BOOKING = ("originator", "day")
 """What payments are booked with: a contra stands for all payments of one account for one day."""
@@ -26,7 +26,7 @@ def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where
     return controls_frame([*_of_trailer(records, labels, where), *_of_contras(records)])
 
 
-def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: str) -> Iterator[ControlTotal]:
+def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: str) -> Iterator[StatedTotal]:
     if "UTL1" not in labels:
         return
     said, found = totals_said(labels["UTL1"], where=where), totals_of(records)
@@ -37,10 +37,10 @@ def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: s
     for name, value_said, value_found in zip(TOTALS, said, found, strict=True):
         shown = _pounds if name in unknown else str
         is_unknown = unknown.get(name, False)
-        yield ControlTotal(f"UTL1, {name}", shown(value_said), None if is_unknown else shown(value_found))
+        yield StatedTotal(f"UTL1, {name}", shown(value_said), None if is_unknown else shown(value_found))
 
 
-def _of_contras(records: pl.DataFrame) -> Iterator[ControlTotal]:
+def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
     """A total for each account and day; none at all where the file has no contras."""
     contras = records.filter(kind=CONTRA)
     if contras.is_empty():
@@ -65,13 +65,11 @@ def _of_contras(records: pl.DataFrame) -> Iterator[ControlTotal]:
     )
     for _, _, line, line_first, said, found, is_malformed in by_booking.iter_rows():
         if line is None:
-            yield ControlTotal(
+            yield StatedTotal(
                 f"line {line_first}, contra of its account and day", "no contra", _pounds(found)
             )
         else:
-            yield ControlTotal(
-                f"line {line}, contra", _pounds(said), None if is_malformed else _pounds(found)
-            )
+            yield StatedTotal(f"line {line}, contra", _pounds(said), None if is_malformed else _pounds(found))
 
 
 def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:

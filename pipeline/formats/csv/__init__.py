@@ -19,7 +19,7 @@ from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.formats.csv.dialect import BYTE_ORDER_MARKS, Layout, find_layout, to_utf_8
 from pipeline.formats.csv.lines import read_lines
-from pipeline.formats.csv.tally import Body, Tally, long_row, refuse_long_lines, tally, text_bytes
+from pipeline.formats.csv.tally import Body, CsvTally, long_row, refuse_long_lines, tally, text_bytes
 from pipeline.formats.csv.writing import SUFFIX as SUFFIX
 from pipeline.formats.csv.writing import rewrite as rewrite
 from pipeline.formats.csv.writing import write as write
@@ -203,7 +203,7 @@ def _extra_headers(headers: Sequence[str], count: int) -> Iterator[str]:
             yield f"extra_{number}"
 
 
-def _agree(cells: pl.DataFrame, expected: Tally) -> bool:
+def _agree(cells: pl.DataFrame, expected: CsvTally) -> bool:
     return (cells.height, text_bytes(cells)) == (expected.row_count, expected.text_byte_count)
 
 

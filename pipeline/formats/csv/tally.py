@@ -40,7 +40,7 @@ class Body(NamedTuple):
         return self.text[self.start : self.stop]
 
 
-class Tally(NamedTuple):
+class CsvTally(NamedTuple):
     """Control totals of the rows of a file."""
 
     row_count: int
@@ -53,12 +53,12 @@ class Tally(NamedTuple):
 
 
 def text_bytes(cells: pl.DataFrame) -> int:
-    """UTF-8 bytes of all cells of a table, which is to be compared with a `Tally`."""
+    """UTF-8 bytes of all cells of a table, which is to be compared with a `CsvTally`."""
     lengths = (pl.col(pl.String).str.len_bytes(), pl.col(*CLOSED_SETS).cat.len_bytes())
     return sum(cells.select(length.cast(pl.Int64).sum() for length in lengths).row(0))
 
 
-def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> Tally:
+def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> CsvTally:
     """Count a file.
 
     A quoted cell opens only where a cell starts; a quote character elsewhere is text.
@@ -88,7 +88,7 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
     row_count = rows.count(b"\n")
     regular = rows == (mark * (column_count - 1) + b"\n") * row_count
     byte_count = body.stop - body.start
-    return Tally(row_count, byte_count - len(outside.separators) - outside.quote_byte_count, regular)
+    return CsvTally(row_count, byte_count - len(outside.separators) - outside.quote_byte_count, regular)
 
 
 def _count(body: Body, some: bytes) -> int:
@@ -189,7 +189,7 @@ def _blocks(body: Body) -> Iterator[bytes]:
         start = stop
 
 
-def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int) -> Tally:
+def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int) -> CsvTally:
     legal = grammar.legal.match(body)
     legal_end = 0 if legal is None else legal.end()
     if legal_end < len(body):
@@ -203,7 +203,7 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
     separator_bytes = outside.count(grammar.mark) + outside.count(b"\r") + outside.count(b"\n")
     inside_quote_count = body.count(b'"') - outside.count(b'"') - 2 * cell_count
     text_byte_count = len(body) - separator_bytes - 2 * cell_count - inside_quote_count // 2
-    return Tally(line_ends(outside) + 1, text_byte_count, regular=False)
+    return CsvTally(line_ends(outside) + 1, text_byte_count, regular=False)
 
 
 def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.formats.layouts.classified import BATCH, HEADER, TRAILER, cell
 from pipeline.formats.layouts.model import BankLayout, SummaryLine
-from pipeline.formats.line_message import ControlTotal
+from pipeline.formats.line_message import StatedTotal
 
 _AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,2})?$"
 _MINOR = r"^[0-9]{1,15}$"
@@ -70,12 +70,12 @@ def _sum(numbers: pl.Series) -> int | None:
     return None if numbers.null_count() else int(numbers.sum())
 
 
-def controls(totals: list[SaidTotal], layout: BankLayout) -> Iterator[ControlTotal]:
+def controls(totals: list[SaidTotal], layout: BankLayout) -> Iterator[StatedTotal]:
     """The totals, to be compared."""
     for total in totals:
         what = "sum" if total.is_sum else "number of payments"
         found = None if total.found is None else _shown(total.found, is_sum=total.is_sum)
-        yield ControlTotal(f"line {total.line}, {what}", _said(total, layout), found)
+        yield StatedTotal(f"line {total.line}, {what}", _said(total, layout), found)
 
 
 def _said(total: SaidTotal, layout: BankLayout) -> str:

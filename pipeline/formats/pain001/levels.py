@@ -31,7 +31,7 @@ _TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _SEALS = ("signature", "sgntr", "digest", "hash")
 
 
-class Said(NamedTuple):
+class StatedControls(NamedTuple):
     """A text of a level and where it lies."""
 
     text: str
@@ -46,7 +46,7 @@ class Levels:
         self.batch_count = 0
         self.facts: dict[str, str] = {}
         self._declared: dict[str, str] = {}
-        self._header: dict[str, Said] = {}
+        self._header: dict[str, StatedControls] = {}
         self._said = self._header
         self._batches: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
@@ -88,7 +88,7 @@ class Levels:
         else:
             self._said = self._header
 
-    def says(self, told: str, said: Said, *, line: int) -> None:
+    def says(self, told: str, said: StatedControls, *, line: int) -> None:
         """Take note of what a level says.
 
         Raises:
@@ -120,7 +120,7 @@ class Levels:
                 self._declared[local] = value
 
 
-def _row(start: int, end: int, said: dict[str, Said]) -> tuple[object, ...]:
+def _row(start: int, end: int, said: dict[str, StatedControls]) -> tuple[object, ...]:
     texts = (said[told].text or None if told in said else None for told in TOLD)
     spans = (
         getattr(said.get(column.rpartition("_")[0]), column.rpartition("_")[2], None) for column in _SPANS

@@ -16,7 +16,7 @@ from pipeline.formats.pain001.elements import (
     tree,
 )
 from pipeline.formats.pain001.faults import TOO_DEEP, TOO_LONG
-from pipeline.formats.pain001.levels import Levels, Said, tag_end
+from pipeline.formats.pain001.levels import Levels, StatedControls, tag_end
 from schemas.vop import SchemeCode
 
 TOKEN_BYTES_MAX = 64 * 1024
@@ -173,7 +173,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     def told(what: str, tag: str) -> None:
         nonlocal payments_from
         parser.CharacterDataHandler = None
-        said = Said(found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
+        said = StatedControls(found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
         levels.says(what, said, line=parser.CurrentLineNumber)
         payments_from = found.after(tag)
 

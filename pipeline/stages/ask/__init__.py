@@ -17,7 +17,7 @@ from pipeline.errors import first_of
 from pipeline.stages.ask.feed import Feed
 from pipeline.stages.ask.left import RUNS_MAX, Left, given_up, left_to_ask, so_far
 from pipeline.stages.ask.values import Channel, Sender, Tally, World
-from pipeline.stages.ask.worker import Asking, Run
+from pipeline.stages.ask.worker import Asker, Run
 from pipeline.stores.protocols import Ledger, QuestionSource
 from schemas.outcomes import ApiName
 
@@ -68,7 +68,7 @@ async def ask(
     try:
         async with ledger.writing(), _workers(world) as workers:
             for name, channel in channels.items():
-                asking = Asking(run, channel, Feed(source, name), has_answered=name in has_answered)
+                asking = Asker(run, channel, Feed(source, name), has_answered=name in has_answered)
                 for _ in range(channel.in_flight_max):
                     workers.start_soon(asking.work)
     except BaseExceptionGroup as failures:

@@ -23,7 +23,7 @@ many" once in some twenty requests. Below one, it adds as much of what is left."
 WINDOW_MIN = 1 / 256
 
 
-class Places:
+class ConcurrencyLimit:
     """The places in flight of one API. Times are seconds of a clock that never goes back."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:

@@ -47,7 +47,7 @@ class Final(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class EndRun:
     """The same would happen to every row: end the run with this error."""
 
     error: PrecheckError
@@ -57,7 +57,7 @@ class Useless(NamedTuple):
     """A reply that tells nothing about the payee, and what to do about it."""
 
     code: str
-    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | Stop
+    decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False
     """Whether it belongs to another request, so that its connection has lost its place."""
     told_to_wait: bool = False
@@ -152,7 +152,7 @@ class Judge:
                 detail,
             )
         )
-        return Useless(code, Stop(error), detail=detail)
+        return Useless(code, EndRun(error), detail=detail)
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
@@ -169,11 +169,11 @@ class Judge:
 
     def _after_breach(
         self, breach: ContractBreachError, attempt: retry.RetryState
-    ) -> retry.Retry | retry.GiveUp | Stop:
+    ) -> retry.Retry | retry.GiveUp | EndRun:
         """One more try for one row; the end for a server that hardly does anything else."""
         count = sum(self._breaches)
         if count >= BREACHES_MIN and count >= BREACHES_SHARE * len(self._breaches):
-            return Stop(
+            return EndRun(
                 ProtocolError(
                     f"{self._api.name}: the server broke the protocol in {count} of its last "
                     f"{len(self._breaches)} replies, the last time: {breach}; "

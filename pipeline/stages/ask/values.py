@@ -13,7 +13,7 @@ import polars as pl
 from pipeline.apis import Api
 from pipeline.frames import ANSWERS, Answer, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
-from pipeline.stages.ask.concurrency import Places
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.protocols import Quota
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
@@ -54,7 +54,7 @@ class Channel:
     api: Api
     sender: Sender
     pace: Pace
-    places: Places
+    places: ConcurrencyLimit
     quota: Quota | None
     in_flight_max: int
     """By all processes together; how many by this one, `places` says."""

@@ -14,7 +14,7 @@ from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.clock_skew import Clocks, server_time, wrong_day
 from pipeline.stages.ask.feed import Feed
 from pipeline.stages.ask.gate import Entry, Gate, Reply, was_held
-from pipeline.stages.ask.judge import Final, Judge, Stop, Useless
+from pipeline.stages.ask.judge import EndRun, Final, Judge, Useless
 from pipeline.stages.ask.standing import Standing
 from pipeline.stages.ask.values import Answers, Channel, World
 from pipeline.stores.protocols import Ledger, Quota
@@ -66,7 +66,7 @@ class Task:
         return Answer(self.check.check, state, code, None, None, None, self.sent_count)
 
 
-class Asking:
+class Asker:
     """The asking of one API."""
 
     def __init__(self, run: Run, channel: Channel, feed: Feed, *, has_answered: bool) -> None:
@@ -262,7 +262,7 @@ class Asking:
         """Whether a question is to be sent again, after the wait that its last reply asks for."""
         assert task.useless is not None
         match task.useless.decision:
-            case Stop(error):
+            case EndRun(error):
                 raise error
             case retry.RenewToken() | retry.Held():
                 return True
@@ -314,7 +314,7 @@ class Asking:
     async def _require_its_day(
         self, quota: Quota, response: httpx.Response, *, sent: datetime, received: datetime
     ) -> None:
-        """Stop where the cap is counted by a day that is not the server's; what was answered is kept."""
+        """EndRun where the cap is counted by a day that is not the server's; what was answered is kept."""
         error = wrong_day(self._channel.api.name, response, sent=sent, received=received)
         theirs = server_time(response)
         if error is not None and theirs is not None:

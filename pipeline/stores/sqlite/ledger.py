@@ -36,7 +36,7 @@ from pipeline.stores.sqlite.question_index import QuestionIndex
 from pipeline.stores.sqlite.seals import damaged, insertion
 from pipeline.stores.values import Counts, FinalAnswer, Finish, Fruitless, Known, Reuse, RunIdentity
 
-__all__ = ["Counts", "FinalAnswer", "Finish", "Fruitless", "Ledger", "Reuse", "RunIdentity"]
+__all__ = ["Counts", "FinalAnswer", "Finish", "Fruitless", "Reuse", "RunIdentity", "SqliteLedger"]
 
 _INTEND, _FAIL, _SETTLE, _TELL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
@@ -50,8 +50,8 @@ class _Intent(NamedTuple):
     attempt: int
 
 
-class Ledger:
-    """The ledger of one run, open. Made by `Ledger.open`.
+class SqliteLedger:
+    """The ledger of one run, open. Made by `SqliteLedger.open`.
 
     Writes are accepted inside `writing()` only, from any number of tasks of one event loop.
 

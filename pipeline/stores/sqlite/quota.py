@@ -87,7 +87,7 @@ class QuotaUse(NamedTuple):
     resets_at: datetime
 
 
-class Quota:
+class SqliteQuota:
     """The cap of one server for one client. May be used from any thread.
 
     The cap that this process was given holds at once, and what was taken under another one counts.
@@ -232,7 +232,7 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
     All spellings of a scope are one, told by the cap and the window of the one that was used last.
 
     Raises:
-        OutputError, DiskError, IncompleteError: as `Quota`.
+        OutputError, DiskError, IncompleteError: as `SqliteQuota`.
     """
     if not path.exists():
         return []

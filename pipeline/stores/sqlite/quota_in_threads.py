@@ -4,27 +4,27 @@ from datetime import datetime
 
 import anyio.to_thread
 
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.quota import SqliteQuota
 
 
 class QuotaInThreads:
     """A `Quota` of this machine, in the hands of tasks. Its owner closes it."""
 
-    def __init__(self, quota: Quota) -> None:
+    def __init__(self, quota: SqliteQuota) -> None:
         self._quota = quota
 
     async def reserve(self) -> bool:
-        """As `Quota.reserve`."""
+        """As `SqliteQuota.reserve`."""
         return await anyio.to_thread.run_sync(self._quota.reserve)
 
     async def resets_at(self) -> datetime:
-        """As `Quota.resets_at`."""
+        """As `SqliteQuota.resets_at`."""
         return await anyio.to_thread.run_sync(self._quota.resets_at)
 
     async def close_for_today(self) -> None:
-        """As `Quota.close_for_today`."""
+        """As `SqliteQuota.close_for_today`."""
         await anyio.to_thread.run_sync(self._quota.close_for_today)
 
     async def go_by(self, server_now: datetime) -> None:
-        """As `Quota.go_by`."""
+        """As `SqliteQuota.go_by`."""
         await anyio.to_thread.run_sync(self._quota.go_by, server_now)

@@ -14,8 +14,8 @@ from pipeline.frames import CHECKS
 from pipeline.stages.ask import Tally, left_to_ask
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
-from pipeline.stores.sqlite.ledger import Ledger
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.stores.sqlite.shares import LocalShares
 from pipeline.stores.values import RunIdentity
@@ -70,7 +70,7 @@ class SqliteStore:
         self.ledger = self._opened()
 
     def _opened(self):
-        return Ledger.open(self._folder / "ledger.db", IDENTITY, now=NOW)
+        return SqliteLedger.open(self._folder / "ledger.db", IDENTITY, now=NOW)
 
     def reopen(self):
         self.ledger.close()
@@ -93,7 +93,7 @@ class SqliteStore:
 
     def quotas(self, cap):
         path = self._root / "quota.db"
-        made = [Quota(path, scope="s", cap=cap, window="utc_day", clock=lambda: NOON) for _ in range(3)]
+        made = [SqliteQuota(path, scope="s", cap=cap, window="utc_day", clock=lambda: NOON) for _ in range(3)]
         return [QuotaInThreads(self._resources.enter_context(quota)) for quota in made]
 
     def shares(self):

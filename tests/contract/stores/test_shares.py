@@ -5,7 +5,7 @@ import time
 import anyio
 import pytest
 
-from pipeline.stages.ask.concurrency import Places
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.values import Account
 from pipeline.transport.rate_limiter import Pace
 
@@ -22,7 +22,7 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
         await anyio.sleep(number * joins_after_s)
         async with store.shares().lease([ACCOUNT]) as leased:
             pace = Pace(ACCOUNT.rate_per_s)
-            places = Places(ACCOUNT.in_flight_max, ACCOUNT.rate_per_s, time.monotonic)
+            places = ConcurrencyLimit(ACCOUNT.in_flight_max, ACCOUNT.rate_per_s, time.monotonic)
             places.open()
 
             def use(part):

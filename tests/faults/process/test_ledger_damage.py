@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from pipeline.errors import PrecheckError
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 
 ROW_COUNT = 300
 NOW = "2030-01-02T03:04:05.678Z"
@@ -38,7 +38,7 @@ def identity_in(path):
 
 
 def contents(path, identity):
-    with Ledger.open(path, identity, now=NOW) as ledger:
+    with SqliteLedger.open(path, identity, now=NOW) as ledger:
         return list(ledger.answers()), ledger.open_attempts(), ledger.last_finish
 
 

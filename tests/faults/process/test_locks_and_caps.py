@@ -93,9 +93,9 @@ RESERVE = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.quota import SqliteQuota
 path, sent = Path(sys.argv[1]), os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-with Quota(path, scope="s", cap=50, window="utc_day", clock=lambda: datetime.now(UTC)) as quota:
+with SqliteQuota(path, scope="s", cap=50, window="utc_day", clock=lambda: datetime.now(UTC)) as quota:
     while quota.reserve():
         os.write(sent, b"x")
 """

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from pipeline.errors import PrecheckError
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 
 SECTOR = 512
 NOW = "2030-01-02T03:04:05.678Z"
@@ -36,7 +36,7 @@ import os, sys
 from pathlib import Path
 import anyio
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
+from pipeline.stores.sqlite.ledger import SqliteLedger, RunIdentity
 
 IDENTITY = RunIdentity("a" * 64, "b" * 64, "sandbox", "1")
 folder, count, now = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -57,7 +57,7 @@ async def main(ledger, numbers):
                     tasks.start_soon(ask, ledger, number)
 
 for session in (range(count // 2), range(count // 2, count)):
-    with Ledger.open(folder / "ledger.db", IDENTITY, now=now) as ledger:
+    with SqliteLedger.open(folder / "ledger.db", IDENTITY, now=now) as ledger:
         anyio.run(main, ledger, session)
 """
 
@@ -269,7 +269,7 @@ def acknowledged(said, image, folder):
     for name, data in image.items():
         (folder / name).write_bytes(data)
     try:
-        with Ledger.open(folder / "ledger.db", IDENTITY, now=NOW) as ledger:
+        with SqliteLedger.open(folder / "ledger.db", IDENTITY, now=NOW) as ledger:
             answered = {int.from_bytes(answer.question) for answer in ledger.answers()}
             intended = answered | {int.from_bytes(question) for question in ledger.open_attempts()}
     except PrecheckError as error:

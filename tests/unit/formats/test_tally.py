@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv.tally import Body, Tally, refuse_long_lines, tally
+from pipeline.formats.csv.tally import Body, CsvTally, refuse_long_lines, tally
 
 
 def count(body, column_count=2, delimiter=","):
@@ -22,24 +22,24 @@ def count(body, column_count=2, delimiter=","):
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"a,b", Tally(1, 2, regular=True)),
-        (b"a,b\nc,dd", Tally(2, 5, regular=True)),
-        (b"a,b\r\nc,d", Tally(2, 4, regular=True)),
-        (b"a,b\r\nc,d\ne,f", Tally(3, 6, regular=True)),
-        (b'"a,a","b\nb"\n"",d', Tally(2, 7, regular=True)),
-        (b'"a""a",b', Tally(1, 4, regular=True)),
-        (b'"""",b', Tally(1, 2, regular=True)),
-        (b'"a,""b,",c', Tally(1, 6, regular=True)),
-        (b"a,b\n\nc,d", Tally(3, 4, regular=False)),
-        (b"a,b\nc", Tally(2, 3, regular=False)),
-        (b"a,b\nc,d,e", Tally(2, 5, regular=False)),
-        (b"a,b\rc,d", Tally(2, 4, regular=False)),
-        (b"a,b\r\rc,d", Tally(3, 4, regular=False)),
-        (b'a,b\r"c"\n', Tally(3, 3, regular=False)),
-        (b'5" pipe,b\nc,d', Tally(2, 10, regular=False)),
-        (b'5" pipe,"b,""\n"\nc,d', Tally(2, 13, regular=False)),
-        (b'"a\rb",c', Tally(1, 4, regular=False)),
-        (b' "a",b', Tally(1, 5, regular=False)),
+        (b"a,b", CsvTally(1, 2, regular=True)),
+        (b"a,b\nc,dd", CsvTally(2, 5, regular=True)),
+        (b"a,b\r\nc,d", CsvTally(2, 4, regular=True)),
+        (b"a,b\r\nc,d\ne,f", CsvTally(3, 6, regular=True)),
+        (b'"a,a","b\nb"\n"",d', CsvTally(2, 7, regular=True)),
+        (b'"a""a",b', CsvTally(1, 4, regular=True)),
+        (b'"""",b', CsvTally(1, 2, regular=True)),
+        (b'"a,""b,",c', CsvTally(1, 6, regular=True)),
+        (b"a,b\n\nc,d", CsvTally(3, 4, regular=False)),
+        (b"a,b\nc", CsvTally(2, 3, regular=False)),
+        (b"a,b\nc,d,e", CsvTally(2, 5, regular=False)),
+        (b"a,b\rc,d", CsvTally(2, 4, regular=False)),
+        (b"a,b\r\rc,d", CsvTally(3, 4, regular=False)),
+        (b'a,b\r"c"\n', CsvTally(3, 3, regular=False)),
+        (b'5" pipe,b\nc,d', CsvTally(2, 10, regular=False)),
+        (b'5" pipe,"b,""\n"\nc,d', CsvTally(2, 13, regular=False)),
+        (b'"a\rb",c', CsvTally(1, 4, regular=False)),
+        (b' "a",b', CsvTally(1, 5, regular=False)),
     ],
 )  # fmt: skip
 def test_rows_and_text_are_counted_by_the_rules_of_the_format(body, expected):
@@ -47,9 +47,9 @@ def test_rows_and_text_are_counted_by_the_rules_of_the_format(body, expected):
 
 
 def test_the_delimiter_alone_separates():
-    assert count(b"a,1;b\nc;d", delimiter=";") == Tally(2, 6, regular=True)
-    assert count(b"a|b", delimiter="|") == Tally(1, 2, regular=True)
-    assert count(b"a\tb", delimiter="\t") == Tally(1, 2, regular=True)
+    assert count(b"a,1;b\nc;d", delimiter=";") == CsvTally(2, 6, regular=True)
+    assert count(b"a|b", delimiter="|") == CsvTally(1, 2, regular=True)
+    assert count(b"a\tb", delimiter="\t") == CsvTally(1, 2, regular=True)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,9 @@ def test_wherever_the_text_is_cut_the_count_is_that_of_what_was_written(rows, qu
     csv.writer(text, quoting=quoting, lineterminator=line_end).writerows(rows)
     body = text.getvalue().encode().removesuffix(line_end.encode())
     with mock.patch("pipeline.formats.csv.tally._BLOCK_BYTES", block_bytes):
-        assert count(body) == Tally(len(rows), sum(len(cell) for row in rows for cell in row), regular=True)
+        assert count(body) == CsvTally(
+            len(rows), sum(len(cell) for row in rows for cell in row), regular=True
+        )
 
 
 @given(body=st.lists(st.sampled_from([b"a", b'"', b",", b"\n"]), min_size=1, max_size=14).map(b"".join))

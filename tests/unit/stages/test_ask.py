@@ -21,13 +21,13 @@ from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, CHECKS, slim
 from pipeline.stages.ask import Channel, Tally, World, ask, concurrency, gate, given_up, left_to_ask, so_far
-from pipeline.stages.ask.concurrency import Places
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
 from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stores.local_source import LocalSource
-from pipeline.stores.sqlite.ledger import Ledger, RunIdentity
-from pipeline.stores.sqlite.quota import Quota
+from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
@@ -194,7 +194,7 @@ def asking(tmp_path):
                     APIS[name],
                     one,
                     Pace(rate_per_s),
-                    Places(in_flight_max, rate_per_s, time.monotonic),
+                    ConcurrencyLimit(in_flight_max, rate_per_s, time.monotonic),
                     None if quota is None else QuotaInThreads(quota),
                     in_flight_max,
                     attempts_max,
@@ -215,7 +215,9 @@ def asking(tmp_path):
                 return slim(left.answers, asked)
 
         identity = RunIdentity("input", "profile", "sandbox", "1")
-        with Ledger.open(tmp_path / "run" / "ledger.db", identity, now="2030-01-01T12:00:00.000Z") as ledger:
+        with SqliteLedger.open(
+            tmp_path / "run" / "ledger.db", identity, now="2030-01-01T12:00:00.000Z"
+        ) as ledger:
             try:
                 answers = anyio.run(main)
             finally:
@@ -238,7 +240,7 @@ def capped(tmp_path):
     with_quota = []
 
     def quota(cap):
-        made = Quota(tmp_path / "quota.db", scope="s", cap=cap, window="utc_day", clock=lambda: START)
+        made = SqliteQuota(tmp_path / "quota.db", scope="s", cap=cap, window="utc_day", clock=lambda: START)
         with_quota.append(made)
         return made
 

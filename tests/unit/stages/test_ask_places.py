@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from pipeline.stages.ask.concurrency import ALONE_MAX_S, WINDOW_MIN, Places
+from pipeline.stages.ask.concurrency import ALONE_MAX_S, WINDOW_MIN, ConcurrencyLimit
 
 
 class Clock:
@@ -20,7 +20,7 @@ def clock():
 
 @pytest.fixture
 def places(clock):
-    made = Places(8, 20.0, clock)
+    made = ConcurrencyLimit(8, 20.0, clock)
     made.open()
     return made
 
@@ -40,7 +40,7 @@ def taken(places, wish=100):
 
 
 def test_behind_a_shut_door_there_is_one_place_and_another_for_who_waits_too_long(clock):
-    places = Places(8, 20.0, clock)
+    places = ConcurrencyLimit(8, 20.0, clock)
 
     assert taken(places) == 1
     clock.now_s += ALONE_MAX_S + 0.1
@@ -147,7 +147,7 @@ def test_a_server_that_wants_fewer_gets_no_more_because_our_part_grew(places):
 
 def test_who_waits_for_a_place_has_it_when_there_are_more():
     async def main():
-        places = Places(1, 20.0, lambda: 0.0)
+        places = ConcurrencyLimit(1, 20.0, lambda: 0.0)
         places.open()
         await places.take()
         async with anyio.create_task_group() as group:
