@@ -11,6 +11,7 @@ from pipeline.transport.retry import (
     Accept,
     FailureKind,
     GiveUp,
+    Held,
     NetworkFailure,
     Refuse,
     RenewToken,
@@ -99,7 +100,9 @@ def test_an_answer_in_a_form_that_was_not_asked_for_is_given_up(kind):
 def test_every_kind_of_failure_and_every_status_has_a_decision():
     decided = [decide(NetworkFailure(kind), FIRST, chance=0, now=NOW) for kind in get_args(FailureKind)]
     decided += [decision(status) for status in range(200, 1000)]
-    assert all(isinstance(one, Accept | Refuse | RenewToken | Retry | GiveUp | TurnAway) for one in decided)
+    assert all(
+        isinstance(one, Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway) for one in decided
+    )
     assert decided.count(Accept()) == 1
 
 
