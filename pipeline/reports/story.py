@@ -7,8 +7,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.apis.own_codes import MEANINGS
+from pipeline.frames import AnswerState
 from pipeline.reports.terminal import SIMULATED, STYLES, advice, rule_table, visible
-from schemas.outcomes import OutcomeColumns
+from schemas.outcomes import Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt
 
 ROWS_SHOWN_MAX = 20
@@ -88,6 +90,14 @@ def _request(attempt: StoryAttempt) -> str:
     return f"sent {attempt.sent[:23].replace('T', ' ')} UTC, {ended}{at}, id {attempt.request_id}"
 
 
+def _to_do(outcome: OutcomeColumns) -> str:
+    """What to do: as the code itself says where no usable reply came, else by the action."""
+    of_code = MEANINGS.get((AnswerState.UNANSWERED, outcome.check_code))
+    if outcome.check_outcome is Outcome.UNANSWERED and of_code is not None and of_code.advice:
+        return of_code.advice
+    return advice(outcome.check_action, outcome.check_code)
+
+
 def _outcome(outcome: OutcomeColumns) -> RenderableType:
     word = Text(outcome.check_outcome.replace("_", " "), style=STYLES[outcome.check_outcome])
     lines: dict[str, str | Text] = {
@@ -97,8 +107,7 @@ def _outcome(outcome: OutcomeColumns) -> RenderableType:
     }
     if outcome.check_matched_name is not None:
         lines["name at the bank"] = outcome.check_matched_name
-    to_do = advice(outcome.check_action, outcome.check_code)
-    lines["to do"] = f"{outcome.check_action.replace('_', ' ')}: {to_do}"
+    lines["to do"] = f"{outcome.check_action.replace('_', ' ')}: {_to_do(outcome)}"
     if outcome.check_id is not None:
         lines["answered"] = f"{(outcome.check_time or '')[:19].replace('T', ' ')} UTC"
         lines["answer's id"] = outcome.check_id
