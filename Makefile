@@ -14,7 +14,7 @@ RUN_ONLY := .cache/run-only
 # Every file of a package that any machine may need, by its hash; no address, so that any registry will do.
 PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
-.PHONY: help demo tools test lowest check lint types imports docs faults faults-long mutants bench sandbox constraints wheel clean
+.PHONY: help demo tools test search lowest check lint types imports docs faults faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,9 @@ $(SSLYZE):
 
 test: .venv/installed  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+search: .venv/installed  ## try the property tests with examples that were never tried before
+	PRECHECK_EXAMPLES=other $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults' tests/property $(ARGS)
 
 lowest: $(LOWEST)  ## run the tests with the oldest libraries that pyproject.toml says will do
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal

@@ -1,7 +1,10 @@
 """Builders: what a test does not say, they fill in."""
 
+import os
+
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from pipeline.apis.cop import Cop
 from pipeline.config import Profile
@@ -17,6 +20,12 @@ from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
 pytest_plugins = ["desk", "readers"]
+
+settings.register_profile("same", derandomize=True)
+settings.register_profile("other", print_blob=True)
+settings.load_profile(os.environ.get("PRECHECK_EXAMPLES", "same"))
+"""The generated examples are the same in every run, unless it says `other`: what passed once for a commit
+passes again, and what is new to be found is looked for on purpose (`make search`)."""
 
 
 @pytest.fixture(scope="session")
@@ -135,6 +144,7 @@ def finish_run():
                 format=source.format,
                 columns={reading.header: reading.field for reading in source.columns if reading.field},
                 mapping=dict(mapping),
+                decision=dict(source.decision),
                 **source.dialect._asdict(),
                 extra_column_count=source.extra_column_count,
             )

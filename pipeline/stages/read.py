@@ -122,23 +122,28 @@ def read(
     said = Said(mapping, encoding, sheet, decided)
     data = _bytes(path, file_format, said)
     table, identity = _parsed(data, file_format, path.name, said)
-    return _source(table, identity, file_format, path.name, said)
+    return _source(table, identity, file_format, path.name, said, is_ours=decided is not None)
 
 
 def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     table, identity = _parsed(data, file_format, where, said)
-    return _source(table, identity, file_format, where, said)
+    return _source(table, identity, file_format, where, said, is_ours=True)
 
 
 def _source(
-    table: Table, identity: "_Identity", file_format: TabularFormat, where: str, said: Said
+    table: Table,
+    identity: "_Identity",
+    file_format: TabularFormat,
+    where: str,
+    said: Said,
+    *,
+    is_ours: bool,
 ) -> Source:
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
     original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
-    is_ours = said.decided is not None
     # Totals among the payments would be an answer to which column is the payee.
     likely = original.height if is_ours else likely_payment_count(original)
     columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
