@@ -44,13 +44,14 @@ class Said(NamedTuple):
     encoding: str | None = None
     sheet: str | None = None
     decided: Mapping[str, str] | None = None
-    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew. Such a file
-    is one of this program: its first line is the header line, and every row below is a payment."""
+    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
+    is_ours: bool = False
+    """The file is one of this program: every row below its header line is a payment."""
 
     @property
     def options(self) -> ReadingOptions:
         """As far as it concerns the format of the file."""
-        return ReadingOptions(self.mapping if self.decided is None else None, self.encoding, self.sheet)
+        return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
 
 
 class Source(NamedTuple):
@@ -119,41 +120,35 @@ def read(
     file_format = entry_of(path, partial(_head, path)).format
     if sheet is not None and "sheet" not in file_format.OPTIONS:
         raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
-    said = Said(mapping, encoding, sheet, decided)
+    said = Said(mapping, encoding, sheet, decided, is_ours=decided is not None)
     data = _bytes(path, file_format, said)
     table, identity = _parsed(data, file_format, path.name, said)
-    return _source(table, identity, file_format, path.name, said, is_ours=decided is not None)
+    return _source(table, identity, file_format, path.name, said)
 
 
 def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     table, identity = _parsed(data, file_format, where, said)
-    return _source(table, identity, file_format, where, said, is_ours=True)
+    return _source(table, identity, file_format, where, said._replace(is_ours=True))
 
 
 def _source(
-    table: Table,
-    identity: "_Identity",
-    file_format: TabularFormat,
-    where: str,
-    said: Said,
-    *,
-    is_ours: bool,
+    table: Table, identity: "_Identity", file_format: TabularFormat, where: str, said: Said
 ) -> Source:
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
     original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
     # Totals among the payments would be an answer to which column is the payee.
-    likely = original.height if is_ours else likely_payment_count(original)
+    likely = original.height if said.is_ours else likely_payment_count(original)
     columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
-    if not is_ours:
+    if not said.is_ours:
         columns = _without_words_for_bics(columns, original, where)
     try:
         payments = _payments(original, table, columns, where)
     except InputError as error:  # a type that cannot hold its field: how the columns were read is known
         raise ColumnsError(str(error), columns.readings) from None
-    ended = Footers(payments.height, []) if is_ours else footers_of(payments, original, table.places)
+    ended = Footers(payments.height, []) if said.is_ours else footers_of(payments, original, table.places)
     if ended.payment_count == 0:
         raise InputError(f"{where}: no payment rows above the totals; give a file with payments")
     if ended.rows:
