@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.strict import OwnDocument
+from schemas.summary import StatedControl
 
 
 class Column(OwnDocument):
@@ -20,6 +21,9 @@ class Column(OwnDocument):
     disputed: Annotated[
         bool, Field(description="Whether it could be the field as well as the others: then none is read.")
     ] = False
+    row_count: Annotated[
+        int | None, Field(description="How many payments have a value; null where the file is a table.")
+    ] = None
     map: Annotated[
         str | None,
         Field(
@@ -34,6 +38,12 @@ class ColumnsRead(OwnDocument):
     file: str
     columns: list[Column]
     notes: list[str] = []
+    facts: Annotated[
+        dict[str, str], Field(description="Of a payment format: its version, its encoding and the like.")
+    ] = {}
+    controls: Annotated[
+        list[StatedControl], Field(description="Of a payment format: the totals that the file states.")
+    ] = []
     refusal: Annotated[
         str | None,
         Field(description="Why the file cannot be read like this, and what to say; null where it can."),

@@ -48,6 +48,7 @@ class WarningCode(StrEnum):
     NAME_CLEANED = "NAME_CLEANED"  # asked about without what carries nothing
     ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so that the default applies
     BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the IBAN's
+    NAME_TRUNCATED = "NAME_TRUNCATED"  # it fills the field that the payment format has for it
 
 
 class ApiName(StrEnum):

@@ -6,7 +6,8 @@ from typing import Literal
 
 from schemas.strict import OwnDocument
 
-Unit = Literal["line", "sheet row"]
+Unit = Literal["line", "sheet row", "PmtInf"]
+"""Of a pain.001, whose text may be a single line, it is the batch."""
 
 
 class Places(OwnDocument):
@@ -23,9 +24,23 @@ class Places(OwnDocument):
         >>> Places(unit="line", stretches=[(1, 2, 1), (3, 4, 2)]).of(4)
         6
         """
-        at = bisect_right(self.stretches, row, key=lambda stretch: stretch[0]) - 1
-        first, place, step = self.stretches[at]
+        first, place, step = self._stretch(row)
         return place + (row - first) * step
+
+    def text(self, row: int) -> str:
+        """The place of a row in words.
+
+        >>> Places(unit="sheet row", stretches=[(1, 5, 1)]).text(1)
+        'sheet row 5'
+        >>> Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)]).text(20)
+        'PmtInf[2]/CdtTrfTxInf[3]'
+        """
+        if self.unit != "PmtInf":
+            return f"{self.unit} {self.of(row)}"
+        return f"PmtInf[{self.of(row)}]/CdtTrfTxInf[{row - self._stretch(row)[0] + 1}]"
+
+    def _stretch(self, row: int) -> tuple[int, int, int]:
+        return self.stretches[bisect_right(self.stretches, row, key=lambda stretch: stretch[0]) - 1]
 
 
 def place_text(row: int, places: Places | None) -> str:
@@ -34,7 +49,7 @@ def place_text(row: int, places: Places | None) -> str:
     >>> place_text(1, Places(unit="sheet row", stretches=[(1, 5, 1)])), place_text(1, None)
     ('sheet row 5', '')
     """
-    return "" if places is None else f"{places.unit} {places.of(row)}"
+    return "" if places is None else places.text(row)
 
 
 def in_brackets(rows: Sequence[int], places: Places | None) -> str:
@@ -45,4 +60,6 @@ def in_brackets(rows: Sequence[int], places: Places | None) -> str:
     """
     if places is None or not rows:
         return ""
+    if places.unit == "PmtInf":
+        return f" ({', '.join(places.text(row) for row in rows)})"
     return f" ({places.unit}{'' if len(rows) == 1 else 's'} {', '.join(str(places.of(row)) for row in rows)})"

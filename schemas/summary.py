@@ -35,6 +35,30 @@ class NotPayment(OwnDocument):
     """All of this, as a sentence for people."""
 
 
+class StatedControl(OwnDocument):
+    """A control total of a payment format: what the file states beside what is in it."""
+
+    where: str
+    said: str
+    found: str | None
+    """None where it cannot be added up."""
+    agrees: bool | None
+    """None where `found` is."""
+    difference: str | None
+    """How they differ, as a sentence about the file; None where they do not."""
+
+
+class SetAside(OwnDocument):
+    """What a payment format has beside payments: told, never checked."""
+
+    kind: str
+    """In words, singular: direct debit."""
+    code: str | None
+    row_count: int
+    lines: list[int]
+    """The first ten of them."""
+
+
 class CurrencySources(OwnDocument):
     """By what the currencies of the amounts are known: how many rows each way."""
 
@@ -81,10 +105,20 @@ class InputFile(OwnDocument):
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments, in the order of the file."""
 
+    facts: dict[str, str] = {}
+    """What a payment format says of itself: its version, its encoding and the like."""
+    controls: list[StatedControl] = []
+    """The control totals of a payment format: those that differ, then others, a thousand at most."""
+    control_count: int = 0
+    """All of them."""
+    set_aside: list[SetAside] = []
+    """What a payment format has beside payments."""
+
     @property
     def differences(self) -> list[str]:
         """Where the file's own figures differ from its payments: a sentence each, to be looked at first."""
-        return [row.said for row in self.not_payments if row.agrees is False]
+        stated = (f"The file {control.difference}." for control in self.controls if control.difference)
+        return [*(row.said for row in self.not_payments if row.agrees is False), *stated]
 
     currency_sources: CurrencySources = CurrencySources()
     """All zero in summaries of versions that did not count them."""

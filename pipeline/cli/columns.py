@@ -18,30 +18,14 @@ def columns(
 
     Three values of each are shown, whole: mind who looks on.
     """
-    from pipeline.errors import InputError
-    from pipeline.formats.tabular import described
-    from pipeline.headers.columns import ColumnsError
+    from pipeline.jobs.columns import columns_of
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
-    from pipeline.stages.read import read
-    from schemas.columns import ColumnsRead
 
-    refusal = None
-    try:
-        source = read(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
-        found, notes = described(source.columns, source.dialect), source.notes
-    except InputError as error:
-        refusal, notes = error, ()
-        found = described(error.readings, None) if isinstance(error, ColumnsError) else []
-    told = ColumnsRead(
-        file=file.name,
-        columns=found,
-        notes=list(notes),
-        refusal=None if refusal is None else str(refusal),
-    )
+    found, refusal = columns_of(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
     if as_json:
-        click.echo(told.model_dump_json())
-    elif told.columns:
-        print_columns(told, console())
+        click.echo(found.model_dump_json())
+    elif found.columns:
+        print_columns(found, console())
     if refusal is not None:
         raise refusal

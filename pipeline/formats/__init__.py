@@ -1,22 +1,18 @@
-"""File formats: each is a module, and a line of the one table here. How to add one: CONTRIBUTING.md.
-
-All of them are tabular, with the protocol of `formats.tabular`. A format of messages has one of its own,
-beside what `Format` says of both; it joins the type of `FormatEntry.format`, and the type checker then names
-each place that must tell the two kinds apart.
-"""
+"""File formats: each is a module, and a line of the one table here. How to add one: CONTRIBUTING.md."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError
+from pipeline.formats import bacs18, excel, pain001, parquet
 from pipeline.formats import csv as delimited
-from pipeline.formats import excel, parquet
-from pipeline.formats.tabular import OutcomeFormat, PaymentsFormat, TabularFormat
+from pipeline.formats.layouts import layout_formats
+from pipeline.formats.protocols import MessageFormat, OutcomeFormat, PaymentsFormat, TabularFormat
 
 
 class FormatEntry(NamedTuple):
-    """A line of the table of formats."""
+    """A line of the table of formats: one of tables."""
 
     format: TabularFormat
     """How a file is read."""
@@ -26,12 +22,23 @@ class FormatEntry(NamedTuple):
     """How its payments are written again, corrected or split."""
 
 
-FORMATS = (
+class MessageEntry(NamedTuple):
+    """A line of the table of formats: one of messages. Its payments are written again by edits."""
+
+    format: MessageFormat
+    outcomes: OutcomeFormat
+
+
+FORMATS: tuple[FormatEntry | MessageEntry, ...] = (
     FormatEntry(delimited, outcomes=delimited, payments=delimited),
     FormatEntry(parquet, outcomes=parquet, payments=parquet),
     FormatEntry(excel, outcomes=delimited, payments=delimited),
+    MessageEntry(pain001, outcomes=delimited),
+    MessageEntry(bacs18, outcomes=delimited),
+    *(MessageEntry(layout, outcomes=delimited) for layout in layout_formats({}).values()),
 )
-"""Of formats that share a suffix, the first is meant where none knows the start of a file."""
+"""A message is known by its start, whatever its name; a table by the suffix of its name. Of tables that share
+a suffix, the first is meant where none knows the start of a file."""
 
 HEAD_BYTES = 64 * 1024
 """Of the start of a file, by which formats know theirs."""
@@ -42,21 +49,28 @@ NAMES = tuple(_OUTCOME_FORMATS)
 """Of the formats in which outcomes are written."""
 
 
-def entry_of(path: Path, head: Callable[[], bytes]) -> FormatEntry:
-    """The format of a file: by the suffix of its name, and by its start where formats share the suffix.
+def entry_of(path: Path, head: Callable[[], bytes], *, is_table: bool = False) -> FormatEntry | MessageEntry:
+    """The format of a file: by its start where that is a message's, else by the suffix of its name.
 
     Args:
         path: The file.
         head: Reads its first `HEAD_BYTES`.
+        is_table: It is known to have columns, so that it has no layout that it could be mistaken for.
 
     Raises:
         InputError: no format has this suffix, or several could be meant.
     """
     named = [entry for entry in FORMATS if path.suffix.lower() in entry.format.SUFFIXES]
-    if len(named) > 1:
-        start = head()
-        named = [entry for entry in named if entry.format.sniff(start)] or named[:1]
-    match named:
+    tables = [entry for entry in named if isinstance(entry, FormatEntry)]
+    start = head()
+    messages = [
+        entry
+        for entry in FORMATS
+        if isinstance(entry, MessageEntry) and not (is_table and tables) and entry.format.sniff(start)
+    ]
+    if len(tables) > 1:
+        tables = [entry for entry in tables if entry.format.sniff(start)] or tables[:1]
+    match messages or tables or named[:1]:
         case [entry]:
             return entry
         case [] if path.suffix.lower() in _OTHER_WORKBOOKS:
@@ -69,14 +83,12 @@ def entry_of(path: Path, head: Callable[[], bytes]) -> FormatEntry:
                 f"{path.name}: not a format that can be read; give a file whose name ends in "
                 f"{', '.join(suffixes)}"
             )
-        case _:
-            names = " and ".join(entry.format.NAME for entry in named)
-            raise InputError(
-                f"{path.name}: could be {names}; rename it to a suffix that only one of them has"
-            )
+        case several:
+            names = " and ".join(entry.format.NAME for entry in several)
+            raise InputError(f"{path.name}: could be {names}", advice="choose one with --input-format NAME")
 
 
-def entry_named(name: str) -> FormatEntry:
+def entry_named(name: str) -> FormatEntry | MessageEntry:
     """The line of the format of a name; any other name is a mistake of the caller."""
     [entry] = [entry for entry in FORMATS if name == entry.format.NAME]
     return entry

@@ -7,11 +7,6 @@ import polars as pl
 
 from schemas.places import Places
 
-ROW_TOO_LONG = "ROW_TOO_LONG"
-ROW_TOO_SHORT = "ROW_TOO_SHORT"
-ROW_BLANK = "ROW_BLANK"
-ROW_MERGED = "ROW_MERGED"
-
 
 class ReadingOptions(NamedTuple):
     """What a user says about how to read a file. A format heeds those of its `OPTIONS`, and the mapping."""

@@ -15,6 +15,7 @@ from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.footer_labels import Label, LabelKind, label_of
 from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import read_currencies
+from pipeline.rules.row_defects import ROW_BLANK
 from pipeline.rules.totals import MONEY_FIELDS, plain, with_money
 from schemas.places import Places
 from schemas.summary import NotPayment
@@ -129,7 +130,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: Places | 
             found.append(row)
     if not found:
         return Footers(payments.height, [])
-    above = payments["defect"].head(found[0].at).ne_missing("ROW_BLANK").arg_true()
+    above = payments["defect"].head(found[0].at).ne_missing(ROW_BLANK).arg_true()
     count = 0 if above.is_empty() else int(above[-1]) + 1
     sums = _sums(payments.head(count))
     return Footers(count, [_told(row, sums, places) for row in found])

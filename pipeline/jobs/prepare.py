@@ -79,7 +79,7 @@ def prepare(
     subject = Subject(job.out, source.sha256, chosen.environment, time.begun)
     rows = (source.payments, source.original)
     found = compared(wanted(job, chosen), subject, valid.accepted, rows, now=time.now)
-    warnings = valid.warnings
+    warnings = Warnings(pl.concat([source.warnings, valid.warnings]))
     if found is not None:
         warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))
     questions = plan(valid.accepted, job.order)

@@ -1,7 +1,7 @@
 """What a run leaves behind, whether it came to its end or not: its summary, its reports, its evidence."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -21,7 +21,7 @@ from pipeline.runs.profile_used import Settings
 from pipeline.runs.request import Clock, Job
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import Source
-from pipeline.stages.summarise import Header, summarise
+from pipeline.stages.summarise import Header, set_aside, stated_controls, summarise
 from pipeline.stages.write import Written
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
@@ -124,6 +124,7 @@ def _header(run: OpenRun, decided: Decided, *, finished: str) -> Header:
             places=source.places,
             not_payments=source.not_payments,
             currency_sources=currency_sources(source.payments),
+            **_of_message(source),
         ),
         routes=prepared.routes,
         next_step=decided.asked.next_step(decided.bases),
@@ -132,3 +133,16 @@ def _header(run: OpenRun, decided: Decided, *, finished: str) -> Header:
         compared=None if prepared.compared is None else prepared.compared.comparison,
         modulus=prepared.modulus,
     )
+
+
+def _of_message(source: Source) -> dict[str, Any]:
+    """What a format of messages says of its file beside its payments."""
+    message = source.message
+    if message is None:
+        return {}
+    return {
+        "facts": dict(message.facts),
+        "controls": stated_controls(message),
+        "control_count": message.controls.height,
+        "set_aside": set_aside(message),
+    }

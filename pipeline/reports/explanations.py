@@ -163,6 +163,12 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "that either is wrong: the branches of a bank abroad may carry the BIC of its head office.",
         "Make sure that both are of the payee.",
     ),
+    WarningCode.NAME_TRUNCATED: _warning(
+        "The name fills the field that the payment format has for it, 18 characters in Bacs Standard 18, so "
+        "its end may be missing.",
+        "that anything is missing; but a close match may mean no more than that.",
+        "Compare the matched name with the whole name where the file was made.",
+    ),
 }
 
 

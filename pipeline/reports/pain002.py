@@ -114,7 +114,7 @@ def pieces(name: str) -> list[str]:
 
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
     """What is told of each payment."""
-    batch = message.places["batch"]
+    batch = message.places["level"].alias("batch")
     return pl.concat(
         [
             message.payments.select(

@@ -73,6 +73,7 @@ WARNINGS = {
     WarningCode.NAME_CLEANED: 'Warning: asked about without ="..." or unseen marks around the name',
     WarningCode.ACCOUNT_TYPE_DEFAULT: "Warning: an account type that names a product; the default was taken",
     WarningCode.BIC_OTHER_COUNTRY: "Warning: a BIC of another country than the IBAN",
+    WarningCode.NAME_TRUNCATED: "Warning: a name that may be cut, as it fills its field",
 }
 """What was odd about some rows and stopped nothing; their number follows."""
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_whole
-from pipeline.formats import entry_named
+from pipeline.formats import FormatEntry, MessageEntry, entry_named
 from pipeline.formats.table import Dialect
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
@@ -39,7 +39,9 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     """
     _refuse_obstacle(run)
     source, path = run.summary.input, payment_path(run, stem)
-    payments_format, encoding = entry_named(source.format).payments, source.encoding
+    entry, encoding = entry_named(source.format), source.encoding
+    assert isinstance(entry, FormatEntry)
+    payments_format = entry.payments
     extra = table.columns[table.width - source.extra_column_count :]
     table = table.drop(name for name in extra if table[name].null_count() == table.height)
     file = files.enter_context(write_whole(path))
@@ -66,6 +68,8 @@ def payment_path(run: FinishedRun, stem: str) -> Path:
 def _suffix_of(source: InputFile) -> str:
     """Of a payment file: that of the input, if it is written in the same format."""
     entry = entry_named(source.format)
+    if isinstance(entry, MessageEntry):
+        return Path(source.name).suffix
     return Path(source.name).suffix if source.format == entry.payments.NAME else entry.payments.SUFFIX
 
 
@@ -108,7 +112,8 @@ def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: Split
 def _refuse_obstacle(run: FinishedRun) -> None:
     """Refuse to guess how the input was written."""
     source = run.summary.input
-    file_format = entry_named(source.format).format
-    obstacle = file_format.obstacle(_dialect_of(source), kept_as=run.source.format, name=source.name)
+    entry = entry_named(source.format)
+    assert isinstance(entry, FormatEntry)
+    obstacle = entry.format.obstacle(_dialect_of(source), kept_as=run.source.format, name=source.name)
     if obstacle is not None:
         raise InputError(f"{run.folder}: {obstacle.reason}", advice=obstacle.advice)

@@ -15,7 +15,7 @@ def lines_of(heights: pl.Series, *, first: int) -> Places | None:
         heights: how many lines each row takes; at least one row.
         first: the line of the first row.
     """
-    runs = pl.DataFrame({"runs": heights.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
+    runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
         return None
     stretches = runs.select(
@@ -24,6 +24,26 @@ def lines_of(heights: pl.Series, *, first: int) -> Places | None:
         step="value",
     )
     return Places(unit="line", stretches=stretches.rows())
+
+
+def lines_at(lines: pl.Series) -> Places | None:
+    """The places of rows that stand on these lines, in order; at least one."""
+    heights = lines.cast(pl.Int64).diff(null_behavior="drop").extend_constant(1, 1)
+    return lines_of(heights, first=lines[0])
+
+
+def batches_of(batches: pl.Series) -> Places | None:
+    """The places of payments by the numbers of their batches, in order; at least one."""
+    runs = _runs(batches)
+    if runs.height > STRETCHES_MAX:
+        return None
+    stretches = runs.select(pl.col("len").cum_sum() - pl.col("len") + 1, "value", step=pl.lit(0))
+    return Places(unit="PmtInf", stretches=stretches.rows())
+
+
+def _runs(values: pl.Series) -> pl.DataFrame:
+    """`len` and `value` of the runs of one value."""
+    return pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
 
 
 def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
@@ -40,4 +60,9 @@ def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
     )
     found = stretches[stretches["row"].search_sorted(rows.cast(pl.Int64), side="right") - 1]
     place = found["first"] + (rows.cast(pl.Int64) - found["row"]) * found["step"]
-    return pl.select(pl.format(f"{places.unit} {{}}", place)).to_series().alias("place")
+    if places.unit == "PmtInf":
+        nth = rows.cast(pl.Int64) - found["row"] + 1
+        texts = pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", place, nth)
+    else:
+        texts = pl.format(f"{places.unit} {{}}", place)
+    return pl.select(texts).to_series().alias("place")

@@ -16,6 +16,7 @@ from pipeline.rules.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIE
 from pipeline.rules.identifiers import SCIENTIFIC
 from pipeline.rules.modulus import ModulusState
 from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
+from pipeline.rules.row_defects import SENTENCES
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, UNASKED
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.vop import SchemeCode
@@ -118,25 +119,7 @@ def _text_rules(field: str, *, column: str | None = None, invisible: str = ANY_I
 
 
 _DEFECT_RULES = [
-    Rule("row", "ROW_BLANK", pl.col("defect").eq_missing("ROW_BLANK"), "the row is empty; delete it"),
-    Rule(
-        "row",
-        "ROW_TOO_LONG",
-        pl.col("defect").eq_missing("ROW_TOO_LONG"),
-        "the row has more cells than the header; quote cells that hold the delimiter",
-    ),
-    Rule(
-        "row",
-        "ROW_TOO_SHORT",
-        pl.col("defect").eq_missing("ROW_TOO_SHORT"),
-        "the row has fewer cells than the header; fill in the missing delimiters",
-    ),
-    Rule(
-        "row",
-        "ROW_MERGED",
-        pl.col("defect").eq_missing("ROW_MERGED"),
-        "the row has merged cells, whose value stands in the first of them alone; unmerge them and fill each",
-    ),
+    Rule("row", code, pl.col("defect").eq_missing(code), sentence) for code, sentence in SENTENCES.items()
 ]
 DEFECTS = tuple(rule.code for rule in _DEFECT_RULES)
 """What a reader can find wrong with a row as a whole."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.formats.message import Message
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.unasked import UNASKED
@@ -23,6 +24,8 @@ from schemas.summary import (
     ModulusUsed,
     RejectedRow,
     RouteCount,
+    SetAside,
+    StatedControl,
     Summary,
     WarningCount,
     WarningRow,
@@ -312,4 +315,22 @@ def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:
             currency=currency,
         )
         for row, payment_id, outcome, code, action, reason, amount, currency in largest.iter_rows()
+    ]
+
+
+CONTROLS_MAX = 1_000
+
+
+def stated_controls(message: Message) -> list[StatedControl]:
+    """The control totals of a file, those that differ first; `CONTROLS_MAX` at most."""
+    listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
+    return [StatedControl(**row) for row in listed.iter_rows(named=True)]
+
+
+def set_aside(message: Message) -> list[SetAside]:
+    """What a file has beside payments, by kind and code."""
+    kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
+    return [
+        SetAside(kind=kind, code=code, row_count=len(lines), lines=lines[:ROWS_NAMED_MAX])
+        for kind, code, lines in kinds.iter_rows()
     ]

@@ -49,6 +49,7 @@ from pipeline.rules.identifiers import (
 )
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN, clean_names
+from pipeline.rules.row_defects import ROW_BLANK
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
 from pipeline.rules.selected_values import replaced
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
@@ -321,7 +322,7 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
 
 def _is_broken(rule: Rule) -> pl.Expr:
     """Of a blank row there is nothing to say but that."""
-    is_told = (pl.col("defect").ne_missing("ROW_BLANK")) | (rule.code == "ROW_BLANK")
+    is_told = (pl.col("defect").ne_missing(ROW_BLANK)) | (rule.code == ROW_BLANK)
     return rule.broken.fill_null(value=True) & is_told
 
 

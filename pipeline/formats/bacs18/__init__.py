@@ -6,18 +6,23 @@ instructions are told and never checked. Places in the records: `records` and `l
 """
 
 import re
+from typing import IO
 
-from pipeline.formats.bacs18.reading import read
+from pipeline.formats.bacs18 import reading
 from pipeline.formats.bacs18.writing import fitted, kept, name_obstacle, obstacle, renamed
-from pipeline.formats.line_message import split_obstacle
+from pipeline.formats.message import Message, split_obstacle
+from pipeline.formats.table import ReadingOptions
 
 __all__ = [
     "MEMORY_PER_BYTE",
     "NAME",
     "OPTIONS",
+    "ORIGINS",
     "SUFFIXES",
+    "TITLE",
     "fitted",
     "kept",
+    "load",
     "name_obstacle",
     "obstacle",
     "read",
@@ -27,9 +32,18 @@ __all__ = [
 ]
 
 NAME = "bacs18"
+TITLE = "Bacs Standard 18"
 SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
 """Of a million payments: 5 to read them, 12 to split them."""
+ORIGINS = {
+    "sort_code": "1-6",
+    "account_number": "7-14",
+    "amount": "36-46",
+    "currency": "GBP, by the format",
+    "reference": "65-82",
+    "name": "83-100",
+}
 OPTIONS: tuple[str, ...] = ()
 """Nothing needs to be said about a file of this format."""
 
@@ -46,3 +60,13 @@ _START = re.compile(b"|".join(_STARTS))
 def sniff(head: bytes) -> bool:
     """Whether a file starts as Standard 18 does: with a label, or with a record of its shape."""
     return _START.match(head) is not None
+
+
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
+    """The bytes of a file."""
+    return file.read()
+
+
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - it says all of it itself
+    """Read a file; see `reading.read`."""
+    return reading.read(data, where=where)

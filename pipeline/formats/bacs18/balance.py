@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, totals_said
 from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
-from pipeline.formats.line_message import StatedTotal, controls_frame
+from pipeline.formats.message import StatedTotal, controls_frame
 
 BOOKING = ("originator", "day")
 """What payments are booked with: a contra stands for all payments of one account for one day."""

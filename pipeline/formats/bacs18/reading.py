@@ -20,21 +20,19 @@ from pipeline.formats.bacs18.records import (
     Field,
     records_of,
 )
-from pipeline.formats.line_message import (
-    AMOUNT_MALFORMED,
-    CODE_UNKNOWN,
-    DAY_MALFORMED,
+from pipeline.formats.message import (
     PLACES,
     SET_ASIDE,
-    LineMessage,
+    Message,
     truncated_names,
     with_absent_fields,
 )
+from pipeline.rules.row_defects import AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED
 
 _CURRENCY = "GBP"
 
 
-def read(data: bytes, *, where: str) -> LineMessage:
+def read(data: bytes, *, where: str) -> Message:
     """Read a Standard 18 file, with labels or without.
 
     Payments are the credits, whatever else is wrong with them; direct debits and instructions are set aside.
@@ -55,7 +53,7 @@ def read(data: bytes, *, where: str) -> LineMessage:
         has = f"only {kinds}" if kinds else "no payments"
         raise InputError(f"{where} has {has}; only credits are checked: give a file with payments")
     payments = _payments(credits_)
-    return LineMessage(
+    return Message(
         payments=payments,
         defects=_defects(credits_),
         places=_places(credits_, labels),

@@ -25,7 +25,7 @@ from pipeline.formats.bacs18.records import (
 )
 from pipeline.formats.charsets import in_bacs_characters
 from pipeline.formats.edits import Edit
-from pipeline.formats.line_message import LineMessage, Role, difference, split_obstacle
+from pipeline.formats.message import Message, Role, split_obstacle
 from pipeline.formats.text_lines import removals
 
 _READ_BEFORE = "a file that was read before"
@@ -41,19 +41,19 @@ def fitted(name: str) -> str | None:
     return None if text is None else text[:NAME_LENGTH_MAX].rstrip()
 
 
-def obstacle(message: LineMessage) -> str | None:
+def obstacle(message: Message) -> str | None:
     """Why a file must not be changed, as a sentence about it; None where it may."""
-    return difference(message)
+    return message.difference
 
 
-def name_obstacle(message: LineMessage, row: int, name: str) -> str | None:  # noqa: ARG001 - other formats need the row
+def name_obstacle(message: Message, row: int, name: str) -> str | None:  # noqa: ARG001 - other formats need the row
     """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
     if fitted(name) is None:
         return "the new name has letters that Bacs does not have; correct it where the file is made"
     return None
 
 
-def renamed(data: bytes, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
     """The edits that give payees new names.
 
     Args:
@@ -76,7 +76,7 @@ def renamed(data: bytes, message: LineMessage, names: Mapping[int, str]) -> list
 
 def kept(
     data: bytes,
-    message: LineMessage,
+    message: Message,
     keep: pl.Series,
     role: Role,  # noqa: ARG001 - both files keep the labels, and the serial is given when a file is sent
 ) -> list[Edit]:

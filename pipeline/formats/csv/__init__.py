@@ -24,8 +24,6 @@ from pipeline.formats.csv.writing import SUFFIX as SUFFIX
 from pipeline.formats.csv.writing import rewrite as rewrite
 from pipeline.formats.csv.writing import write as write
 from pipeline.formats.table import (
-    ROW_TOO_LONG,
-    ROW_TOO_SHORT,
     Dialect,
     Obstacle,
     ReadingOptions,
@@ -34,6 +32,7 @@ from pipeline.formats.table import (
 )
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.places import lines_of
+from pipeline.rules.row_defects import ROW_TOO_LONG, ROW_TOO_SHORT
 from schemas.places import Places
 
 NAME = "csv"

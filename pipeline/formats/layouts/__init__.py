@@ -6,16 +6,18 @@ Each is a row of one table (`table`), of the same type as a section `[layouts.NA
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import IO
 
 import polars as pl
 
 from pipeline.errors import ConfigurationError
 from pipeline.formats.edits import Edit
 from pipeline.formats.layouts import reading, writing
-from pipeline.formats.layouts.model import BankLayout
+from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout
 from pipeline.formats.layouts.recognition import fits, recognised
 from pipeline.formats.layouts.table import LAYOUTS
-from pipeline.formats.line_message import LineMessage, Role, split_obstacle
+from pipeline.formats.message import Message, Role, split_obstacle
+from pipeline.formats.table import ReadingOptions
 
 __all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats", "recognised"]
 
@@ -34,34 +36,55 @@ class LayoutFormat:
         """Whether a file starts as this layout does."""
         return fits(head, self.layout)
 
-    def read(self, data: bytes, *, where: str, encoding: str | None = None) -> LineMessage:
+    @property
+    def TITLE(self) -> str:  # noqa: N802 - as the constants of other formats
+        """In words, for people."""
+        return self.layout.title
+
+    @property
+    def ORIGINS(self) -> Mapping[str, str]:  # noqa: N802 - as the constants of other formats
+        """Field -> the cells in which it stands, counted from 1."""
+        places: dict[str, list[int]] = {}
+        for kind in self.layout.payments:
+            for field, place in kind.columns.items():
+                for one in ("sort_code", "account_number") if field == UK_ACCOUNT else (field,):
+                    places.setdefault(one, []).append(place)
+        said = {field: f"cell {', '.join(map(str, sorted({*cells})))}" for field, cells in places.items()}
+        currencies = dict.fromkeys(kind.currency for kind in self.layout.payments if kind.currency)
+        return {"currency": f"{', '.join(currencies)}, by the layout", **said}
+
+    def load(self, file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG002 - the same for all
+        """The bytes of a file."""
+        return file.read()
+
+    def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
         """Read a file; see `reading.read`."""
-        return reading.read(data, self.layout, encoding=encoding, where=where)
+        return reading.read(data, self.layout, encoding=options.encoding, where=where)
 
     def fitted(self, name: str) -> str | None:
         """A name as the bank takes it; None where it cannot."""
         return writing.fitted(name, self.layout)
 
-    def obstacle(self, message: LineMessage) -> str | None:
+    def obstacle(self, message: Message) -> str | None:
         """Why a file must not be changed, as a sentence about it; None where it may."""
         return writing.obstacle(self.layout, message)
 
-    def split_obstacle(self, message: LineMessage) -> str | None:
+    def split_obstacle(self, message: Message) -> str | None:
         """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
         return split_obstacle(message)
 
-    def name_obstacle(self, message: LineMessage, row: int, name: str) -> str | None:
+    def name_obstacle(self, message: Message, row: int, name: str) -> str | None:
         """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
         return writing.name_obstacle(self.layout, message, row, name)
 
-    def renamed(self, data: bytes, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+    def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
         """The edits that give payees new names; see `writing.renamed`."""
         return writing.renamed(data, self.layout, message, names)
 
     def kept(
         self,
         data: bytes,
-        message: LineMessage,
+        message: Message,
         keep: pl.Series,
         role: Role,  # noqa: ARG002 - no layout has ids of its own
     ) -> list[Edit]:

@@ -9,8 +9,8 @@ from polars.expr.whenthen import ChainedThen, Then
 from pipeline.errors import InputError
 from pipeline.formats.layouts.cells import spans_between, spans_by_widths, unquoted
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
-from pipeline.formats.table import ROW_TOO_LONG, ROW_TOO_SHORT
 from pipeline.formats.text_lines import IS_BLANK
+from pipeline.rules.row_defects import LINE_TOO_LONG, LINE_TOO_SHORT
 
 PAYMENT = "payment"
 """The beginning of the kinds of payments; their number follows."""
@@ -128,7 +128,7 @@ def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
     else:
         is_short = pl.col("text").str.len_chars() < sum(widths)
         is_long = pl.col("text").str.strip_chars_end(" ").str.len_chars() > sum(widths)
-    return pl.when(is_short).then(pl.lit(ROW_TOO_SHORT)).when(is_long).then(pl.lit(ROW_TOO_LONG))
+    return pl.when(is_short).then(pl.lit(LINE_TOO_SHORT)).when(is_long).then(pl.lit(LINE_TOO_LONG))
 
 
 def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:

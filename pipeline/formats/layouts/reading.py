@@ -16,18 +16,17 @@ from pipeline.formats.layouts.classified import (
 from pipeline.formats.layouts.decoding import decoded, encoding_of
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
-from pipeline.formats.line_message import (
-    AMOUNT_MALFORMED,
-    CODE_UNKNOWN,
+from pipeline.formats.message import (
     PLACES,
     SET_ASIDE,
-    LineMessage,
+    Message,
     controls_frame,
     truncated_names,
     with_absent_fields,
 )
 from pipeline.formats.text_lines import text_lines
 from pipeline.frames import WARNINGS
+from pipeline.rules.row_defects import AMOUNT_MALFORMED, CODE_UNKNOWN
 from schemas.payments import FIELDS
 
 _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
@@ -49,7 +48,7 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
     return classified(lines, layout, where=where)
 
 
-def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> LineMessage:
+def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> Message:
     """Read a file by its layout.
 
     Args:
@@ -69,7 +68,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
     fields = with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
     totals = totals_of(lines, found, layout)
     names, room = fields["name"], layout.name_room
-    return LineMessage(
+    return Message(
         payments=fields,
         defects=found["defect"],
         places=_places(found, lines, layout),

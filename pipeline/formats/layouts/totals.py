@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.formats.layouts.classified import BATCH, HEADER, TRAILER, cell
 from pipeline.formats.layouts.model import BankLayout, SummaryLine
-from pipeline.formats.line_message import StatedTotal
+from pipeline.formats.message import StatedTotal
 
 _AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,2})?$"
 _MINOR = r"^[0-9]{1,15}$"

@@ -14,7 +14,7 @@ from pipeline.formats.layouts.classified import BATCH, kinds_of
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.layouts.reading import classified_lines, payments_of
 from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
-from pipeline.formats.line_message import LineMessage, difference, split_obstacle
+from pipeline.formats.message import Message, split_obstacle
 from pipeline.formats.text_lines import removals
 
 _READ_BEFORE = "a file that was read before"
@@ -33,14 +33,14 @@ def _on_one_line(name: str) -> str | None:
     return text if text and not _CONTROL.search(text) else None
 
 
-def obstacle(layout: BankLayout, message: LineMessage) -> str | None:
+def obstacle(layout: BankLayout, message: Message) -> str | None:
     """Why a file must not be changed, as a sentence about it; None where it may."""
     if layout.unknown_total is not None:
         return f"cannot be changed: {layout.unknown_total}; correct or split it where it is made"
-    return difference(message)
+    return message.difference
 
 
-def name_obstacle(layout: BankLayout, message: LineMessage, row: int, name: str) -> str | None:
+def name_obstacle(layout: BankLayout, message: Message, row: int, name: str) -> str | None:
     """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
     if message.defects[row - 1] is not None:
         return "its line is not as others are; correct it where the file is made"
@@ -60,7 +60,7 @@ def _is_written_in(encoding: str, text: str) -> bool:
     return True
 
 
-def renamed(data: bytes, layout: BankLayout, message: LineMessage, names: Mapping[int, str]) -> list[Edit]:
+def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[int, str]) -> list[Edit]:
     """The edits that give payees new names.
 
     Args:
@@ -83,7 +83,7 @@ def renamed(data: bytes, layout: BankLayout, message: LineMessage, names: Mappin
     return edits
 
 
-def kept(data: bytes, layout: BankLayout, message: LineMessage, keep: pl.Series) -> list[Edit]:
+def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> list[Edit]:
     """The edits that leave some of the payments, with counts and sums for just these.
 
     Args:

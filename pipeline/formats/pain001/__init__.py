@@ -4,51 +4,62 @@ A file is known by its content, read in a child in one pass (`reading`), and cha
 (`changes`). Sources: docs/payment-files.md.
 """
 
+from typing import IO
+
 import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
-from pipeline.formats.message import Message
+from pipeline.formats.message import PLACES, Message
 from pipeline.formats.pain001 import reading
-from pipeline.formats.pain001.changes import (
-    SINGLE_PAYMENT,
-    is_single,
-    kept,
-    name_obstacle,
-    obstacle,
-    renamed,
-)
-from pipeline.formats.pain001.controls import controls, difference, totals
-from pipeline.formats.pain001.fields import CHEQUE, DEFECTS, IDS
+from pipeline.formats.pain001.changes import fitted, kept, name_obstacle, obstacle, renamed, split_obstacle
+from pipeline.formats.pain001.controls import controls, totals
+from pipeline.formats.pain001.fields import IDS, ORIGINS
 from pipeline.formats.pain001.levels import CHEQUES
 from pipeline.formats.pain001.versions import sniff
+from pipeline.formats.table import ReadingOptions
+from pipeline.rules.row_defects import CHEQUE
 from schemas.payments import FIELDS
 
 NAME = "pain001"
+TITLE = "pain.001 (ISO 20022 credit transfers)"
 SUFFIXES = (".xml",)
+MEMORY_PER_BYTE = 4
+"""The file twice, in this process and in the child that parses it, and what it is read into twice."""
+OPTIONS: tuple[str, ...] = ()
+"""The file itself says how it is written."""
 
 __all__ = [
-    "DEFECTS",
+    "MEMORY_PER_BYTE",
     "NAME",
-    "SINGLE_PAYMENT",
+    "OPTIONS",
+    "ORIGINS",
     "SUFFIXES",
-    "difference",
-    "is_single",
+    "TITLE",
+    "fitted",
     "kept",
+    "load",
     "message_of",
     "name_obstacle",
     "obstacle",
     "read",
     "renamed",
     "sniff",
+    "split_obstacle",
 ]
 
 
-def read(data: bytes, *, where: str) -> Message:
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
+    """The bytes of a file."""
+    return file.read()
+
+
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - it says all of it itself
     """Read a message, in a child with limits on its memory and time.
 
     Args:
         data: the bytes of the file.
+        options: not heeded.
         where: the file, for messages.
 
     Raises:
@@ -71,11 +82,11 @@ def message_of(parts: pl.DataFrame) -> Message:
     return Message(
         payments=rows.select(FIELDS),
         defects=_defects(rows, levels),
-        places=_places(rows),
-        ids=rows.select(IDS),
-        levels=levels,
+        places=_places(rows, levels),
         controls=controls(levels, found),
         facts=facts,
+        ids=rows.select(IDS),
+        levels=levels,
     )
 
 
@@ -86,7 +97,20 @@ def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def _places(rows: pl.DataFrame) -> pl.DataFrame:
-    places = rows.select(pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"), *reading.PLACES)
-    nth = pl.col("row") - pl.col("row").min().over("batch") + 1
-    return places.with_columns(path=pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", "batch", nth))
+def _places(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
+    """`PLACES`, and what changes need: `level`, the row of the batch in the levels, and where texts are."""
+    numbered = rows.select(pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"), *reading.PLACES)
+    nth = pl.col("row") - pl.col("row").min().over("level") + 1
+    return numbered.rename({"batch": "level"}).select(
+        "row",
+        "start",
+        "end",
+        pl.col("line").cast(PLACES["line"]),
+        pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", pl.col("level"), nth).alias("path"),
+        levels["id"].gather(rows["batch"]).alias("batch"),
+        pl.lit(None, PLACES["code"]).alias("code"),
+        "level",
+        "element",
+        "name_start",
+        "name_end",
+    )

@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.formats.edits import Bytes, Edit, in_order
 from pipeline.formats.message import Message
-from pipeline.formats.pain001.controls import amount_like, difference, totals
+from pipeline.formats.pain001.controls import amount_like, totals
 
 ID_CHARS_MAX = 35
 _SUFFIXES = {"release": "-R", "hold": "-H"}
@@ -24,11 +24,6 @@ _NO_NAME_CHARACTER = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\
 _EMPTY_TAG = b"/>"
 _UNWRITABLE = "utf-16"
 
-SINGLE_PAYMENT = (
-    "holds a single payment: a bank may refuse a file of one payment that asks for no verification of the "
-    "payee; send it by itself, or leave the verification on"
-)
-
 
 def obstacle(message: Message) -> str | None:
     """Why a file must not be changed, as a sentence about it; None where it may."""
@@ -36,7 +31,17 @@ def obstacle(message: Message) -> str | None:
         return "is signed; a changed copy would be refused by the bank; correct it where it is made"
     if message.facts["encoding"] == _UNWRITABLE:
         return "is written in UTF-16, in which it can be read but not changed; export it as UTF-8"
-    return difference(message.controls)
+    return message.difference
+
+
+def split_obstacle(message: Message) -> str | None:  # noqa: ARG001 - every payment of a message can be taken out
+    """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+    return None
+
+
+def fitted(name: str) -> str | None:
+    """A name as the file holds it: as it is."""
+    return name
 
 
 def name_obstacle(message: Message, row: int, name: str) -> str | None:
@@ -84,10 +89,10 @@ def kept(
     """
     assert obstacle(message) is None
     assert keep.any()
-    payments = message.places.select("start", "end", "batch").with_columns(keep=keep)
+    payments = message.places.select("start", "end", batch="level").with_columns(keep=keep)
     emptied = _emptied(payments).implode()
     levels = message.levels.with_columns(emptied=pl.int_range(pl.len()).is_in(emptied))
-    amounts = message.payments.select("amount").with_columns(message.places["batch"]).filter(keep)
+    amounts = message.payments.select("amount").with_columns(batch=message.places["level"]).filter(keep)
     left = levels.hstack(totals(amounts, levels.height).rename({"count": "left", "sum": "left_sum"}))
     return in_order(
         [
@@ -96,11 +101,6 @@ def kept(
             *_said_anew(message, left.filter(~pl.col("emptied")), _SUFFIXES[role]),
         ]
     )
-
-
-def is_single(keep: pl.Series) -> bool:
-    """Whether what stays is one payment; see `SINGLE_PAYMENT`."""
-    return keep.sum() == 1
 
 
 def _emptied(payments: pl.DataFrame) -> pl.Series:

@@ -6,19 +6,21 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.formats.message import CONTROLS
+
 MONEY = pl.Decimal(precision=38, scale=5)
 """Amounts as the schemas allow them, exact. Sums add them up whatever their currencies, as banks do."""
 _AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
-_CONTROLS = {"where": pl.String(), "said": pl.String(), "found": pl.String(), "agrees": pl.Boolean()}
 
 
 class Control(NamedTuple):
-    """One control total."""
+    """A row of `CONTROLS`."""
 
     where: str
     said: str
     found: str | None
     agrees: bool | None
+    difference: str | None
 
 
 def money() -> pl.Expr:
@@ -56,7 +58,7 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
 
 def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     """Compare what all levels say with their `totals`."""
-    return pl.DataFrame(list(_controls(levels, found)), schema=_CONTROLS, orient="row")
+    return pl.DataFrame(list(_controls(levels, found)), schema=CONTROLS, orient="row")
 
 
 def amount_like(total: Decimal, said: str) -> str:
@@ -70,19 +72,20 @@ def amount_like(total: Decimal, said: str) -> str:
     return f"{whole}.{decimals}" if decimals else whole
 
 
-def difference(all_controls: pl.DataFrame) -> str | None:
-    """The first control total that is not kept, as a sentence about the file; None where all are."""
-    for where, said, found, agrees in all_controls.iter_rows():
-        if agrees:
-            continue
-        level = where.rpartition("/")[0]
-        says = "says" if level == "GrpHdr" else f"says in {level}"
-        if found is None:
-            return f"{says} a sum of {said} and has an amount that is no number; correct it where it is made"
-        if where.endswith("NbOfTxs"):
-            return f"{says} {said} payments and has {found}; it may be cut"
-        return f"{says} a sum of {said} and has {found}; it may be cut or changed"
-    return None
+def _control(where: str, said: str, found: str | None, *, agrees: bool | None) -> Control:
+    level, _, element = where.rpartition("/")
+    says = "says" if level == "GrpHdr" else f"says in {level}"
+    if agrees:
+        difference = None
+    elif found is None:
+        difference = (
+            f"{says} a sum of {said} and has an amount that is no number; correct it where it is made"
+        )
+    elif element == "NbOfTxs":
+        difference = f"{says} {said} payments and has {found}; it may be cut"
+    else:
+        difference = f"{says} a sum of {said} and has {found}; it may be cut or changed"
+    return Control(where, said, found, agrees, difference)
 
 
 def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
@@ -92,12 +95,12 @@ def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
     for level, ((said_count, said_sum), (count, total)) in enumerate(pairs):
         place = f"PmtInf[{level}]" if level else "GrpHdr"
         if said_count is not None:
-            yield Control(f"{place}/NbOfTxs", said_count, str(count), _number(said_count) == count)
+            agrees = _number(said_count) == count
+            yield _control(f"{place}/NbOfTxs", said_count, str(count), agrees=agrees)
         if said_sum is not None:
             text = None if total is None else amount_like(total, said_sum)
-            yield Control(
-                f"{place}/CtrlSum", said_sum, text, None if total is None else _number(said_sum) == total
-            )
+            agrees = None if total is None else _number(said_sum) == total
+            yield _control(f"{place}/CtrlSum", said_sum, text, agrees=agrees)
 
 
 def _number(said: str) -> Decimal | None:

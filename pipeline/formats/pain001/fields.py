@@ -5,22 +5,26 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.formats.pain001.elements import TEXTS
+from pipeline.rules.row_defects import ACCOUNT_ELSEWHERE, ELEMENT_TWICE, PROXY, SORT_CODES_DIFFER
 from schemas.payments import FIELDS
 
-CHEQUE, PROXY, ACCOUNT_ELSEWHERE = "CHEQUE", "PROXY", "ACCOUNT_ELSEWHERE"
-SORT_CODES_DIFFER, ELEMENT_TWICE = "SORT_CODES_DIFFER", "ELEMENT_TWICE"
-DEFECTS: Mapping[str, str] = {
-    CHEQUE: "a cheque, which has no account to check; pay by credit transfer, or leave it out",
-    PROXY: "the account is given by a proxy, such as a phone number, which cannot be checked; "
-    "give its IBAN, or sort code and account number",
-    ACCOUNT_ELSEWHERE: "the account is neither an IBAN nor a UK account, so that nobody can be asked; "
-    "give its IBAN",
-    SORT_CODES_DIFFER: "the account number begins with another sort code than that of the bank; "
-    "correct the one that is wrong",
-    ELEMENT_TWICE: "an element that may stand once stands twice, and banks may take either; remove one",
+ORIGINS: Mapping[str, str] = {
+    "payment_id": "PmtId/EndToEndId",
+    "name": "Cdtr/Nm",
+    "sort_code": "CdtrAgt/FinInstnId/ClrSysMmbId",
+    "account_number": "CdtrAcct/Id/Othr/Id",
+    "iban": "CdtrAcct/Id/IBAN",
+    "bic": "CdtrAgt/FinInstnId/BIC, BICFI",
+    "lei": "Cdtr/Id/OrgId/LEI",
+    "organisation_bic": "Cdtr/Id/OrgId/AnyBIC",
+    "organisation_id": "Cdtr/Id/OrgId/Othr/Id",
+    "organisation_id_scheme": "Cdtr/Id/OrgId/Othr/SchmeNm",
+    "organisation_id_issuer": "Cdtr/Id/OrgId/Othr/Issr",
+    "amount": "Amt/InstdAmt",
+    "currency": "Amt/InstdAmt/@Ccy",
+    "reference": "RmtInf",
 }
-"""Why a payment cannot be checked; each sentence completes "row 17: ..." and says what to do."""
-
+"""Field -> the path below CdtTrfTxInf where it usually stands; `elements.FIELDS_BY_PATH` has them all."""
 IDS = ("end_to_end_id", "instruction_id", "uetr")
 
 _ABSENT = "NOTPROVIDED"

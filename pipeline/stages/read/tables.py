@@ -1,140 +1,46 @@
-"""Read a payment file into payments, and keep its own columns as they are.
+"""A table -> payments: which column is which field, which rows are none, and what stands in the cells."""
 
-file -read-> Payments
-"""
-
-import hashlib
-import stat
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import InputError, UsageError
-from pipeline.files.memory import refuse_too_large
-from pipeline.formats import HEAD_BYTES, entry_named, entry_of
-from pipeline.formats.table import ROW_BLANK, Dialect, ReadingOptions, Table
-from pipeline.formats.tabular import TabularFormat
+from pipeline.errors import InputError
+from pipeline.formats import entry_named
+from pipeline.formats.protocols import TabularFormat
+from pipeline.formats.table import Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count
-from pipeline.headers.readings import ColumnReading
 from pipeline.rules.account_types import by_legend
 from pipeline.rules.bic_columns import bic_column_is_none
+from pipeline.rules.row_defects import ROW_BLANK
+from pipeline.stages.read.opening import identity_of
+from pipeline.stages.read.source import Said, Source
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
-from schemas.places import Places
 from schemas.summary import NotPayment
-
-FILE_BYTES_MAX = 8 * 1024**3
 
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 """How spreadsheets are made to keep an identifier as text: `="00123456"`, or an apostrophe first."""
 
 
-class Said(NamedTuple):
-    """What is said about how to read a file, beside the file."""
-
-    mapping: Mapping[str, str]
-    """From `--map FIELD=HEADER`."""
-    encoding: str | None = None
-    sheet: str | None = None
-    decided: Mapping[str, str] | None = None
-    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
-    is_ours: bool = False
-    """The file is one of this program: every row below its header line is a payment."""
-
-    @property
-    def options(self) -> ReadingOptions:
-        """As far as it concerns the format of the file."""
-        return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
-
-
-class Source(NamedTuple):
-    """A payment file, read."""
-
-    payments: Payments
-    """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
-    original: Original
-    """The columns of the file, untouched and in order, without the outcome columns of an earlier
-    run; the same height."""
-    columns: tuple[ColumnReading, ...]
-    """How each header was read, in file order."""
-    decision: Mapping[str, str]
-    """Which column is which field, as `--map` would say it, by position: what `read` takes as `decided`."""
-    notes: tuple[str, ...]
-    """What was decided about the columns that a person may want to know, as sentences."""
-    format: str
-    """The name of the format."""
-    outcome_format: str
-    """In which the outcomes are written unless it is said: the same, where that can be written."""
-    dialect: Dialect
-    """How the file is written."""
-    sha256: str
-    """Of the bytes of the file, as hexadecimal digits."""
-    byte_count: int
-    extra_column_count: int
-    """How many columns of the original, the last ones, hold cells of rows that were too long."""
-    earlier: pl.DataFrame
-    """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
-    places: Places | None
-    """Where the payments stand in the file; None where the format has no lines."""
-    not_payments: list[NotPayment]
-    """Rows of the table that are no payments: headers again, totals, who prepared it."""
-
-    @property
-    def read_as(self) -> dict[str, str]:
-        """Header -> the field that it was read as, of the headers that were."""
-        return {reading.header: reading.field for reading in self.columns if reading.field is not None}
-
-
-def read(
-    path: Path,
-    *,
-    mapping: Mapping[str, str],
-    encoding: str | None = None,
-    sheet: str | None = None,
-    decided: Mapping[str, str] | None = None,
-) -> Source:
-    """Read a payment file.
-
-    A row that is too long, too short or blank is data: it is in the payments, with its defect. Headers again
-    below the header line, and totals and the like below the payments, are not.
+def read_table(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
+    """Read the bytes of a file whose format is one of tables.
 
     Args:
-        path: The file; the suffix of its name says the format, or its start where formats share one.
-        mapping: From `--map FIELD=HEADER`.
-        encoding: The encoding of a CSV file; None means UTF-8.
-        sheet: The sheet of a workbook; None means the only one that has data.
-        decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
+        data: the bytes.
+        file_format: of the file.
+        said: about how to read it.
+        where: the file, for messages.
 
     Raises:
         InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported, or a file that is no workbook has no sheets.
+        UsageError: the encoding is not supported.
     """
-    _refuse_what_is_no_file(path)
-    file_format = entry_of(path, partial(_head, path)).format
-    if sheet is not None and "sheet" not in file_format.OPTIONS:
-        raise UsageError(f"{path.name}: --sheet is for workbooks, and this file has no sheets; leave it out")
-    said = Said(mapping, encoding, sheet, decided, is_ours=decided is not None)
-    data = _bytes(path, file_format, said)
-    table, identity = _parsed(data, file_format, path.name, said)
-    return _source(table, identity, file_format, path.name, said)
-
-
-def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
-    """Read a file that is being written, before it has a name of its own; else as `read`."""
-    table, identity = _parsed(data, file_format, where, said)
-    return _source(table, identity, file_format, where, said._replace(is_ours=True))
-
-
-def _source(
-    table: Table, identity: "_Identity", file_format: TabularFormat, where: str, said: Said
-) -> Source:
+    identity = identity_of(data)
+    table = file_format.read(data, said.options, where=where)
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
     original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
@@ -172,17 +78,6 @@ def _source(
     )
 
 
-class _Identity(NamedTuple):
-    sha256: str
-    byte_count: int
-
-
-def _parsed(data: bytes, file_format: TabularFormat, where: str, said: Said) -> tuple[Table, _Identity]:
-    """The one place where bytes of strangers are parsed."""
-    identity = _Identity(hashlib.sha256(data).hexdigest(), len(data))
-    return file_format.read(data, said.options, where=where), identity
-
-
 def _headers_again(table: Table) -> list[NotPayment]:
     unit = None if table.places is None else table.places.unit
     return [
@@ -214,45 +109,6 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
             raise InputError(
                 f"{where}: the header of column {position} starts with ^ and ends with $; rename the column"
             )
-
-
-def _refuse_what_is_no_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device, whatever its name ends in; what is not there is told later."""
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        return
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{path}: a folder, not a file; give the name of a payment file in it")
-    if not stat.S_ISREG(mode):
-        raise InputError(
-            f"{path}: a pipe or a device, not a file; save the payments in a file and give its name"
-        )
-
-
-def _head(path: Path) -> bytes:
-    """How a file starts; what cannot be read is told when all of it is read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
-    except (OSError, ValueError):
-        return b""
-
-
-def _bytes(path: Path, file_format: TabularFormat, said: Said) -> bytes:
-    """The file, read once: what is hashed is what is parsed."""
-    try:
-        status = path.stat()
-        if status.st_size > FILE_BYTES_MAX:
-            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
-        refuse_too_large(status.st_size, per_byte=file_format.MEMORY_PER_BYTE, where=path.name)
-        with path.open("rb") as file:
-            return file_format.load(file, said.options, where=path.name)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a name that a file can have"
-        raise InputError(
-            f"{path.name}: cannot be read ({reason}); check the path and its permissions"
-        ) from error
 
 
 def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str) -> pl.DataFrame:

@@ -1,0 +1,136 @@
+"""What a format can do; a module of this package is one, or an object that it makes.
+
+A format declares itself (`Format`), and reads: a table (`TabularFormat`), or a message (`MessageFormat`).
+Payments that were corrected or split are written in the manner of their input. Of a table, all cells are
+written anew (`PaymentsFormat`); to correct cells and to keep rows is the same for every table, and is not
+asked of a format. Of a message, the bytes stay but for the edits that the format lists. Outcomes are written
+as tables, in the formats of `--format` (`OutcomeFormat`).
+"""
+
+from collections.abc import Mapping
+from typing import IO, Protocol
+
+import polars as pl
+
+from pipeline.formats.edits import Edit
+from pipeline.formats.message import Message, Role
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
+
+
+class Format(Protocol):
+    """What every format says of itself."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802 - a constant of the module
+        """The word for it."""
+
+    @property
+    def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
+        """In what the names of its files end, in small letters. Several formats may share one."""
+
+    @property
+    def MEMORY_PER_BYTE(self) -> int:  # noqa: N802 - a constant of the module
+        """Of a file, in bytes, that a run needs."""
+
+    @property
+    def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
+        """What of `ReadingOptions` it heeds, beside the mapping."""
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether a file starts as those of this format do, and of no other one."""
+
+    def load(self, file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
+        """All bytes of a file, as they are; raises InputError where it sees that they are no payments."""
+
+
+class TabularFormat(Format, Protocol):
+    """A format whose files are tables."""
+
+    def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Table:
+        """Read a file; raises InputError where it cannot be read in one way only."""
+
+    def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
+        """Why a file cannot be written anew from what a run kept of it; None where it can.
+
+        Args:
+            dialect: How it was written.
+            kept_as: The format of the outcome file.
+            name: Of the file.
+        """
+
+
+class OutcomeFormat(TabularFormat, Protocol):
+    """A format in which outcomes are written; its name is a word of `--format`."""
+
+    @property
+    def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
+        """What the name of a file of this format ends in, when this program names it."""
+
+    def write(self, table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
+        """Write a table and read it back, one column cell by cell.
+
+        Raises OSError where the file cannot take it, AssertionError where it holds something else.
+        """
+
+
+class PaymentsFormat(TabularFormat, Protocol):
+    """A format in which payment files are written that were read before."""
+
+    @property
+    def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
+        """What the name of a file of this format ends in, when this program names it."""
+
+    def rewrite(self, table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
+        """Write a table in the manner of another file.
+
+        Returns what the file holds, as `read` reads what this program wrote: under a header line.
+        Raises OSError where the file cannot take it, OutputError where its encoding cannot.
+        """
+
+
+class MessageFormat(Format, Protocol):
+    """A format whose payments stand in a text that is no table."""
+
+    @property
+    def TITLE(self) -> str:  # noqa: N802 - a constant of the module
+        """In words, for people."""
+
+    @property
+    def ORIGINS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module
+        """Field -> where it stands, as people who know the format say it; of each field that it has."""
+
+    def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
+        """Read a file; raises InputError where it cannot be read in one way only."""
+
+    def fitted(self, name: str) -> str | None:
+        """A name as a file of this format holds it; None where it cannot."""
+
+    def obstacle(self, message: Message) -> str | None:
+        """Why a file must not be changed, as a sentence about it; None where it may."""
+
+    def split_obstacle(self, message: Message) -> str | None:
+        """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+
+    def name_obstacle(self, message: Message, row: int, name: str) -> str | None:
+        """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+
+    def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
+        """The edits that give payees new names.
+
+        Args:
+            data: The bytes of the file.
+            message: What was read from them, without an obstacle.
+            names: Row -> name, without an obstacle. A name that stands there already is no edit.
+        """
+
+    def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:
+        """The edits that leave some of the payments, with counts and sums for just these.
+
+        Args:
+            data: The bytes of the file.
+            message: What was read from them, without an obstacle to a change or to a split.
+            keep: Of each payment, in order, whether it stays; one at least does.
+            role: What the file that is made is for.
+
+        Raises OutputError where a cell has no room for its new sum.
+        """

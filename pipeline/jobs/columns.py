@@ -1,0 +1,81 @@
+"""How a payment file is read: which column, or which place in it, is which field."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pipeline.errors import InputError
+from pipeline.formats.table import Dialect
+from pipeline.headers.columns import ColumnsError
+from pipeline.headers.guesses import PLACE
+from pipeline.headers.readings import ColumnReading
+from pipeline.stages.read import Source, read
+from pipeline.stages.summarise import stated_controls
+from schemas.columns import Column, ColumnsRead
+
+
+def columns_of(
+    file: Path, *, mapping: Mapping[str, str], encoding: str | None = None, sheet: str | None = None
+) -> tuple[ColumnsRead, InputError | None]:
+    """Read a file, and say how; also where it cannot be read as payments.
+
+    Args:
+        file: The file.
+        mapping: From `--map FIELD=HEADER`.
+        encoding: Of a text.
+        sheet: Of a workbook.
+
+    Returns:
+        What is known of its columns, and why it cannot be read like this.
+
+    Raises:
+        UsageError: what is said about the file does not fit it.
+    """
+    try:
+        source = read(file, mapping=mapping, encoding=encoding, sheet=sheet)
+    except InputError as error:
+        readings = error.readings if isinstance(error, ColumnsError) else ()
+        return ColumnsRead(file=file.name, columns=_table(readings, None), refusal=str(error)), error
+    return _read(file.name, source), None
+
+
+def _read(name: str, source: Source) -> ColumnsRead:
+    message = source.message
+    if message is None:
+        columns = _table(source.columns, source.dialect)
+        return ColumnsRead(file=name, columns=columns, notes=list(source.notes))
+    counts = [message.payments[str(reading.field)].count() for reading in source.columns]
+    columns = [
+        Column(
+            header=reading.header,
+            field=reading.field,
+            rule=reading.how,
+            others=[],
+            values=list(reading.values),
+            row_count=count,
+        )
+        for reading, count in zip(source.columns, counts, strict=True)
+    ]
+    return ColumnsRead(
+        file=name,
+        columns=columns,
+        notes=list(source.notes),
+        facts=dict(message.facts),
+        controls=stated_controls(message),
+    )
+
+
+def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[Column]:
+    """The columns of a table; the dialect is None where it could not be read as payments."""
+    has_headers = dialect is None or dialect.header_line
+    return [
+        Column(
+            header=reading.header if has_headers else f"{PLACE}{at}",
+            field=reading.field,
+            rule=reading.how,
+            others=list(reading.others),
+            values=list(reading.values),
+            disputed=reading.is_disputed,
+            map=reading.map,
+        )
+        for at, reading in enumerate(readings, start=1)
+    ]

@@ -1,0 +1,74 @@
+"""What a payment file is read into, and what is said about how to read it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.formats.message import Message
+from pipeline.formats.table import Dialect, ReadingOptions
+from pipeline.frames import WARNINGS, Original, Payments, Warnings
+from pipeline.headers.readings import ColumnReading
+from schemas.places import Places
+from schemas.summary import NotPayment
+
+
+class Said(NamedTuple):
+    """What is said about how to read a file, beside the file."""
+
+    mapping: Mapping[str, str]
+    """From `--map FIELD=HEADER`."""
+    encoding: str | None = None
+    sheet: str | None = None
+    decided: Mapping[str, str] | None = None
+    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
+    is_ours: bool = False
+    """The file is one of this program: every row below its header line is a payment."""
+
+    @property
+    def options(self) -> ReadingOptions:
+        """As far as it concerns the format of the file."""
+        return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
+
+
+class Source(NamedTuple):
+    """A payment file, read."""
+
+    payments: Payments
+    """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
+    original: Original
+    """The columns of the file, untouched and in order, without the outcome columns of an earlier
+    run; the same height."""
+    columns: tuple[ColumnReading, ...]
+    """How each header was read, in file order."""
+    decision: Mapping[str, str]
+    """Which column is which field, as `--map` would say it, by position: what `read` takes as `decided`."""
+    notes: tuple[str, ...]
+    """What was decided about the columns that a person may want to know, as sentences."""
+    format: str
+    """The name of the format."""
+    outcome_format: str
+    """In which the outcomes are written unless it is said: the same, where that can be written."""
+    dialect: Dialect
+    """How the file is written."""
+    sha256: str
+    """Of the bytes of the file, as hexadecimal digits."""
+    byte_count: int
+    extra_column_count: int
+    """How many columns of the original, the last ones, hold cells of rows that were too long."""
+    earlier: pl.DataFrame
+    """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
+    places: Places | None
+    """Where the payments stand in the file; None where the format has no lines."""
+    not_payments: list[NotPayment]
+    """Rows of the table that are no payments: headers again, totals, who prepared it."""
+
+    message: Message | None = None
+    """Of a format of messages: what its file says of itself, and where."""
+    warnings: Warnings = Warnings(pl.DataFrame(schema=WARNINGS))
+    """That only the format can know."""
+
+    @property
+    def read_as(self) -> dict[str, str]:
+        """Header -> the field that it was read as, of the headers that were."""
+        return {reading.header: reading.field for reading in self.columns if reading.field is not None}
