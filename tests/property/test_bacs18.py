@@ -10,12 +10,13 @@ from standard_18 import any_file
 from pipeline.errors import InputError
 from pipeline.formats import bacs18
 from pipeline.formats.edits import edited
+from pipeline.formats.table import ReadingOptions
 
 SEEDS = st.integers(0, 10**9)
 
 
 def read(data):
-    return bacs18.read(data, where="pay.bac")
+    return bacs18.read(data, ReadingOptions({}), where="pay.bac")
 
 
 def changed(data, edits):

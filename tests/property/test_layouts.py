@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.errors import InputError
 from pipeline.formats.edits import edited
 from pipeline.formats.layouts import LAYOUTS, layout_formats, recognised
+from pipeline.formats.table import ReadingOptions
 
 FORMATS = layout_formats({})
 DIGITS = "0123456789"
@@ -30,7 +31,7 @@ LINE_ENDS = st.sampled_from(["\r\n", "\n"])
 
 
 def read(layout, data):
-    return FORMATS[layout].read(data, where="pay.csv")
+    return FORMATS[layout].read(data, ReadingOptions({}), where="pay.csv")
 
 
 def changed(data, edits):
@@ -140,6 +141,6 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(layout, changes, encoding):
     for fmt in FORMATS.values():
         fmt.sniff(data)
     with suppress(InputError):
-        message = FORMATS[layout].read(data, where="pay.csv", encoding=encoding)
+        message = FORMATS[layout].read(data, ReadingOptions({}, encoding), where="pay.csv")
         assert message.payments.height == message.places.height == message.defects.len()
         assert message.places["start"].is_sorted()

@@ -9,6 +9,7 @@ from standard_18 import PENCE_MAX, File, Payment
 from pipeline.errors import InputError
 from pipeline.formats import bacs18
 from pipeline.formats.edits import edited
+from pipeline.formats.table import ReadingOptions
 
 ADA = Payment()
 ZOE = Payment("445566", "87654321", 200_05, "Z MARROW & SONS", "INVOICE 2")
@@ -18,7 +19,7 @@ DEBIT = Payment(code="17", reference="DUES", name="B HOLT")
 
 
 def read(data):
-    return bacs18.read(data, where="pay.bac")
+    return bacs18.read(data, ReadingOptions({}), where="pay.bac")
 
 
 def split(data, *keep, role="release"):

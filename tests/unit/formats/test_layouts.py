@@ -12,6 +12,7 @@ from pipeline.errors import ConfigurationError, InputError, OutputError, UsageEr
 from pipeline.formats.edits import edited
 from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, model, recognised
 from pipeline.formats.layouts.totals import hundredths
+from pipeline.formats.table import ReadingOptions
 
 FORMATS = layout_formats({})
 IN_EVERY_LAYOUT = ["name", "sort_code", "account_number", "amount", "currency"]
@@ -45,16 +46,16 @@ FIXED_FILE = b"11223312345678Ada Quil  0012345\n44556687654321Zoe Marrow0000500\
 
 def own(section, data):
     fmt = layout_formats({"own": BankLayout.model_validate(section)})["own"]
-    return fmt, fmt.read(data, where="own.csv")
+    return fmt, fmt.read(data, ReadingOptions({}), where="own.csv")
 
 
 def read(layout, data, **said):
-    return FORMATS[layout].read(data, where="pay.csv", **said)
+    return FORMATS[layout].read(data, ReadingOptions({}, **said), where="pay.csv")
 
 
 def split(layout, data, *keep):
     fmt = FORMATS[layout]
-    message = fmt.read(data, where="pay.csv")
+    message = fmt.read(data, ReadingOptions({}), where="pay.csv")
     edits = fmt.kept(data, message, pl.Series(keep, dtype=pl.Boolean), "release")
     return b"".join(edited(data, edits))
 

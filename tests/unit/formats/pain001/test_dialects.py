@@ -6,6 +6,7 @@ from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Other, Payment, docume
 
 from pipeline.formats import pain001
 from pipeline.formats.pain001 import reading
+from pipeline.formats.table import ReadingOptions
 from schemas.payments import FIELDS
 
 GERMAN = Payment(
@@ -97,7 +98,7 @@ def test_the_bytes_of_a_payment_and_of_its_name_are_known(dialect):
 
 
 def test_a_message_is_read_in_a_child():
-    message = pain001.read(document(BATCHES), where="pay.xml")
+    message = pain001.read(document(BATCHES), ReadingOptions({}), where="pay.xml")
     assert rows_of(message) == [said_of(payment) for payment in PAYMENTS]
 
 

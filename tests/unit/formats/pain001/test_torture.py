@@ -12,6 +12,7 @@ from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Dialect, Other, Paymen
 from pipeline.errors import InputError
 from pipeline.formats import pain001
 from pipeline.formats.pain001 import reading
+from pipeline.formats.table import ReadingOptions
 
 ADA = Payment(iban="NL91ABNA0417164300", others=(Other("FR40303265045", "TXID", "FR"),), comment=" c ")
 BRITISH = Payment(
@@ -111,7 +112,7 @@ def test_what_is_no_whole_file_of_credit_transfers_is_refused(data, sentence):
 )
 def test_a_refusal_names_the_file(data, sentence):
     with pytest.raises(InputError, match=rf"^{sentence}"):
-        pain001.read(data, where="pay.xml")
+        pain001.read(data, ReadingOptions({}), where="pay.xml")
 
 
 MEGABYTES = 20
