@@ -28,9 +28,10 @@ help:  ## print the targets
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: .venv/installed  ## check two sample files through all three APIs on the embedded sandbox
+demo: .venv/installed  ## check three sample files through all three APIs on the embedded sandbox
 	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
+	$(BIN)/precheck run sample_data/payments_pain001.xml --out $(DEMO)/pain001 --fresh
 
 tools: $(AXE) $(SSLYZE)  ## fetch what some tests need: axe-core, sslyze and, as root on Debian, the programs they call
 	@missing=; \

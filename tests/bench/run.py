@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import checks
 import evenness
@@ -18,6 +19,7 @@ import frames
 import latency
 import ledger
 import pace
+import payment_formats
 import starts
 from table import Figure, printed, write_page
 
@@ -26,6 +28,7 @@ SECTIONS = {
     "pace": pace,
     "latency": latency,
     "frames": frames,
+    "formats": payment_formats,
     "ledger": ledger,
     "starts": starts,
 }

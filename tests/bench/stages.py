@@ -27,7 +27,7 @@ def main(file, folder):
     source = read(file, mapping={})
     routes, outcomes, warnings, calls = decided(source)
     folder.mkdir(exist_ok=True)
-    write(source.original, outcomes, folder, format_name=source.format, dialect=source.dialect)
+    write(source.original, outcomes, folder, format_name=source.outcome_format, dialect=source.dialect)
     header = Header(
         tool_version="0",
         profile="bench",
