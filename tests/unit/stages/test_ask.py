@@ -933,6 +933,7 @@ def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):
 
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 20}
+    assert done.tally.closed == {"cop": "the server of cop asked for a pause of 120 s; wait that long"}
 
 
 def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
@@ -953,6 +954,10 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, mo
     assert sender.in_flight_most == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 122}
     assert done.tally.pauses == {"cop": PAUSES_MAX}
+    assert done.tally.closed == {
+        "cop": "the server of cop asked for 5 pauses, 0.31 s in all, with no other reply between them; wait, such "
+        "as an hour"
+    }
 
 
 def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, monkeypatch):
