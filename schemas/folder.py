@@ -68,7 +68,7 @@ def changed_since(path: Path) -> str:
 
 
 def made_anew(path: Path) -> str:
-    """How to restore a file of a run without asking a bank, as the end of a sentence; one that is there is kept."""
+    """How to restore a file of a run without asking a bank, as the end of a sentence; the old one is kept."""
     keep = _KEEP if path.exists() else ""
     for command, patterns in _COMMANDS.items():
         if any(fnmatch(path.name, pattern) for pattern in patterns):

@@ -37,8 +37,8 @@ def verify(
     and the ledger: each answered row must have the very answer that its own payee and account had. With
     --input every cell of the outcome file is compared with the payment file, too. With --signed-by the
     manifest must have a signature that the key verifies. The findings go to standard error, a line each; with
-    --json they also go to standard output, as one document. Exit status 0: nothing differs; 65: something does;
-    74: the ledger is damaged.
+    --json they go to standard output too, as one document. Exit status 0: nothing differs; 65: something
+    does; 74: the ledger is damaged.
     """
     from pipeline.jobs.verify import VerifyJob, verification
     from pipeline.jobs.verify import verify as verify_folder

@@ -221,8 +221,8 @@ class Gate:
     def _begin_pause(self, wished_s: float) -> None:
         if self._pauses_in_a_row == PAUSES_MAX:
             self._leave_alone(
-                f"{PAUSES_MAX} pauses, {self._paused_s:.3g} s in all, with no other reply between them; wait, "
-                "such as an hour"
+                f"{PAUSES_MAX} pauses, {self._paused_s:.3g} s in all, with no other reply between them; "
+                "wait, such as an hour"
             )
             return
         pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)

@@ -955,8 +955,8 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, mo
     assert done.states() == {("deferred", "SERVER_PAUSE"): 122}
     assert done.tally.pauses == {"cop": PAUSES_MAX}
     assert done.tally.closed == {
-        "cop": "the server of cop asked for 5 pauses, 0.31 s in all, with no other reply between them; wait, such "
-        "as an hour"
+        "cop": "the server of cop asked for 5 pauses, 0.31 s in all, with no other reply between them; wait, "
+        "such as an hour"
     }
 
 
