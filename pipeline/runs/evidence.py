@@ -145,7 +145,7 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
             "totals",
             totals == manifest.outcomes and control_totals(totals) == manifest.totals,
             amounts or "no amounts",
-            "the amounts in the outcome file add up to something else than the manifest says; "
+            "the amounts in the outcome file, by outcome, add up to something else than the manifest says; "
             f"the outcome file: {RUN_AGAIN}",
         ),
     ]
