@@ -62,12 +62,12 @@ test: .venv/installed  ## run the tests
 search: .venv/installed  ## try the property tests with examples that were never tried before
 	PRECHECK_EXAMPLES=other $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults' tests/property $(ARGS)
 
-lowest: $(LOWEST)  ## run the tests with the oldest libraries that pyproject.toml says will do
+lowest: $(LOWEST)/installed  ## run the tests with the oldest libraries that pyproject.toml says will do
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
-$(LOWEST): pyproject.toml | .venv/installed
-	$(PYTHON) -m venv --clear $@
-	$(BIN)/uv pip install --quiet --python $@/bin/python --resolution lowest-direct --editable '.[dev]'
+$(LOWEST)/installed: pyproject.toml | .venv/installed
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
 	@touch $@
 
 check: lint types imports docs test  ## everything that must hold before a change goes in
@@ -104,15 +104,15 @@ constraints: .venv/installed  ## pin what pyproject.toml names now, with hashes;
 	$(PIN) --extra dev --output-file constraints-dev.txt
 	$(PIN) --constraint constraints-dev.txt --output-file constraints.txt
 
-wheel: .venv/installed $(RUN_ONLY)  ## build the wheel, the source archive and the software bill of materials
+wheel: .venv/installed $(RUN_ONLY)/installed  ## build the wheel, the source archive and the software bill of materials
 	rm -rf dist
 	$(BIN)/python -m build --quiet --no-isolation
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 	  --output-file dist/payee-precheck.cdx.json $(RUN_ONLY)
 
-$(RUN_ONLY): constraints.txt | .venv/installed
-	$(PYTHON) -m venv --clear --without-pip $@
-	$(BIN)/python -m pip --python $@/bin/python install --quiet --disable-pip-version-check --require-hashes --requirement constraints.txt
+$(RUN_ONLY)/installed: constraints.txt | .venv/installed
+	$(PYTHON) -m venv --clear --without-pip $(RUN_ONLY)
+	$(BIN)/python -m pip --python $(RUN_ONLY)/bin/python install --quiet --disable-pip-version-check --require-hashes --requirement constraints.txt
 	@touch $@
 
 clean:  ## remove what the other targets made

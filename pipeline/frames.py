@@ -34,7 +34,7 @@ class OwnCode(StrEnum):
 
     DAILY_CAP = "DAILY_CAP"  # deferred: the day's requests are used up
     LIMIT = "LIMIT"  # deferred: --limit
-    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for a longer pause than a run sits out
+    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for more or longer pauses than a run sits out
     CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
     NETWORK = "NETWORK"  # unanswered: no whole reply, or no connection
     DEADLINE = "DEADLINE"  # unanswered: no whole reply in time

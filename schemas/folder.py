@@ -48,8 +48,11 @@ def files_with_returned_names(folder: Path) -> Iterator[Path]:
         yield from sorted(folder.glob(pattern))
 
 
-RUN_AGAIN = "delete it and run the same command again, which writes it anew and asks nothing twice"
-"""For the outcome file and the summary: their answers are in the ledger."""
+_RUN_AGAIN = "run the same command again, which writes it anew and asks nothing twice"
+_KEEP = "move it elsewhere, as evidence; then "
+"""What is not as the run left it may have to be explained to an auditor."""
+RUN_AGAIN = _KEEP + _RUN_AGAIN
+"""For an outcome file or a summary that is not as the run left it: their answers are in the ledger."""
 NOT_ENDED = "the run in this folder has not finished; run the same command again to go on"
 """Of a run that was stopped or killed before it wrote its files."""
 _COMMANDS = {
@@ -65,8 +68,11 @@ def changed_since(path: Path) -> str:
 
 
 def made_anew(path: Path) -> str:
-    """How to restore a file of a run without asking a bank, as the end of a sentence."""
+    """How to restore a file of a run without asking a bank, as the end of a sentence; the old one is kept."""
+    keep = _KEEP if path.exists() else ""
     for command, patterns in _COMMANDS.items():
         if any(fnmatch(path.name, pattern) for pattern in patterns):
-            return f"{shlex.join(['precheck', command, str(path.parent)])} writes it anew and asks nobody"
-    return RUN_AGAIN
+            return (
+                f"{keep}{shlex.join(['precheck', command, str(path.parent)])} writes it anew and asks no bank"
+            )
+    return keep + _RUN_AGAIN

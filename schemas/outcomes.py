@@ -85,7 +85,12 @@ class OutcomeColumns(BaseModel):
     check_environment: Annotated[Environment, Field(description="Which kind of server answered.")]
     check_id: Annotated[str | None, Field(description="Correlation id of the accepted answer.")]
     check_time: Annotated[str | None, Field(description="When the answer came, UTC, ISO 8601 with Z.")]
-    check_attempts: Annotated[int, Field(ge=0, description="Requests sent for this question.")]
+    check_attempts: Annotated[
+        int,
+        Field(
+            ge=0, description="Requests for this question; a pause can have stopped one as it was to leave."
+        ),
+    ]
 
 
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)

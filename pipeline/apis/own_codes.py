@@ -83,7 +83,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
         advice="Run the same command again when the next day of the cap has begun; precheck quota says when.",
     ),
     (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): _deferred(
-        "The server asked for a long pause; run again later.",
+        "The server asked for more or longer pauses than a run sits out; run again later.",
         advice="Run the same command again later, such as in an hour.",
     ),
     (AnswerState.DEFERRED, OwnCode.LIMIT): _deferred(

@@ -305,7 +305,9 @@ def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status:
 
 def _say_in_quiet(name: str, result: "Result") -> None:
     """What nobody may miss, however quiet the command is to be."""
+    from pipeline.reports.terminal import SIMULATED
+
     if result.summary.simulated:
-        say(f"{name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+        say(f"{name}: {SIMULATED}")
     if result.summary.next_step and result.ended_by is None:
         say(f"{name}: {result.summary.next_step}")

@@ -22,7 +22,7 @@ from pipeline.cli.options import PATH
     help="The manifest must have a signature that this Ed25519 public key, PEM, verifies. Have the key from "
     "who signs, never from DIR.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output too.")
 def verify(
     *,
     folder: Path,
@@ -36,8 +36,9 @@ def verify(
     Looks at every file in the manifest, counts the outcome file again, and compares it with the summary
     and the ledger: each answered row must have the very answer that its own payee and account had. With
     --input every cell of the outcome file is compared with the payment file, too. With --signed-by the
-    manifest must have a signature that the key verifies. Exit status 0: nothing differs; 65: something does;
-    74: the ledger is damaged.
+    manifest must have a signature that the key verifies. The findings go to standard error, a line each; with
+    --json they go to standard output too, as one document. Exit status 0: nothing differs; 65: something
+    does; 74: the ledger is damaged.
     """
     from pipeline.jobs.verify import VerifyJob, verification
     from pipeline.jobs.verify import verify as verify_folder

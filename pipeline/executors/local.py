@@ -50,7 +50,7 @@ class Asked:
     answers: Answers
     caps: Caps
     closed: Mapping[ApiName, str]
-    """API -> why nothing more was sent to its server, which turned everything away."""
+    """API -> why nothing more was sent to its server, which turned everything away or wanted a long pause."""
     tally: Tally
     given_up_count: int
     """Questions that no later run asks, unless somebody wants it."""

@@ -7,7 +7,7 @@ beneficiary; only what stands in brackets may be unknown, as in `Name (as on the
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum, StrEnum
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.headers.spelling import (
@@ -133,7 +133,11 @@ _ALIASES: Mapping[str, HeaderMeaning] = {
 """Headers of single products whose words have no meaning elsewhere, folded."""
 
 
-@cache
+_KEPT_MAX = 4_000
+"""Meanings kept at hand; cells of a file's first lines are tried as headers too, and may name payees."""
+
+
+@lru_cache(maxsize=_KEPT_MAX)
 def meaning(header: str) -> HeaderMeaning:
     """What a header means.
 

@@ -143,7 +143,8 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
             f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from error
     if sha256 != manifest.input.sha256:
-        return Finding("input", f"{path.name} is not the file that was checked; find that one", DIFFERS)
+        differs = f"{path.name} is not the file that was checked; give --input the one that was"
+        return Finding("input", differs, DIFFERS)
     return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
 
 

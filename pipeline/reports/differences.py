@@ -1,15 +1,16 @@
 """Where a supplied name and the name at the bank differ: the letters to mark, and a sentence.
 
 Nothing is decided here: the responder has decided already. This shows a person where to look, and states
-the same in words, for readers who do not see the marks.
+the same in words, for readers who do not see the marks. No name is kept: who compares the same two again and
+again keeps what came of it for as long as the names are at hand.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from enum import Enum
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 ALIKE_MIN = 0.6
@@ -69,8 +70,11 @@ class _Pair(NamedTuple):
 _Span = tuple[int, int]
 """Letters of a name that follow one another: the first, and the one after the last."""
 
+_Letters = tuple[str, ...]
+_SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
+"""`_same_letters`, for the two names at hand."""
 
-@lru_cache(maxsize=5000)  # many payments of a file can be to one payee
+
 def difference(supplied: str, matched: str) -> Difference:
     """Compare two names, word by word and then letter by letter.
 
@@ -78,12 +82,13 @@ def difference(supplied: str, matched: str) -> Difference:
     'The bank has “Avery” for “Averi”. The title “Mr” is missing.'
     """
     theirs, ours = _words(matched), _words(supplied)
-    pairs, extra, missing = _paired(ours, theirs)
+    same_letters = cache(_same_letters)  # of a pair of words twice: whether they are alike, and where not
+    pairs, extra, missing = _paired(ours, theirs, same_letters)
     moved = _moved(pairs)
     marks_ours = [*map(_span, extra), *(_span(pair.supplied) for pair in moved)]
     marks_theirs = [*map(_span, missing), *(_span(pair.matched) for pair in moved)]
     for pair in pairs:
-        in_ours, in_theirs = _differing_letters(pair)
+        in_ours, in_theirs = _differing_letters(pair, same_letters)
         marks_ours += in_ours
         marks_theirs += in_theirs
     is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
@@ -118,7 +123,9 @@ def _key(word: str) -> str:
     return "".join(letter for letter in plain if letter.isalnum())
 
 
-def _paired(ours: Sequence[_Word], theirs: Sequence[_Word]) -> tuple[list[_Pair], list[_Word], list[_Word]]:
+def _paired(
+    ours: Sequence[_Word], theirs: Sequence[_Word], same_letters: _SameLetters
+) -> tuple[list[_Pair], list[_Word], list[_Word]]:
     """Find the words that are one: the same first, then the most alike, then the last that is left."""
     extra, missing, pairs = list(ours), list(theirs), []
 
@@ -131,7 +138,7 @@ def _paired(ours: Sequence[_Word], theirs: Sequence[_Word]) -> tuple[list[_Pair]
         if same := next((other for other in missing if other.key == word.key), None):
             take(word, same)
     candidates = (
-        (_likeness(word, other), word, other)
+        (_likeness(word, other, same_letters), word, other)
         for word in extra[:COMPARED_MAX]
         for other in missing[:COMPARED_MAX]
         if word.kind is other.kind
@@ -144,11 +151,11 @@ def _paired(ours: Sequence[_Word], theirs: Sequence[_Word]) -> tuple[list[_Pair]
     return sorted(pairs), extra, missing
 
 
-def _likeness(word: _Word, other: _Word) -> float:
+def _likeness(word: _Word, other: _Word, same_letters: _SameLetters) -> float:
     shorter, longer = sorted((word.key, other.key), key=len)
     if word.kind is _Kind.SUFFIX or (len(shorter) == 1 and longer.startswith(shorter)):
         return 1.0  # one suffix for another; an initial for a name
-    same = _same_letters(tuple(word.key), tuple(other.key))
+    same = same_letters(tuple(word.key), tuple(other.key))
     return 2 * sum(stretch.size for stretch in same) / (len(word.key) + len(other.key))
 
 
@@ -162,7 +169,7 @@ def _span(word: _Word) -> _Span:
     return word.start, word.end
 
 
-def _differing_letters(pair: _Pair) -> tuple[list[_Span], list[_Span]]:
+def _differing_letters(pair: _Pair, same_letters: _SameLetters) -> tuple[list[_Span], list[_Span]]:
     ours, theirs = pair
     if ours.text == theirs.text:
         return [], []  # as most words are
@@ -171,15 +178,14 @@ def _differing_letters(pair: _Pair) -> tuple[list[_Span], list[_Span]]:
     in_ours, in_theirs = [], []
     our_at, their_at = ours.start, theirs.start
     letters = (tuple(map(str.casefold, word.text)) for word in pair)
-    for same in _same_letters(*letters):
+    for same in same_letters(*letters):
         in_ours.append((our_at, ours.start + same.a))
         in_theirs.append((their_at, theirs.start + same.b))
         our_at, their_at = ours.start + same.a + same.size, theirs.start + same.b + same.size
     return in_ours, in_theirs
 
 
-@lru_cache(maxsize=1000)  # twice of each pair of words: whether they are alike, and where they differ
-def _same_letters(ours: tuple[str, ...], theirs: tuple[str, ...]) -> Sequence[Match]:
+def _same_letters(ours: _Letters, theirs: _Letters) -> Sequence[Match]:
     """The stretches of letters that two words share, left to right; at last an empty one, at their ends."""
     return SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
 

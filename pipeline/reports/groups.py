@@ -5,8 +5,9 @@ terminal would act on, and no longer than a person reads.
 """
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -40,6 +41,9 @@ _GROUP = pl.concat_str(
     "check_action", pl.when(_HAS_ADVICE).then("-" + pl.col("check_code")).otherwise(pl.lit(""))
 )
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
+
+_Compared = Callable[[str, str], Difference]
+"""`difference`, for the payments at hand."""
 
 
 class Row(NamedTuple):
@@ -121,6 +125,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
         chosen.select("group", "decimal", "currency", "amount_rank")
     )
     by_group = texts.partition_by("group", as_dict=True)
+    compared = cache(difference)  # many payments of a file can be to one payee
 
     def groups(some: pl.DataFrame) -> tuple[ActionGroup, ...]:
         return tuple(
@@ -130,7 +135,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
                 advice(Action(action), key.partition("-")[2]),
                 row_count,
                 *_money_texts(some.filter(pl.col("group") == key)),
-                tuple(_row(row, places) for row in _dicts(by_group.get((key,)))),
+                tuple(_row(row, places, compared) for row in _dicts(by_group.get((key,)))),
             )
             for key, action, row_count in _in_order(some).iter_rows()
         )
@@ -149,7 +154,7 @@ def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None =
     assert found["row"].to_list() == list(numbers)
     money, currency = money_of(found)
     texts = found.with_columns(money.alias("decimal"), currency, amount_rank=pl.lit(0))
-    return [_row(row, places) for row in _dicts(texts)]
+    return [_row(row, places, difference) for row in _dicts(texts)]
 
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
@@ -195,13 +200,13 @@ def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
     return iter(()) if rows is None else rows.iter_rows(named=True)
 
 
-def _row(row: dict[str, Any], places: Places | None) -> Row:
+def _row(row: dict[str, Any], places: Places | None, compared: _Compared) -> Row:
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
         place=place_text(row["row"], places),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
-        names=_names(row),
+        names=_names(row, compared),
         account=masked(row["iban"] or row["account_number"]),
         # What cannot be read as an amount is shown as it stands in the file.
         amount=shown(row["amount"], WORD_CHARS_MAX) if decimal is None else amount_text(decimal),
@@ -213,12 +218,12 @@ def _row(row: dict[str, Any], places: Places | None) -> Row:
     )
 
 
-def _names(row: dict[str, Any]) -> Difference:
+def _names(row: dict[str, Any], compared: _Compared) -> Difference:
     named_by = ("name", *_IDENTIFICATIONS)
     supplied = shown(next((row[field] for field in named_by if row[field]), None))
     if not row["check_matched_name"]:
         return Difference((Piece(supplied, marked=False),), (), "")
-    return difference(supplied, shown(row["check_matched_name"]))
+    return compared(supplied, shown(row["check_matched_name"]))
 
 
 def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:

@@ -89,7 +89,7 @@ def _of_summaries(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, _Sam
     is_complete = all(summary.complete for summary in summaries)
     yield "complete", "1 where every row is decided.", _one(is_complete)
     is_simulated = any(summary.simulated for summary in summaries)
-    yield "simulated", "1 where a sandbox answered.", _one(is_simulated)
+    yield "simulated", "1 where the server is a sandbox.", _one(is_simulated)
     for name, meaning, of_call in (
         ("questions", "Distinct questions.", "question_count"),
         ("answered_before", "Questions answered by an earlier run.", "answered_before_count"),

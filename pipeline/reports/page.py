@@ -25,7 +25,7 @@ from pipeline.reports.terminal import SIMULATED, counted
 from pipeline.reports.warning_lines import warning_lines
 from schemas.changes import Change
 from schemas.outcomes import Environment as Server
-from schemas.outcomes import WarningCode
+from schemas.outcomes import Outcome, WarningCode
 from schemas.summary import Summary
 
 ROWS_MAX = 20_000
@@ -69,6 +69,7 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
         file=shown(summary.input.name),
         server=ENVIRONMENTS[summary.environment],
         simulated=SIMULATED if summary.simulated else "",
+        has_answers=any(total.row_count for total in summary.outcomes if total.outcome not in _NO_ANSWER),
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
@@ -89,6 +90,9 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
     )
+
+
+_NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 
 
 @cache

@@ -22,7 +22,7 @@ NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
 ID_CHARS_MAX = 35
 LINE_CHARS_MAX = 105
 """Of additional information, by the schema (Max105Text)."""
-SIMULATED = "SIMULATED: these answers come from a sandbox; no bank was asked. Release no payment by them."
+SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
 SAME_CODES = "UK accounts: outcomes of Confirmation of Payee, by the codes of the Verification of Payee."
 
 _ROWS_AT_ONCE = 20_000

@@ -20,7 +20,7 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
     """
     if run.summary.simulated and not allowed:
         raise UsageError(
-            f"{run.folder}: a sandbox answered, and no answer says anything about a real account",
+            f"{run.folder}: SIMULATED by a sandbox: no answer says anything about a real account",
             advice="check the file with a real profile, or add --allow-simulated to try this command",
         )
 

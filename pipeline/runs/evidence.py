@@ -128,8 +128,9 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
     totals = outcome_totals(outcomes_with_money(payments, outcomes))
     counts = {total.outcome: total.row_count for total in totals}
     said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
-    decided = ", ".join(
-        f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count
+    decided, said_decided = (
+        ", ".join(f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in each.items() if count)
+        for each in (counts, said_counts)
     )
     amounts = ", ".join(f"{money.amount:,} {money.currency or '(no currency)'}" for money in manifest.totals)
     return [
@@ -137,14 +138,14 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
             "rows",
             payments.height == manifest.input.row_count and counts == said_counts,
             f"{payments.height:,}: {decided}",
-            f"{payments.height:,} rows ({decided}), and the manifest says {manifest.input.row_count:,}; "
-            f"the outcome file: {RUN_AGAIN}",
+            f"{payments.height:,} rows ({decided}), and the manifest says {manifest.input.row_count:,} "
+            f"({said_decided}); the outcome file: {RUN_AGAIN}",
         ),
         _finding(
             "totals",
             totals == manifest.outcomes and control_totals(totals) == manifest.totals,
             amounts or "no amounts",
-            "the amounts in the outcome file add up to something else than the manifest says; "
+            "the amounts in the outcome file, by outcome, add up to something else than the manifest says; "
             f"the outcome file: {RUN_AGAIN}",
         ),
     ]

@@ -17,6 +17,7 @@ from schemas.folder import (
     RUN_AGAIN,
     SUMMARY,
     files_with_returned_names,
+    made_anew,
     outcome_name,
 )
 from schemas.strict import parse
@@ -98,7 +99,7 @@ def read_summary(folder: Path) -> Summary:
     try:
         return parse(Summary, path.read_bytes())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); {RUN_AGAIN}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {made_anew(path)}") from error
     except ValueError as error:
         raise InputError(f"{path}: not as the run wrote it; {RUN_AGAIN}") from error
 

@@ -43,11 +43,14 @@ def account_rows() -> list[tuple[str, ...]]:
 
 
 def account_lines() -> Iterator[str]:
-    """The same as text in columns."""
+    """The same as text in columns, with the matched name on a line below."""
     rows = [COLUMNS, *account_rows()]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
-    for row in rows:
+    narrow = [(api, f"{account} {kind}".strip(), asked, code) for api, account, kind, asked, code, _ in rows]
+    widths = [max(map(len, column)) for column in zip(*narrow, strict=True)]
+    for row, (*_, matched_name) in zip(narrow, rows, strict=True):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        if matched_name:
+            yield f"{'':{widths[0] + widths[1] + 4}}  {matched_name}"
 
 
 def _of_each_code(api: ApiName) -> Iterator[tuple[str, DummyAnswer]]:

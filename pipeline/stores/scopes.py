@@ -1,8 +1,9 @@
 """What the limits of a server are counted by: the server, however its address is spelled, and the client.
 
-A host has many spellings: capital letters, a dot at its end, the port 443 said or not, the zeros of an
-IP address. They lead to one server, which counts our requests together, and so do we. What no spelling
-tells is not guessed: a name and the IP address behind it, or two names for one machine, are two servers.
+A host has many spellings: capital letters, a dot at its end, the port 443 given or not, longer and shorter
+forms of an IP address. They lead to one server, which counts our requests together, and so do we. What no
+spelling tells is not guessed: a name and the IP address behind it, or two names for one machine, are two
+servers.
 """
 
 from functools import cache

@@ -74,11 +74,25 @@ def test_files_of_one_name_are_told_apart_however_quiet_the_command_is(desk, san
 
     words = (*files, *sandbox.using("sandbox"), "--out", "results", "--limit", "1", "--quiet")
     assert desk("run", *words).err.splitlines() == [
-        "precheck: jan/pay.csv: SIMULATED: a sandbox answered; no answer says anything about a real account",
+        "precheck: jan/pay.csv: SIMULATED by a sandbox: no answer says anything about a real account",
         "precheck: jan/pay.csv: Questions left: 1. Run the same command again.",
-        "precheck: feb/pay.csv: SIMULATED: a sandbox answered; no answer says anything about a real account",
+        "precheck: feb/pay.csv: SIMULATED by a sandbox: no answer says anything about a real account",
         "precheck: mar/pay.csv: the file is empty; give a file with a header line and payments",
     ]
+
+
+def test_a_quiet_run_says_that_it_is_simulated_and_claims_no_answer_where_there_was_none(desk, sandbox):
+    simulated = "precheck: payments.csv: SIMULATED by a sandbox: no answer says anything about a real account"
+    deferred = desk.payments([GOOD])
+    said = desk("run", deferred, *sandbox.using("sandbox"), "--limit", "0", "--quiet").err.splitlines()
+    assert said == [
+        simulated,
+        "precheck: payments.csv: Questions left: 1. Run the same command again.",
+    ]
+
+    rejected = desk.payments([{**GOOD, "sort_code": "1122"}])
+    said = desk("run", rejected, *sandbox.using("sandbox"), "--out", "other", "--quiet").err.splitlines()
+    assert said == [simulated]
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,7 @@ def test_verify_names_a_file_that_was_changed_or_has_gone(desk, folder, name):
     gone = desk("verify", folder)
 
     assert (changed.status, gone.status) == (65, 65)
+    assert changed.out == "", "without --json, findings are for people"
     assert not_well(changed)[name].startswith("changed since the run")
     assert not_well(gone)[name].startswith("No such file")
 
@@ -142,6 +143,7 @@ def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fi
     found = not_well(desk("verify", folder))
 
     assert "4 match" in found["rows"]
+    assert "the manifest says 5 (3 match, 1 no match, 1 rejected)" in found["rows"]
     assert "add up to something else" in found["totals"]
     assert "row 3 (line 4);" in found["answers"]
     assert "another outcome file" in found["ledger"]

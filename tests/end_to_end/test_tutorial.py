@@ -2,9 +2,11 @@
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import openpyxl
@@ -186,6 +188,24 @@ def test_nightly_script_lets_a_file_of_matches_pass_and_none_with_another_decide
             assert (status, printed) == (0, "match.csv: every row is a match\n")
         else:
             assert (status, "look at the rows of checked/" in printed) == (1, True), printed
+
+
+def test_nightly_script_leaves_the_log_that_the_page_shows(terminal, nightly, desk, sandbox):
+    configured = {"PRECHECK_CONFIG": str(sandbox.config)}
+    terminal("precheck sandbox --write-payments payroll.csv --rows 40")
+    terminal("precheck run payroll.csv --profile production --quiet", **configured)
+    rows = desk.outcomes("payroll.precheck")
+    header = [column for column in rows[0] if not column.startswith("check_")]
+    matches = [row for row in rows if row["check_outcome"] == "match"]
+    desk.payments(matches, "good.csv", header, extrasaction="ignore")
+    written = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
+    os.utime(desk.folder / "payroll.csv", (written, written))
+    [console] = [
+        block for block in blocks("docs/operations.md", "console") if block.startswith(f"$ ./{nightly.name}")
+    ]
+    for command, shown in typed(console):
+        printed, _ = terminal(command, **configured)
+        assert shows(shown, printed), f"{command}\n{printed}"
 
 
 def test_nightly_script_gives_the_second_file_of_a_day_a_folder_of_its_own(

@@ -64,6 +64,8 @@ def parts(node: ast.AST, place: str = "") -> Iterator[tuple[Syntax, str]]:
     """Every part of a module that may be changed, and the function it is in."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         place = f"{place}.{node.name}" if place else node.name
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return  # imports, for type checkers alone
     if isinstance(node, ast.expr | ast.stmt | ast.pattern) and not is_type(node):
         yield node, place
     if isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom) or is_type(node):

@@ -68,6 +68,7 @@ def test_likely_mistake_is_made(changed, program, before, after):
         "'''A docstring.'''",
         "import x",
         "from x import y",
+        "if TYPE_CHECKING:\n    import x",
         "def f(x: 'y' = None) -> 'z': pass",
         "x = Literal['y']",
     ],

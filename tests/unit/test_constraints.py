@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import distribution
@@ -133,3 +135,14 @@ def test_nothing_is_installed_without_a_hash(name):
     unknown = [one for one in commands if "--require-hashes" not in one and "--no-index" not in one]
     # The oldest libraries are looked for, and sslyze, which one test needs, has an environment of its own.
     assert [one for one in unknown if "--resolution lowest" not in one and "sslyze" not in one] == []
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(("target", "folder"), [("lowest", "LOWEST"), ("wheel", "RUN_ONLY")])
+def test_an_environment_that_was_begun_and_not_finished_is_made_anew(tmp_path, target, folder):
+    planned = subprocess.run(
+        ["make", "--dry-run", target, f"{folder}={tmp_path}"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "-m venv --clear" in planned.stdout
+    assert f"{tmp_path}/bin/python" in planned.stdout

@@ -573,9 +573,15 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
         (folder / name).write_text("changed")
     said = {finding.what: finding.said for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code}
     for name in ("report.html", "report.xlsx", "attention.csv"):
-        assert f"precheck report {folder} writes it anew" in said[name]
+        again = f"precheck report {folder} writes it anew and asks no bank"
+        assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
+        (folder / name).unlink()
     for name in ("outcomes.csv", "summary.json"):
-        assert "delete it and run the same command again" in said[name]
+        again = "run the same command again, which writes it anew and asks nothing twice"
+        assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
+        (folder / name).unlink()
+    gone = {finding.what: finding.said for finding in verify(VerifyJob(folder), now=NOW)}
+    assert gone["outcomes.csv"] == f"No such file or directory; {again}", "there is nothing to move"
     assert not [sentence for sentence in said.values() if "--fresh" in sentence]
 
 

@@ -1,18 +1,37 @@
 """The table of faults as text, for `precheck sandbox --list-faults`."""
 
 from collections.abc import Iterator
+from textwrap import wrap
 
 from pipeline.sandbox.faults.catalogue import SECTIONS, faults
 from pipeline.sandbox.faults.selection import FORM
 
+_WIDTH = 80
+_CLIENT = "    client: "
+
 
 def lines() -> Iterator[str]:
-    """Two lines per fault, under the heading of its section: what the server does, and a right client."""
+    """Each fault under the heading of its section: its name with what the server does, and a right client.
+
+    A name stands at the beginning of a line, and on no other.
+    """
     width = max(len(fault.name) for fault in faults())
-    yield f"--fault {FORM}"
+    yield from _beside("--fault ", FORM)
     for title, section in SECTIONS:
         yield ""
         yield title.upper()
         for fault in section:
-            yield f"{fault.name:<{width}}  server: {fault.what}"
-            yield f"{'':<{width}}  client: {fault.client}"
+            yield from _beside(f"{fault.name:<{width}}  server: ", fault.what)
+            yield from _beside(_CLIENT, fault.client)
+
+
+def _beside(head: str, text: str) -> list[str]:
+    """A text on lines of a terminal, beside its head and below itself."""
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -98,6 +98,7 @@ class Gate:
         self._silent_as: dict[str, str] = {}  # responder -> the code that it last failed with
         self._paused_until = -inf  # on the clock of the world
         self._pause_count = self._pauses_in_a_row = 0
+        self._paused_s = 0.0  # by the pauses in a row
         self._places = channel.places
         self._tickets: dict[int, Ticket] = {}  # by check
         self._reserving = anyio.Lock()
@@ -183,7 +184,7 @@ class Gate:
         if responder in self._responders:
             self._responders[responder].succeed()
         if ticket.pause_count == self._pause_count:
-            self._pauses_in_a_row = 0
+            self._pauses_in_a_row, self._paused_s = 0, 0.0
             self._places.grow()
             self._tell()
 
@@ -210,7 +211,8 @@ class Gate:
             await quota.close_for_today()
             self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
         elif wished_s > PAUSE_MAX_S:
-            self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
+            more = " or more" if wished_s >= retry.RETRY_AFTER_MAX_S else ""
+            self._leave_alone(f"a pause of {wished_s:,.0f} s{more}; wait that long")
         elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
             self._begin_pause(wished_s)
         elif wished_s > 0:
@@ -218,12 +220,16 @@ class Gate:
 
     def _begin_pause(self, wished_s: float) -> None:
         if self._pauses_in_a_row == PAUSES_MAX:
-            self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
+            self._leave_alone(
+                f"{PAUSES_MAX} pauses, {self._paused_s:.3g} s in all, with no other reply between them; "
+                "wait, such as an hour"
+            )
             return
         pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)
         if self._pauses_in_a_row == 0:
             log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
         self._pauses_in_a_row += 1
+        self._paused_s += pause_s
         self._pause_count += 1
         self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
         self._places.halve()
@@ -238,6 +244,12 @@ class Gate:
             tally.slowest[name] = min(window, tally.slowest.get(name, window))
         else:
             tally.slowed.pop(name, None)
+
+    def _leave_alone(self, wished: str) -> None:
+        """Send no more in this run, as the server wants to be left alone for longer than a run sits out."""
+        name = self._channel.api.name
+        self._world.tally.closed[name] = f"the server of {name.value} asked for {wished}"
+        self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
 
     def close(self, state: AnswerState, code: str) -> None:
         """Send no more in this run; what is left ends in this state."""

@@ -94,7 +94,8 @@ class Tally:
     slowest: dict[ApiName, float] = field(default_factory=dict)
     """The least of these at any time."""
     closed: dict[ApiName, str] = field(default_factory=dict)
-    """Why no more is sent in this run, as a sentence, of APIs whose server turns everything away."""
+    """Why no more is sent in this run, and what to do, of APIs whose server turns everything away or wants a
+    longer pause than a run sits out."""
 
 
 class Answers:

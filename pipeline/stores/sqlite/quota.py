@@ -1,8 +1,8 @@
 """The daily cap of a server, counted together by every process of this user.
 
 A unit is one request, repeats included. It is taken before the request leaves and never given back:
-a crash can waste a unit, never spend one twice. The count survives kills and power loss, and no
-number of processes takes more than the cap.
+a crash, or a pause in the last moment, can waste a unit, never spend one twice. The count survives
+kills and power loss, and no number of processes takes more than the cap.
 
 The server's day is not known exactly: its clock differs from ours, and a request that is reserved
 just before midnight may be counted just after. What was taken in the last `EDGE_S` seconds before a

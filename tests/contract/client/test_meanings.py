@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.apis import Basis, cop, own_codes, vop
+from pipeline.frames import QUESTION
 from pipeline.reports.explanations import STEPS
 from schemas.outcomes import Action
 
@@ -46,6 +47,28 @@ def rows_of_the_page(part):
 
 def test_every_code_of_cop_leads_to_its_action():
     assert codes_by_action(cop.API, Basis.NAME) == COP_CODES
+
+
+@pytest.mark.parametrize("declared", [vop.GATEWAY_DECLARATION, vop.STANDARD_DECLARATION])
+def test_an_identification_is_sent_whole(declared):
+    fields = {field for field in QUESTION if field == "lei" or field.startswith("organisation_")}
+    assert len(fields) == 5
+    assert fields <= declared.takes
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        ({"takes": frozenset({"shoe_size"})}, "vop_gateway: takes what no question has"),
+        ({"takes": frozenset({"api"})}, "vop_gateway: takes what no question has"),
+        ({"takes": frozenset({"account"})}, "vop_gateway: takes what no question has"),
+        ({"asked": {Basis.NAME: "VoP"}}, "vop_gateway: asked by what?"),
+    ],
+)
+def test_a_declaration_that_contradicts_itself_is_a_mistake_of_ours(mistake, said):
+    vop.GATEWAY_DECLARATION._replace(takes=QUESTION.keys() - {"api", "account"}).check()
+    with pytest.raises(AssertionError, match=re.escape(said)):
+        vop.GATEWAY_DECLARATION._replace(**mistake).check()
 
 
 @pytest.mark.parametrize("basis", Basis)

@@ -33,9 +33,14 @@ def test_the_curl_lines_of_each_api_are_answered(sandbox):
 
 
 def test_every_dummy_account_is_listed():
-    header, *lines = account_lines()
-    assert header.split()[0] == "api"
-    for known, line in zip(describe_accounts(), lines, strict=True):
+    lines = iter(account_lines())
+    assert next(lines).split()[0] == "api"
+    assert next(lines).strip() == "matched name"
+    for known in describe_accounts():
+        line = next(lines)
         assert known.account in line
         assert known.asked in line
         assert known.code in line
+        assert known.matched_name is None or next(lines).strip() == known.matched_name
+    assert not list(lines)
+    assert max(map(len, account_lines())) <= 80

@@ -1,9 +1,11 @@
 """The rows that need a person: which, in which order, and how they are shown."""
 
+import gc
 from decimal import Decimal
 
 import pytest
 
+from pipeline.reports.differences import Difference
 from pipeline.reports.groups import (
     CURRENCIES_MAX,
     TEXT_CHARS_MAX,
@@ -46,6 +48,17 @@ def test_matches_are_not_listed_and_everything_else_is(grouped):
     found = grouped((paid("1"), MATCH), (paid("1"), NO_MATCH), (paid("1"), DEFERRED), (paid("1"), REJECTED))
     assert {row.number for group in found.groups for row in group.rows} == {2, 3, 4}
     assert (found.row_count, found.listed_count) == (3, 3)
+
+
+def test_names_are_compared_once_for_a_page_and_forgotten_with_it(grouped):
+    payment = paid("1", name="Averi Quillon of Nowhere-Else")
+    found = grouped((payment, CLOSE_MATCH), (payment, CLOSE_MATCH))
+    one, other = (row.names for row in found.groups[0].rows)
+    assert one is other, "many payments of a file can be to one payee"
+    del found, one, other
+    gc.collect()
+    compared = [each for each in gc.get_objects() if isinstance(each, Difference)]
+    assert not [each for each in compared if "Nowhere-Else" in each.sentence]
 
 
 def test_group_with_most_money_is_first_and_what_only_time_can_change_last(grouped):

@@ -164,6 +164,15 @@ def test_simulated_answers_are_announced_and_real_ones_are_not(page_of):
     assert "Production" in body
 
 
+@pytest.mark.parametrize(
+    ("outcome", "is_answer"), [("no_match", True), ("rejected", False), ("deferred", False)]
+)
+def test_a_table_of_rows_that_nobody_answered_claims_no_simulated_answers(page_of, outcome, is_answer):
+    row = {"outcome": outcome, "code": "X", "action": "retry_later"}
+    text = page_of(outcomes=[row], simulated=True, environment=Environment.SANDBOX)
+    assert ("Simulated answers. " in text) is is_answer
+
+
 def test_page_says_what_the_file_is(page_of):
     total = Money(currency="GBP", row_count=1, amount=Decimal("1234567.80"))
     totals = [OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=1, totals=[total])]

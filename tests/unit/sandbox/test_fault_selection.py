@@ -129,6 +129,7 @@ def test_every_fault_has_a_name_of_its_own_and_says_what_a_right_client_does():
     assert all(fault.what and fault.client and fault.effects for fault in faults())
     assert not [fault.name for fault in faults() if {":", ",", "=", " "} & set(fault.name)]
     text = "\n".join(lines())
+    assert max(map(len, text.splitlines())) <= 80
     assert not [fault.name for fault in faults() if f"\n{fault.name} " not in text]
 
 

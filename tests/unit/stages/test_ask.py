@@ -905,7 +905,7 @@ def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
     assert {said.name for said in sender.said if said.time - started < 1.4} <= {"Payee 1", "Payee 2"}
 
 
-def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_leave(asking):
+def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_leave(asking, capped):
     asked = []
 
     async def reply(said):
@@ -917,13 +917,16 @@ def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_le
     # Payee 2 is refused while the others, let go together with it, still shake hands.
     sender = FakeSender(reply, connects_s=lambda name: 0.0 if name in {"Payee 1", "Payee 2"} else 0.2)
 
-    done = asking(checks(9), sender, in_flight_max=4)
+    quota = capped(50)
+    done = asking(checks(9), sender, in_flight_max=4, quota=quota)
 
     assert done.states() == {("answered", "MTCH"): 9}
     first, refused, *later = sender.said
     assert {first.name, refused.name} == {"Payee 1", "Payee 2"}
     assert min(said.time for said in later) - asked[0] >= 0.9
     assert done.tally.requests == {"cop": len(sender.said)}, "what did not leave is no request"
+    assert len(sender.said) < quota.used() <= len(sender.said) + 4, "its unit of the cap is not given back"
+    assert quota.used() == done.answers["attempts"].sum()
 
 
 def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):
@@ -933,6 +936,7 @@ def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):
 
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 20}
+    assert done.tally.closed == {"cop": "the server of cop asked for a pause of 120 s; wait that long"}
 
 
 def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
@@ -953,6 +957,10 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, mo
     assert sender.in_flight_most == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 122}
     assert done.tally.pauses == {"cop": PAUSES_MAX}
+    assert done.tally.closed == {
+        "cop": "the server of cop asked for 5 pauses, 0.31 s in all, with no other reply between them; wait, "
+        "such as an hour"
+    }
 
 
 def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, monkeypatch):
