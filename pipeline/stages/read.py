@@ -128,8 +128,9 @@ def read(
 
 def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
-    table, identity = _parsed(data, file_format, where, said)
-    return _source(table, identity, file_format, where, said._replace(is_ours=True))
+    ours = said._replace(is_ours=True)
+    table, identity = _parsed(data, file_format, where, ours)
+    return _source(table, identity, file_format, where, ours)
 
 
 def _source(
