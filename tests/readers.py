@@ -4,14 +4,12 @@ A pytest plugin: tests/conftest.py loads it.
 """
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from desk import Desk
 
 from pipeline.reports.page import page
 from pipeline.rules.totals import outcome_totals, outcomes_with_money
@@ -20,9 +18,8 @@ from schemas.summary import InputFile, Summary
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_data" / "payments_mixed.csv"
 CHROMIUM = shutil.which("chromium")
-COMMAND = Path(sys.executable).with_name("precheck")
-COMMAND_MAX_S = 60
 WAIT_MAX_MS = 10_000
+SCREEN = {"width": 1280, "height": 900}
 INPUT = {
     "name": "payments.csv", "sha256": "0" * 64, "byte_count": 1, "row_count": 1, "format": "csv",
     "encoding": "utf-8", "columns": {},
@@ -36,23 +33,11 @@ SUMMARY = json.dumps({
 
 
 @pytest.fixture(scope="session")
-def sample_run(tmp_path_factory):
+def sample_run(tmp_path_factory, sandbox):
     """The folder that the real command leaves after a run over the sample file."""
-    return run_of(SAMPLE, tmp_path_factory.mktemp("run"))
-
-
-def run_of(file, here):
-    """Run the real command over a file on its sandbox -> the folder that it leaves."""
-    run_command(here, "run", file, "--out", here / "out", "--quiet")
-    return here / "out"
-
-
-def run_command(here, *words):
-    """Run the real command in a folder that is its home too; it must succeed."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(here), "XDG_STATE_HOME": str(here / "state")}
-    subprocess.run(
-        [COMMAND, *words], env=environment, cwd=here, check=True, timeout=COMMAND_MAX_S, capture_output=True
-    )
+    desk = Desk(tmp_path_factory.mktemp("run"))
+    assert desk("run", SAMPLE, *sandbox.using("sandbox"), "--out", "out", "--quiet").status == 0
+    return desk.folder / "out"
 
 
 @pytest.fixture
@@ -72,7 +57,7 @@ def report_of(tmp_path, payments_of, outcomes_of):
     return build
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
     """Chromium; a test that asks for it is skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api")
@@ -87,14 +72,23 @@ def browser():
 class Reader:
     """A person with a browser; what the browser asks for and complains of is kept."""
 
-    def __init__(self, context, file):
+    def __init__(self, page, file):
+        self.page = page
         self.requests, self.complaints = [], []
-        self.page = context.new_page()
-        self.page.set_default_timeout(WAIT_MAX_MS)
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto(file.as_uri())
+        self._heard = {
+            "request": lambda request: self.requests.append(request.url),
+            "console": lambda message: self.complaints.append(message.text),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+        }
+        for event, hear in self._heard.items():
+            page.on(event, hear)
+        page.goto(file.as_uri())
+
+    def leave(self):
+        """Leave the page as the next reader wants to find it."""
+        for event, hear in self._heard.items():
+            self.page.remove_listener(event, hear)
+        self.page.goto("about:blank")
 
     def press(self, *keys):
         for key in keys:
@@ -118,18 +112,36 @@ class Reader:
         return cells.evaluate_all("cells => cells.map(cell => cell.firstElementChild.textContent)")
 
 
+@pytest.fixture(scope="session")
+def blank_page(browser):
+    """`blank_page(options)`: an empty page without a network; each kind is opened once, as that is slow."""
+    pages = {}
+
+    def find(options):
+        kind = repr(sorted(options.items()))
+        if kind not in pages:
+            context = browser.new_context(**options)
+            context.set_offline(True)
+            pages[kind] = context.new_page()
+            pages[kind].set_default_timeout(WAIT_MAX_MS)
+        return pages[kind]
+
+    return find
+
+
 @pytest.fixture
-def reading(browser):
+def reading(blank_page):
     @contextmanager
-    def read(file, *, complains=False, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_offline(True)
+    def read(file, *, complains=False, viewport=SCREEN, **options):
+        page = blank_page(options)
+        page.set_viewport_size(viewport)
+        page.emulate_media(media="null")
+        reader = Reader(page, file)
         try:
-            reader = Reader(context, file)
             yield reader
             assert reader.requests == [file.as_uri()]
             assert complains or reader.complaints == []
         finally:
-            context.close()
+            reader.leave()
 
     return read

@@ -64,7 +64,7 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
         payments that are not a match, and says so where there are more.
     """
     assert rows.height == summary.input.row_count
-    return _template().render(
+    return template().render(
         summary=summary,
         file=shown(summary.input.name),
         server=ENVIRONMENTS[summary.environment],
@@ -96,7 +96,8 @@ _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 
 
 @cache
-def _template() -> Template:
+def template() -> Template:
+    """Compile the template of the page: once in a process, as it takes longer than to fill it in."""
     environment = Environment(
         loader=FunctionLoader(_source),
         autoescape=True,

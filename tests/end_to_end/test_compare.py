@@ -37,6 +37,7 @@ CHANGED = [
     IMOGEN,
     NEWCOMER,
 ]
+NEWEST = 'compare_with = "newest of *.precheck"'
 CODES = {1: "NAME_CHANGED", 2: "ACCOUNT_CHANGED", 4: "PAYEE_NEW"}
 
 
@@ -46,10 +47,25 @@ def run(desk, sandbox):
 
 
 @pytest.fixture
-def january(desk, run):
+def configured(desk, sandbox):
+    """`configured(lines, policy="")`: the words for a profile that says this."""
+
+    def words(lines="", policy=""):
+        config = desk.configuration(
+            "precheck.toml", mine={api: sandbox.section("sandbox", api) for api in ("cop", "vop")}
+        )
+        said = f"[profiles.mine]\n{lines}\n[profiles.mine.policy]\n{policy}\n"
+        config.write_text(said + config.read_text())
+        return "--profile", "mine"
+
+    return words
+
+
+@pytest.fixture
+def january(desk, sandbox):
     """The folder of a finished run of last month's payroll, made like any other."""
     file = desk.payments([AVERY, IMOGEN, SOLENE], name="january.csv", header=HEADER)
-    assert run(file).status == 0
+    assert desk.ran("run", file, *sandbox.using("sandbox")).status == 0
     return desk.folder / "january.precheck"
 
 
@@ -100,15 +116,11 @@ def test_what_changed_is_told_first_in_every_report_with_old_and_new_masked(desk
     assert "S****e M*********d then" in " ".join(story.err.split())
 
 
-def test_nothing_is_sent_for_it_and_the_outcomes_stay(desk, sandbox, february):
-    january = desk.payments([AVERY, IMOGEN, SOLENE], name="january.csv", header=HEADER)
-    desk("run", january, *sandbox.using("sandbox"))
+def test_nothing_is_sent_for_it_and_the_outcomes_stay(desk, sandbox, january, february):
     alone = desk("run", february, *sandbox.using("sandbox"), "--out", "alone", "--json")
     before = sandbox.call_count
 
-    compared = desk(
-        "run", february, *sandbox.using("sandbox"), "--compare-with", "january.precheck", "--json"
-    )
+    compared = desk("run", february, *sandbox.using("sandbox"), "--compare-with", january, "--json")
 
     assert len(sandbox.questions(before)) == 4
     outcomes = [json.loads(done.out)["outcomes"] for done in (alone, compared)]
@@ -157,18 +169,15 @@ def test_fail_on_hears_of_a_changed_account(desk, run, january, february):
     assert run(*words, "--fail-on", "ACCOUNT_CHANGED").status == 1
 
 
-def test_a_policy_holds_what_changed(desk, january, february):
-    config = desk.file(
-        "precheck.toml",
-        '[profiles.sandbox]\ncompare_with = "newest of *.precheck"\n'
-        '[profiles.sandbox.policy]\nno_match = "release"\nnot_possible = "release"\n'
-        'ACCOUNT_CHANGED = "hold"\nNAME_CHANGED = "hold"\n',
+def test_a_policy_holds_what_changed(desk, configured, january, february):
+    policy = (
+        'no_match = "release"\nnot_possible = "release"\nACCOUNT_CHANGED = "hold"\nNAME_CHANGED = "hold"\n'
     )
-    assert desk("run", february, "--profile", "sandbox", "--config", config).status == 0
+    assert desk("run", february, *configured(NEWEST, policy)).status == 0
 
     folder = desk.folder / "february.precheck"
     assert codes_of(desk) == CODES
-    assert desk("split", folder, "--config", config, "--allow-simulated", "--by", "T").status == 0
+    assert desk("split", folder, "--allow-simulated", "--by", "T").status == 0
     with (folder / "hold_reasons.csv").open(newline="", encoding="utf-8-sig") as file:
         held = {row["row"]: row["why_held"] for row in csv.DictReader(file)}
     assert held["1"].endswith("The policy holds NAME_CHANGED.")
@@ -177,28 +186,26 @@ def test_a_policy_holds_what_changed(desk, january, february):
     assert desk("verify", folder).status == 0
 
 
-def test_the_newest_run_of_another_file_that_had_ended_is_taken(desk, january, february):
-    desk.file("precheck.toml", '[profiles.sandbox]\ncompare_with = "newest of *.precheck"\n')
+def test_the_newest_run_of_another_file_that_had_ended_is_taken(desk, run, configured, january, february):
+    words = configured(NEWEST)
     older = desk.payments([AVERY | {"account_number": "00011111"}], name="december.csv", header=HEADER)
     shutil.copytree(january, desk.folder / "kept")
-    assert desk("run", older).status == 0  # newer than january's, and another file
-    trial = desk("run", february, "--out", "trial.precheck")  # newest of all, and of the same file
+    assert run(older).status == 0  # newer than january's, and another file
+    trial = run(february, "--out", "trial.precheck")  # newest of all, and of the same file
     assert trial.status == 0
 
-    desk("run", february, "--profile", "sandbox")
+    desk("run", february, *words)
 
     runs = summary_of(desk, "february.precheck")["compared"]["runs"]
     assert [run["folder"] for run in runs] == ["december.precheck"]
     march = desk.payments([AVERY], name="march.csv", header=HEADER)
-    desk("run", march)
-    again = desk("run", february, "--profile", "sandbox", "--format", "parquet")
+    run(march)
+    again = desk("run", february, *words, "--format", "parquet")
     assert "march" not in again.err, "a later run is no earlier one"
 
 
-def test_a_first_run_says_so_in_a_sentence_and_keeps_what_the_next_one_needs(desk, february):
-    desk.file("precheck.toml", '[profiles.sandbox]\ncompare_with = "newest of *.precheck"\n')
-
-    done = desk("run", february, "--profile", "sandbox")
+def test_a_first_run_says_so_in_a_sentence_and_keeps_what_the_next_one_needs(desk, configured, february):
+    done = desk("run", february, *configured(NEWEST))
 
     assert done.status == 0
     assert "Compared with nothing" in done.err
@@ -308,13 +315,13 @@ NOT_AVERY = AVERY | {
 
 
 @pytest.fixture
-def month(desk, run):
+def month(desk, sandbox):
     """Check the payroll of a month against that of the month before: by row, what is told of it, and how."""
 
     def month(name, rows, before=None):
         file = desk.payments(rows, name=f"{name}.csv", header=HEADER)
         words = [] if before is None else ["--compare-with", f"{before}.precheck"]
-        run(file, *words)
+        desk.ran("run", file, *sandbox.using("sandbox"), *words)
         folder = desk.folder / f"{name}.precheck"
         changes = folder / "changes.jsonl"
         lines = changes.read_text().splitlines() if changes.exists() else []

@@ -246,7 +246,7 @@ def linked_outcomes(folder, victim):
 @pytest.mark.parametrize("words", [(), ("--fresh",)])
 def test_73_what_is_not_ours_is_found_before_anything_is_asked(desk, sandbox, make, words):
     file = desk.payments([GOOD, {**GOOD, "name": "Rowan Blackmere"}])
-    assert desk("run", file, *sandbox.using("sandbox"), "--limit", "1").status == 75
+    assert desk.ran("run", file, *sandbox.using("sandbox"), "--limit", "1").status == 75
     folder, victim = desk.folder / "payments.precheck", desk.file("victim", "precious")
     make(folder, victim)
     before, files = sandbox.call_count, {path.name for path in folder.iterdir()}

@@ -36,7 +36,7 @@ def file(desk):
 @pytest.fixture
 def folder(desk, sandbox, file):
     """The folder of a finished run."""
-    assert desk("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
+    assert desk.ran("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
     return desk.folder / "payments.precheck"
 
 

@@ -9,7 +9,7 @@ JANUARY, FEBRUARY = "january.csv", "february.csv"
 def begun(desk, sandbox, network_payments):
     """A file of ten questions whose run has three answers, and what `precheck plan` says of it."""
     file = desk.payments(network_payments(10), name=JANUARY)
-    assert desk("run", file, *sandbox.using("sandbox"), "--limit", 3, "--quiet").status == 75
+    assert desk.ran("run", file, *sandbox.using("sandbox"), "--limit", 3, "--quiet").status == 75
     return file
 
 

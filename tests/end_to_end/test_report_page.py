@@ -215,7 +215,7 @@ def test_where_the_browser_does_not_copy_that_is_said_and_the_keyboard_copies_as
     report_of, reading
 ):
     file = report_of([{"name": "=1+1"}], [NO_MATCH])
-    with reading(file) as reader:
+    with reading(file, permissions=[]) as reader:  # a kind of page that no other test reads
         refuse_the_clipboard(reader.page)
         button = reader.page.locator("#payments td button")
         button.click()

@@ -20,7 +20,7 @@ def checked(desk, sandbox):
 
     def run(name, rows, *words, long_ago=True):
         out = desk.folder / "runs" / f"{name}.precheck"
-        desk("run", desk.payments(rows, f"{name}.csv"), *sandbox.using("sandbox"), "--out", out, *words)
+        desk.ran("run", desk.payments(rows, f"{name}.csv"), *sandbox.using("sandbox"), "--out", out, *words)
         if long_ago:
             age(out / "ledger.db")
         return out

@@ -23,7 +23,7 @@ IBAN = {
 def january(desk, sandbox):
     """The folder of a finished run with two matches, a no match and a not possible."""
     file = desk.payments([MATCH, NO_MATCH, UNKNOWN, IBAN], name="january.csv")
-    assert desk("run", file, *sandbox.using("sandbox")).status == 0
+    assert desk.ran("run", file, *sandbox.using("sandbox")).status == 0
     return desk.folder / "january.precheck"
 
 

@@ -2,11 +2,8 @@
 
 import csv
 import json
-import os
 import shlex
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections import Counter
 from decimal import Decimal
@@ -20,20 +17,10 @@ FOLDER = "payments_mixed.precheck"
 ACCEPT = ("--accept", "close_match,account_type", "--reason", "agreed", "--by", "Mara Ellery")
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The folder of one run of the mixed file, for all tests; each has a copy."""
-    folder = tmp_path_factory.mktemp("run")
-    command = [Path(sys.executable).with_name("precheck"), "run", MIXED, "--quiet"]
-    home = {"PATH": os.environ["PATH"], "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
-    subprocess.run(command, cwd=folder, env=home, check=True, capture_output=True, timeout=60)
-    return folder / FOLDER
-
-
 @pytest.fixture
-def checked(desk, finished):
+def checked(desk):
     """A desk with the folder of a run of the mixed file."""
-    shutil.copytree(finished, desk.folder / FOLDER)
+    assert desk.ran("run", MIXED, "--quiet").status == 0
     return desk
 
 
@@ -142,15 +129,16 @@ def test_answers_that_are_not_simulated_are_released_under_the_plain_names(desk,
     assert len(rows_of(folder / "release.csv")) + len(rows_of(folder / "hold.csv")) == 30
 
 
-def test_a_file_that_is_not_decided_is_not_split(desk):
-    assert desk("run", MIXED, "--limit", 3, "--quiet").status == 75
+def test_a_file_that_is_not_decided_is_not_split(desk, sandbox):
+    words = ("run", MIXED, *sandbox.using("sandbox"), "--quiet")
+    assert desk(*words, "--limit", 3).status == 75
     refused = desk("split", FOLDER, "--allow-simulated")
     assert refused.status == 75
     assert not list((desk.folder / FOLDER).glob("release*"))
     assert desk("split", FOLDER, "--allow-simulated", "--hold-undecided").status == 0
 
     # The rest of the answers makes the split untrue, and it goes.
-    assert desk("run", MIXED, "--quiet").status == 0
+    assert desk(*words).status == 0
     assert not list((desk.folder / FOLDER).glob("release*"))
     assert not (desk.folder / FOLDER / "hold_reasons.csv").exists()
 
@@ -215,14 +203,14 @@ PURGED = {
 
 
 @pytest.fixture
-def returned(checked):
+def returned(checked, sandbox):
     """The desk with a run whose file has none of the names that banks returned; those names."""
     outcomes = checked.outcomes(FOLDER)
     names = {row["check_matched_name"] for row in outcomes} - {""}
     rows = [row for row in rows_of(MIXED) if row["name"] not in names]
     shutil.rmtree(checked.folder / FOLDER)
     file = checked.payments(rows, MIXED.name, header=list(rows[0]))
-    assert checked("run", file, "--quiet").status == 0
+    assert checked("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
     returned = {row["check_matched_name"] for row in checked.outcomes(FOLDER)} - {""}
     assert len(returned) > 1
     return returned
@@ -331,8 +319,10 @@ DAMAGED = GOOD | {"sort_code": "1122"}
     ],
     ids=["nothing", "for a person"],
 )
-def test_fix_with_nothing_that_it_can_correct_says_that_no_payment_file_was_written(desk, words, rows, said):
-    assert desk("run", desk.payments(rows), "--quiet").status == 0
+def test_fix_with_nothing_that_it_can_correct_says_that_no_payment_file_was_written(
+    desk, sandbox, words, rows, said
+):
+    assert desk.ran("run", desk.payments(rows), *sandbox.using("sandbox"), "--quiet").status == 0
 
     done = desk("fix", "payments.precheck", *words, "--allow-simulated")
 

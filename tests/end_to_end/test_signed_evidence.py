@@ -3,6 +3,7 @@
 import shutil
 import stat
 import subprocess
+from hashlib import sha256
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,8 +26,8 @@ NOT_SIGNED = "is not signed any more: manifest.json.sig was deleted"
 
 
 def key_files(desk, name, key=None, password=None):
-    """A private key and its public key, as files."""
-    key = key or Ed25519PrivateKey.generate()
+    """A private key, by default the same for one name, and its public key, as files."""
+    key = key or Ed25519PrivateKey.from_private_bytes(sha256(name.encode()).digest())
     hidden = BestAvailableEncryption(password.encode()) if password else NoEncryption()
     private = desk.file(f"{name}.pem", key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden))
     private.chmod(0o600)
@@ -47,7 +48,7 @@ def words(desk, sandbox):
 @pytest.fixture
 def folder(desk, words, keys):
     """The folder of a finished run whose manifest is signed."""
-    assert desk(*words, "--sign-with", keys[0]).status == 0
+    assert desk.ran(*words, "--sign-with", keys[0]).status == 0
     return desk.folder / "payments.precheck"
 
 

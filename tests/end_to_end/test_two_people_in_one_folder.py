@@ -18,7 +18,7 @@ def checked(desk, sandbox):
     payee = {"name": "Avery Thornwood", "account_type": "Business", "sort_code": "001122"}
     rows = [payee | {"payment_id": f"P{number}", "account_number": "00012345"} for number in range(ROW_COUNT)]
     file = desk.payments(rows)
-    assert desk("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
+    assert desk.ran("run", file, *sandbox.using("sandbox"), "--quiet").status == 0
     return desk
 
 

@@ -1,7 +1,6 @@
 """The workbook of a real run offers what the policy of its profile can follow, today."""
 
 import openpyxl
-from readers import run_command
 
 LINES = """name,account_type,sort_code,account_number,amount,currency
 Averi Thornwood,Personal,001122,00012345,120.50,GBP
@@ -9,15 +8,16 @@ Rowan Blackmere,Personal,001122,00012345,89.99,GBP
 """
 
 
-def test_workbook_offers_what_the_policy_follows_and_a_new_report_what_it_follows_today(tmp_path):
-    (tmp_path / "pay.csv").write_text(LINES)
-    config = tmp_path / "precheck.toml"
-    config.write_text('[profiles.sandbox.policy]\nclose_match = "review"\n')
-    run_command(tmp_path, "run", "pay.csv", "--profile", "sandbox", "--out", "out", "--quiet")
-    assert offers(tmp_path) == {1: "release,fix,hold", 2: "hold"}
-    config.write_text('[profiles.sandbox.policy]\nno_match = "review"\n')
-    run_command(tmp_path, "report", "out")
-    assert offers(tmp_path) == {1: "fix,hold", 2: "release,hold"}
+def test_workbook_offers_what_the_policy_follows_and_a_new_report_what_it_follows_today(desk, sandbox):
+    def policy(**rules):
+        return desk.configuration("precheck.toml", mine={"cop": sandbox.section("sandbox"), "policy": rules})
+
+    policy(close_match="review")
+    assert desk("run", desk.file("pay.csv", LINES), "--profile", "mine", "--out", "out").status == 0
+    assert offers(desk.folder) == {1: "release,fix,hold", 2: "hold"}
+    policy(no_match="review")
+    assert desk("report", "out").status == 0
+    assert offers(desk.folder) == {1: "fix,hold", 2: "release,hold"}
 
 
 def offers(folder):

@@ -66,7 +66,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
         what="the workbook",
         options={"sheet": options.sheet, "bytes_max": table_bytes_max(len(data))},
     )
-    return _table(grid, options.mapping or {}, where)
+    return table_of(grid, options.mapping or {}, where)
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
@@ -90,8 +90,12 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
     refuse_bombs(data, where=where)
 
 
-def _table(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
-    """The rows below the header row, under its names."""
+def table_of(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
+    """The rows of a grid below its header row, under its names.
+
+    Raises:
+        InputError: there are none, or the header row cannot be used.
+    """
     cells, defects, numbers = (
         grid.drop(DEFECT, SHEET_ROW),
         grid[DEFECT],

@@ -5,12 +5,15 @@ import io
 import zipfile
 
 import openpyxl
+import polars as pl
 import pytest
 import xlsxwriter
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from pipeline.errors import InputError
+from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats import excel
+from pipeline.formats.excel.grid import parse
 from pipeline.formats.table import ReadingOptions
 
 HEADER = ("name", "sort_code", "account_number", "amount")
@@ -53,6 +56,12 @@ def repacked(data, **parts):
 
 
 def read(data, sheet=None):
+    """What `excel.read` gives, without the child process: each costs as much as all that is tried here."""
+    grid = pl.concat(parse(data, sheet=sheet, bytes_max=table_bytes_max(len(data))))
+    return excel.table_of(grid, {}, "payroll.xlsx")
+
+
+def read_confined(data, sheet=None):
     return excel.read(data, ReadingOptions({}, sheet=sheet), where="payroll.xlsx")
 
 
@@ -130,12 +139,12 @@ def test_formulas_have_the_value_that_was_calculated_last_and_errors_their_name(
 
 
 def test_a_formula_that_nobody_calculated_is_no_empty_cell():
-    with pytest.raises(InputError, match=r"payroll\.xlsx: sheet row 3: a formula that was never calculated"):
+    with pytest.raises(InputError, match=r"^sheet row 3: a formula that was never calculated"):
         column("x", formula(""))
 
 
 def test_a_title_and_empty_rows_may_stand_before_the_header():
-    table = read(sheets(Pay=[(), ("Payroll of March",), (), HEADER, PAYMENT]))
+    table = read_confined(sheets(Pay=[(), ("Payroll of March",), (), HEADER, PAYMENT]))
     assert table.cells.columns == list(HEADER)
     assert table.cells.rows() == [(*PAYMENT[:3], "12.5")]
 
@@ -202,7 +211,7 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
 )
 def test_what_is_no_readable_sheet_is_refused_with_a_sentence(data, sheet, sentence):
     with pytest.raises(InputError, match=rf"^payroll\.xlsx(:|,| sheet row 1:) .*{sentence}"):
-        read(data, sheet)
+        read_confined(data, sheet)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +229,7 @@ def test_a_sheet_that_nobody_writes_is_damaged(before, after):
     assert before in SHEET_XML
     data = repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML.replace(before, after)})
     with pytest.raises(InputError, match=r"payroll\.xlsx: the workbook is damaged"):
-        read(data)
+        read_confined(data)
 
 
 def test_a_cell_in_each_corner_is_refused_before_it_takes_all_memory():
@@ -248,4 +257,4 @@ def test_a_part_that_stands_twice_is_damage_as_two_readers_may_take_different_on
     ):
         archive.writestr("xl/worksheets/sheet1.xml", SHEET_XML.replace("12.5", "99.5"))
     with pytest.raises(InputError, match="is damaged"):
-        read(file.getvalue())
+        read_confined(file.getvalue())
