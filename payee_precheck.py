@@ -5,6 +5,7 @@ name of the distribution. `python -I -m payee_precheck` is the command in an int
 and no working folder reaches.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -26,6 +27,7 @@ def main() -> None:
     _forget_what_imports_would_obey()
     # A run has few cycles to find, and what it imports is no garbage (docs/adr/0012).
     gc.set_threshold(_COLLECTED_AFTER)
+    atexit.register(gc.freeze)
     for name in _PACKAGES:
         if (stranger := _stranger(name)) is not None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
