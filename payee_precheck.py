@@ -5,6 +5,7 @@ name of the distribution. `python -I -m payee_precheck` is the command in an int
 and no working folder reaches.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -26,6 +27,8 @@ def main() -> None:
     _forget_what_imports_would_obey()
     # A run has few cycles to find, and what it imports is no garbage (docs/adr/0012).
     gc.set_threshold(_COLLECTED_AFTER)
+    # Nor is it walked when it goes: Python would look for cycles in all of it, a quarter of a short run.
+    atexit.register(gc.freeze)
     for name in _PACKAGES:
         if (stranger := _stranger(name)) is not None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
@@ -49,6 +52,8 @@ def _forget_what_imports_would_obey() -> None:
     os.environ["SSL_CERT_FILE"] = os.devnull
     # Another package's plugin would see every document; none is even looked for.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+    # The command of httpx, which is imported with it, and brings Rich and Pygments where they are there.
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]
 
 
 def _have_standard_streams() -> None:

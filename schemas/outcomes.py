@@ -74,7 +74,7 @@ class Environment(StrEnum):
 class OutcomeColumns(BaseModel):
     """The columns appended to every payment row, in this order, after the untouched original ones."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     check_outcome: Annotated[Outcome, Field(description="What the payer is told.")]
     check_code: Annotated[str, Field(description="The code behind it, verbatim where a server gave one.")]

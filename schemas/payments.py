@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Payment(BaseModel):
     """One row of a payment file. Every field is text; an empty field is absent."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     payment_id: Annotated[str | None, Field(description="The payer's own id of the payment.")] = None
     name: Annotated[

@@ -21,6 +21,7 @@ class Document(BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         hide_input_in_errors=True,
+        defer_build=True,
     )
 
     def to_json(self) -> bytes:
@@ -31,7 +32,7 @@ class Document(BaseModel):
 class OwnDocument(BaseModel):
     """A document that this program writes, or a part of one: immutable, without unknown members."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

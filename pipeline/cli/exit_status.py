@@ -154,7 +154,7 @@ def say(sentence: str, *, status: int | None = None) -> None:
 
         structlog.get_logger().error(sentence, **({} if status is None else {"status": status}))
         return
-    from pipeline.reports.terminal import between_words, visible
+    from pipeline.reports.wording import between_words, visible
 
     said = f"precheck: {visible(sentence)}"
     click.echo(between_words(said, get_terminal_size().columns) if sys.stderr.isatty() else said, err=True)

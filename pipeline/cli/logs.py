@@ -8,16 +8,18 @@ import sys
 import time
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import stamina
-import structlog
-from structlog.typing import Processor
 
-from pipeline.reports.terminal import SIMULATED
+from pipeline.cli.plain_structlog import structlog
+from pipeline.reports.wording import SIMULATED
 from pipeline.runs.request import Phase, RunProgress
 from pipeline.stores.values import Holder
 from schemas.summary import Summary
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
 
 Form = Literal["text", "json"]
 
@@ -73,6 +75,25 @@ def log_file(name: str | None) -> None:
     structlog.contextvars.clear_contextvars()
     if name is not None:
         structlog.contextvars.bind_contextvars(file=name)
+
+
+class Silence:
+    """Says nothing, for --quiet."""
+
+    def enter(self, phase: Phase) -> None:
+        """Say nothing."""
+
+    def begin(self, *, simulated: bool) -> None:
+        """Say nothing."""
+
+    def wait(self, holder: Holder) -> None:
+        """Say nothing."""
+
+    def update(self, so_far: RunProgress) -> None:
+        """Say nothing."""
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
+        """Say nothing."""
 
 
 class ProgressEvents:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from pipeline.reports.terminal import counted, visible
+from pipeline.reports.wording import counted, visible
 from pipeline.runs.request import Phase, RunProgress
 from pipeline.stores.values import Holder
 from schemas.outcomes import Outcome
@@ -115,31 +115,10 @@ class Lines:
         self._console.print(f"{self._name}{self._simulated}: {sentence}", soft_wrap=True)
 
 
-class Silence:
-    """Says nothing, for --quiet."""
-
-    def enter(self, phase: Phase) -> None:
-        """Say nothing."""
-
-    def begin(self, *, simulated: bool) -> None:
-        """Say nothing."""
-
-    def wait(self, holder: Holder) -> None:
-        """Say nothing."""
-
-    def update(self, so_far: RunProgress) -> None:
-        """Say nothing."""
-
-    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say nothing."""
-
-
 @contextmanager
-def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[ProgressBar | Lines | Silence]:
-    """What suits the console: a bar on a terminal, lines elsewhere, nothing with --quiet."""
-    if quiet:
-        yield Silence()
-    elif not console.is_terminal or console.is_dumb_terminal:
+def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Lines]:
+    """What suits the console: a bar on a terminal, lines elsewhere."""
+    if not console.is_terminal or console.is_dumb_terminal:
         yield Lines(console, file_name)
     else:
         with _Display(console) as display:

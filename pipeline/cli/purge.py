@@ -92,7 +92,7 @@ def purge(  # noqa: PLR0913 (one argument per option)
 
 def _told(folder: Path, job: "PurgeJob", purged: "Purged") -> list[str]:
     """What became of a folder."""
-    from pipeline.reports.terminal import counted
+    from pipeline.reports.wording import counted
 
     if not purged.was_due:
         return [f"{folder}: nothing to purge is older than {counted(job.older_than.days, 'day')}"]

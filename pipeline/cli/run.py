@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pipeline.jobs.check import Result
+    from pipeline.runs.request import Watch
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -185,25 +187,25 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
-    from pipeline.cli.logs import ProgressEvents, log_file, log_to_stderr
+    from pipeline.cli.logs import log_file, log_summary, log_to_stderr
     from pipeline.cli.monitoring import Watchers, watched
-    from pipeline.cli.progress import progress
     from pipeline.jobs.check_files import check_files
-    from pipeline.reports.files import FileEnd, print_files
-    from pipeline.reports.terminal import console
+    from pipeline.reports.files import FileEnd
     from pipeline.runs.request import Job, Permitted, Surface
     from pipeline.runs.starting import folders
 
     stop = stoppable()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
-    terminal = console()
+    terminal = None if quiet or log_form == "json" else _terminal()
     places = folders(files, out)
     names = _names(places, quiet=quiet)
     ends = {file: FileEnd(names[file], None, None) for file in places}
-    if len(files) > 1 and not quiet and log_form == "text":
+    if len(files) > 1 and terminal is not None:
+        from pipeline.reports.listings import print_files
+
         # Also where an error ends the command: what the files before it came to is told.
-        ctx.call_on_close(lambda: print_files(list(ends.values()), terminal))
+        ctx.call_on_close(partial(print_files, ends.values(), terminal))
 
     def jobs() -> Iterator[Job]:
         for file, folder in places.items():
@@ -230,8 +232,7 @@ def run(  # noqa: PLR0913 (one argument per option)
 
     @contextmanager
     def surfaces(job: Job) -> Iterator[Surface]:
-        events = nullcontext(ProgressEvents())
-        seen = progress(terminal, names[job.file], quiet=quiet) if log_form == "text" else events
+        seen = _watch(names[job.file], terminal, log_form)
         with telling_what_lost_its_signature(job.out), seen as watch:
             yield Surface(watch, now, stop)
 
@@ -245,10 +246,12 @@ def run(  # noqa: PLR0913 (one argument per option)
                     told.summaries.append(result.summary)
                     if as_json:
                         click.echo(result.summary.model_dump_json())
-                    if log_form == "text" and quiet:
-                        _say_in_quiet(name, result)
+                    if log_form == "json":
+                        log_summary(
+                            result.summary, job.out, status=status, already_finished=result.already_finished
+                        )
                     else:
-                        _tell(result, job.out, None if log_form == "json" else terminal, status=status)
+                        _tell(name, result, job.out, terminal)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
@@ -290,15 +293,34 @@ def _status(result: "Result", fail_on: tuple[str, ...]) -> int:
     return status_of_summary(result.summary, fail_on) if ended_by is None else ended_by.exit_code
 
 
-def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status: int) -> None:
-    """How one file went, for a person; without a terminal, for the log."""
-    from pipeline.cli.logs import log_summary
-    from pipeline.reports.changes import print_changes
-    from pipeline.reports.terminal import print_summary
+def _terminal() -> "Console":
+    """Where a person reads; Rich comes with it, which a run that says nothing starts without."""
+    from pipeline.reports.terminal import console
+
+    return console()
+
+
+def _watch(
+    name: str, terminal: "Console | None", log_form: Literal["text", "json"]
+) -> "AbstractContextManager[Watch]":
+    """What shows how far a file is."""
+    from pipeline.cli.logs import ProgressEvents, Silence
 
     if terminal is None:
-        log_summary(result.summary, folder, status=status, already_finished=result.already_finished)
+        return nullcontext(Silence() if log_form == "text" else ProgressEvents())
+    from pipeline.cli.progress import progress
+
+    return progress(terminal, name)
+
+
+def _tell(name: str, result: "Result", folder: Path, terminal: "Console | None") -> None:
+    """How one file went, for a person; without a terminal, no more than must be."""
+    if terminal is None:
+        _say_in_quiet(name, result)
         return
+    from pipeline.reports.listings import print_changes
+    from pipeline.reports.terminal import print_summary
+
     print_changes(result.summary, result.changes, terminal)
     print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
 

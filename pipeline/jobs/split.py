@@ -13,7 +13,7 @@ from pipeline.config.profiles import choose, signer_again
 from pipeline.errors import IncompleteError, InputError
 from pipeline.files.signatures import sign
 from pipeline.frames import WARNED, Warned
-from pipeline.reports.terminal import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
+from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import (
     payment_path,

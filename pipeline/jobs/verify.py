@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.reports.documents import Rows
-from pipeline.reports.terminal import counted
+from pipeline.reports.wording import counted
 from pipeline.rules.totals import added
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.ended import EndedRun, ended

@@ -13,7 +13,7 @@ from polars import selectors
 from xlsxwriter.utility import xl_col_to_name
 
 from pipeline.reports.sheets import SheetColumn
-from pipeline.reports.terminal import visible
+from pipeline.reports.wording import visible
 from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 

@@ -1,25 +1,21 @@
 """What is not as it was in an earlier run: looked at first, with old and new side by side, masked."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import polars as pl
-from rich.console import Console
-from rich.text import Text
 
 from pipeline.frames import CHANGES, PAYMENTS
 from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, shown
-from pipeline.reports.terminal import counted, table_of, visible
+from pipeline.reports.wording import visible
 from pipeline.rules.totals import money_of, plain
 from schemas.changes import Change, Comparison
 from schemas.outcomes import WarningCode
 from schemas.places import Places, place_text
-from schemas.summary import Forecast, Summary
+from schemas.summary import Summary
 
 LISTED_MAX = 1000
 """Of the documents and the page; the largest amounts of the gravest code first."""
-SHOWN_MAX = 10
-"""On a terminal."""
 WORDS: Mapping[WarningCode, str] = {
     WarningCode.ACCOUNT_CHANGED: "other account",
     WarningCode.NAME_CHANGED: "other name",
@@ -92,34 +88,6 @@ def sides(change: Change) -> tuple[str, str]:
     """Old and new, as they are shown beside each other."""
     then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or NO_LONGER_KEPT
     return visible(then), visible(change.now)
-
-
-def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
-    """Show the gravest changes on a console, if the file was compared with an earlier run.
-
-    Args:
-        told: what a run or a plan found.
-        changes: as `listed` gives them.
-        console: to print on.
-    """
-    if told.compared is None:
-        return
-    counts = [count for count in told.warning_codes if count.code in WORDS]
-    what = "; ".join(f"{counted(count.row_count, 'payment')}: {WORDS[count.code]}" for count in counts)
-    nothing = "Nothing changed." if told.compared.runs else ""
-    said = " ".join(filter(None, (compared_with(told.compared), f"{what}." if what else nothing)))
-    console.print(Text(f"\n{visible(said)}", style="bold"))
-    if not changes:
-        return
-    places = told.places if isinstance(told, Forecast) else told.input.places
-    table = table_of(
-        ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "what", "then", "now"
-    )
-    for change in changes[:SHOWN_MAX]:
-        amount = "" if change.amount is None else f"{change.amount:,} {visible(change.currency or '')}"
-        place = [] if places is None else [str(places.of(change.row))]
-        table.add_row(str(change.row), *place, Text(amount), WORDS[change.code], *map(Text, sides(change)))
-    console.print(table)
 
 
 class ChangeLine(NamedTuple):

@@ -14,7 +14,7 @@ from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, own_codes
 from pipeline.apis.registry import APIS
 from pipeline.errors import UsageError
 from pipeline.frames import AnswerState
-from pipeline.reports.terminal import ADVICE_BY_CODE
+from pipeline.reports.wording import ADVICE_BY_CODE
 from pipeline.rules.enumeration import PAYEES_MAX
 from pipeline.rules.rules import RULES
 from pipeline.rules.unasked import UNASKED

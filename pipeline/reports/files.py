@@ -4,11 +4,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from pipeline.reports.terminal import SIMULATED, counted, outcome_table, table_of, visible
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal, Summary
 
@@ -21,20 +16,6 @@ class FileEnd(NamedTuple):
     """None where the command ended before the file was checked."""
     summary: Summary | None
     """None where there is no outcome file."""
-
-
-def print_files(ends: Sequence[FileEnd], console: Console) -> None:
-    """Show a line for each file, and the outcomes of all rows; nothing before the first has ended."""
-    if all(end.exit_code is None for end in ends):
-        return
-    console.print(Text(f"\n{counted(len(ends), 'file')}:", style="bold"))
-    console.print(_each(ends))
-    summaries = [end.summary for end in ends if end.summary is not None]
-    if summaries:
-        console.print()
-        console.print(outcome_table(merged([summary.outcomes for summary in summaries])))
-    if any(summary.simulated for summary in summaries):
-        console.print(Text(f"\n{SIMULATED}"))
 
 
 def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
@@ -56,18 +37,3 @@ def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
         row_count = sum(total.row_count for total in mine)
         added.append(OutcomeTotal(outcome=outcome, row_count=row_count, totals=totals))
     return added
-
-
-def _each(ends: Sequence[FileEnd]) -> Table:
-    table = table_of(">rows", ">match", ">to look at", ">left", ">status", "file")
-    for end in ends:
-        status = "-" if end.exit_code is None else str(end.exit_code)
-        style = "green" if end.exit_code == 0 else "yellow"
-        cells = ("", "", "", "") if end.summary is None else _counts(end.summary)
-        table.add_row(*cells, Text(status, style=style), Text(visible(end.name)))
-    return table
-
-
-def _counts(summary: Summary) -> tuple[str, str, str, str]:
-    rows, left, to_look_at = summary.input.row_count, summary.undecided_count, summary.to_look_at_count
-    return f"{rows:,}", f"{rows - left - to_look_at:,}", f"{to_look_at:,}", f"{left:,}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.reports.differences import Difference, Piece, difference
-from pipeline.reports.terminal import ADVICE_BY_CODE, advice, visible
+from pipeline.reports.wording import ADVICE_BY_CODE, advice, visible
 from pipeline.rules.identifiers import masked
 from pipeline.rules.totals import MONEY_FIELDS, money_of
 from schemas.outcomes import Action, Outcome

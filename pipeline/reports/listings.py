@@ -1,29 +1,32 @@
 """The smaller tables on a terminal: the plan, the columns, the caps, the doctor's findings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.changes import print_changes
-from pipeline.reports.terminal import (
+from pipeline.reports.changes import WORDS, compared_with, sides
+from pipeline.reports.files import FileEnd, merged
+from pipeline.reports.terminal import outcome_table, rule_table, table_of
+from pipeline.reports.wording import (
+    SIMULATED,
     counted,
     currencies_told,
     not_payments_told,
     notes_told,
-    rule_table,
-    table_of,
     visible,
     warning_text,
     which_rows,
 )
+from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
 from schemas.places import place_text
-from schemas.summary import ApiForecast, Forecast
+from schemas.summary import ApiForecast, Forecast, Summary
 
 REJECTS_SHOWN_MAX = 20
+CHANGES_SHOWN_MAX = 10
 VALUE_CHARS_MAX = 34
 """As long as an IBAN can be."""
 COLUMNS_WIDTH_MIN = 110
@@ -196,3 +199,60 @@ def _duration(api: ApiForecast) -> str:
     if seconds < 120:
         return f"{seconds} s"
     return f"{seconds // 60:,} min" if seconds < 7200 else f"{seconds // 3600:,} h {seconds % 3600 // 60} min"
+
+
+def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
+    """Show the gravest changes on a console, if the file was compared with an earlier run.
+
+    Args:
+        told: what a run or a plan found.
+        changes: as `listed` gives them.
+        console: to print on.
+    """
+    if told.compared is None:
+        return
+    counts = [count for count in told.warning_codes if count.code in WORDS]
+    what = "; ".join(f"{counted(count.row_count, 'payment')}: {WORDS[count.code]}" for count in counts)
+    nothing = "Nothing changed." if told.compared.runs else ""
+    said = " ".join(filter(None, (compared_with(told.compared), f"{what}." if what else nothing)))
+    console.print(Text(f"\n{visible(said)}", style="bold"))
+    if not changes:
+        return
+    places = told.places if isinstance(told, Forecast) else told.input.places
+    table = table_of(
+        ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "what", "then", "now"
+    )
+    for change in changes[:CHANGES_SHOWN_MAX]:
+        amount = "" if change.amount is None else f"{change.amount:,} {visible(change.currency or '')}"
+        place = [] if places is None else [str(places.of(change.row))]
+        table.add_row(str(change.row), *place, Text(amount), WORDS[change.code], *map(Text, sides(change)))
+    console.print(table)
+
+
+def print_files(ends: Collection[FileEnd], console: Console) -> None:
+    """Show a line for each file, and the outcomes of all rows; nothing before the first has ended."""
+    if all(end.exit_code is None for end in ends):
+        return
+    console.print(Text(f"\n{counted(len(ends), 'file')}:", style="bold"))
+    console.print(_each(ends))
+    summaries = [end.summary for end in ends if end.summary is not None]
+    if summaries:
+        console.print()
+        console.print(outcome_table(merged([summary.outcomes for summary in summaries])))
+    if any(summary.simulated for summary in summaries):
+        console.print(Text(f"\n{SIMULATED}"))
+
+
+def _each(ends: Iterable[FileEnd]) -> Table:
+    table = table_of(">rows", ">match", ">to look at", ">left", ">status", "file")
+    for end in ends:
+        status = "-" if end.exit_code is None else str(end.exit_code)
+        style = "green" if end.exit_code == 0 else "yellow"
+        cells = ("", "", "", "") if end.summary is None else _counts(end.summary)
+        table.add_row(*cells, Text(status, style=style), Text(visible(end.name)))
+    return table
+
+
+def _counts(summary: Summary) -> tuple[str, str, str, str]:
+    rows, left, to_look_at = summary.input.row_count, summary.undecided_count, summary.to_look_at_count
+    return f"{rows:,}", f"{rows - left - to_look_at:,}", f"{to_look_at:,}", f"{left:,}"

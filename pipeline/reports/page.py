@@ -21,8 +21,8 @@ from pipeline.reports.groups import pending, shown
 from pipeline.reports.overview import overview
 from pipeline.reports.payment_lines import breakable, payment_lines
 from pipeline.reports.repeats import pairs, repeated_count
-from pipeline.reports.terminal import SIMULATED, counted
 from pipeline.reports.warning_lines import warning_lines
+from pipeline.reports.wording import SIMULATED, counted
 from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import Outcome, WarningCode

@@ -5,15 +5,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.reports.terminal import (
-    SIMULATED,
-    counted,
-    money_lines,
-    table_of,
-    visible,
-    warning_text,
-    which_rows,
-)
+from pipeline.reports.terminal import table_of
+from pipeline.reports.wording import SIMULATED, counted, money_lines, visible, warning_text, which_rows
 from schemas.review import ControlTotal, Fix, Split
 
 

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from pipeline.apis.own_codes import MEANINGS
 from pipeline.frames import AnswerState
-from pipeline.reports.terminal import SIMULATED, STYLES, advice, rule_table, visible
+from pipeline.reports.terminal import STYLES, rule_table
+from pipeline.reports.wording import SIMULATED, advice, visible
 from schemas.outcomes import Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt
 

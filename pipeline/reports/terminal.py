@@ -2,29 +2,33 @@
 
 import errno
 import os
-import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from textwrap import fill
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
-from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
+from pipeline.reports.wording import (
+    SIMULATED,
+    advice,
+    counted,
+    currencies_told,
+    money_lines,
+    not_payments_told,
+    notes_told,
+    visible,
+    warning_text,
+)
 from schemas.folder import REPORT_HTML
-from schemas.outcomes import Action, Outcome, WarningCode
-from schemas.places import Places, in_brackets
-from schemas.summary import CurrencySources, Money, NotPayment, OutcomeTotal, Summary, WarningCount
+from schemas.outcomes import Action, Outcome
+from schemas.places import in_brackets
+from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
-ROWS_NAMED_MAX = 10
 ROOMY_WIDTH = 72
 """Columns of a terminal on which four columns of a table leave room for a sentence."""
-SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
 
 STYLES = {
     Outcome.MATCH: "green",
@@ -35,47 +39,6 @@ STYLES = {
     Outcome.DEFERRED: "cyan",
     Outcome.UNANSWERED: "cyan",
 }
-ADVICE = {
-    Action.PAY: "Pay.",
-    Action.FIX_NAME: "Judge first whether both names are the payee's; only then correct the name to the "
-    "bank's.",
-    Action.FIX_ACCOUNT_TYPE: "Change the account type.",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Judge first whether both names are the payee's; only then correct the "
-    "name and the account type.",
-    Action.CHECK_ACCOUNT_DETAILS: "Check the account details with the payee.",
-    Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference, or correct it.",
-    Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
-    Action.ASK_PAYEE: "Ask the payee, by a known contact.",
-    Action.RETRY_LATER: RETRY_HERE,
-    Action.CORRECT_ROW: "Correct the row in the file.",
-}
-"""What a person does next, as a sentence."""
-_ASK_PROVIDER = "Ask the provider: nothing in the row is the cause."
-ADVICE_BY_CODE = {
-    "NO_API": "Add the missing section to the profile, and check the file again.",  # the row may be right
-    "RESPONDER_BIC_UNKNOWN": "Give the bank's BIC in the row or in the profile, and check the file again.",
-    "FOURHUN": "Check the account details; where they are right, ask the provider.",
-    "HTTPERR": RETRY_ELSEWHERE,  # an answer, unlike what else is worth another try
-    TOO_LARGE: _ASK_PROVIDER,
-    WRONG_FORM: _ASK_PROVIDER,
-}
-"""The same where a code asks for something else than its action does elsewhere."""
-WARNINGS = {
-    WarningCode.ACCOUNT_CHANGED: "Known payee, other account than last time",
-    WarningCode.NAME_CHANGED: "Known account, other name than last time",
-    WarningCode.PAYEE_NEW: "Warning: neither payee nor account was there and confirmed last time",
-    WarningCode.PAYMENT_REPEATED: "Paid twice? The same payment as an earlier one",
-    WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
-    WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",
-    WarningCode.MIXED_SCRIPTS: "Warning: letters of two alphabets in one word of the name",
-    WarningCode.MODULUS_OLD_TABLES: "Warning: fails the UK modulus check, by tables older than a year",
-    WarningCode.NAME_NOT_LATIN: "Warning: letters that VoP need not carry between banks in the name",
-    WarningCode.NAME_CLEANED: 'Warning: asked about without ="..." or unseen marks around the name',
-    WarningCode.ACCOUNT_TYPE_DEFAULT: "Warning: an account type that names a product; the default was taken",
-    WarningCode.BIC_OTHER_COUNTRY: "Warning: a BIC of another country than the IBAN",
-    WarningCode.NAME_TRUNCATED: "Warning: a name that may be cut, as it fills its field",
-}
-"""What was odd about some rows and stopped nothing; their number follows."""
 
 
 def render(summary: Summary) -> RenderableType:
@@ -118,71 +81,6 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
         console.print(Text(visible(f"Open {folder / REPORT_HTML} in a browser."), style="bold"))
 
 
-def between_words(sentence: str, width: int) -> str:
-    """A sentence on lines of a terminal; an option and what follows it stay together.
-
-    >>> print(between_words('say which with --map name=Tenant or --map "name=The owner"', 33))
-    say which with --map name=Tenant
-    or --map "name=The owner"
-    """
-    together = _OPTION.sub(lambda option: option[0].replace(" ", _BLANK_KEPT), sentence)
-    return fill(together, width, break_long_words=False, break_on_hyphens=False).replace(_BLANK_KEPT, " ")
-
-
-_OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
-_BLANK_KEPT = "\0"
-"""Stands for a blank at which no line ends; `visible` leaves none in a sentence."""
-
-
-def advice(action: Action, code: str) -> str:
-    """What a person does next about a row, as a sentence."""
-    return ADVICE_BY_CODE.get(code) or ADVICE[action]
-
-
-def counted(count: int, thing: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
-
-
-def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Places | None = None) -> str:
-    """Rows by their numbers, the first of them where they are many.
-
-    A row's number is a name, and has no thousands separators: in a list they would look like commas.
-
-    Args:
-        rows: All of them, or as many as are named.
-        row_count: How many there are; None means the rows given.
-        places: Of the rows in their file; None where they have none.
-
-    >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
-    ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
-    """
-    numbers = ", ".join(map(str, rows[:ROWS_NAMED_MAX]))
-    count = len(rows) if row_count is None else row_count
-    more = f" and {count - ROWS_NAMED_MAX:,} more" if count > ROWS_NAMED_MAX else ""
-    return f"row{'' if count == 1 else 's'} {numbers}{in_brackets(rows[:ROWS_NAMED_MAX], places)}{more}"
-
-
-def visible(text: str) -> str:
-    r"""Text with everything that a terminal would act on made visible.
-
-    >>> visible("Acme [bold]\x1b[31m")
-    'Acme [bold]\\x1b[31m'
-    """
-    if text.isprintable():  # nearly always, and much quicker to find out
-        return text
-    return "".join(
-        character
-        if unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-        else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
-
-
 def _title(summary: Summary) -> RenderableType:
     source = summary.input
     line = Text.assemble(
@@ -207,19 +105,6 @@ def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
         name = Text(total.outcome.value.replace("_", " "), style=STYLES[total.outcome])
         table.add_row(name, f"{total.row_count:,}", Text(amounts))
     return table
-
-
-def money_text(money: Money) -> str:
-    """A total as people write it: `1,234.56 GBP`."""
-    return f"{money.amount:,} {visible(money.currency or '(no currency)')}"
-
-
-def money_lines(row_count: int, totals: Sequence[Money]) -> str:
-    """Totals, a line each, and how many rows are in none of them."""
-    lines = [money_text(money) for money in totals]
-    if without_count := row_count - sum(money.row_count for money in totals):
-        lines.append(f"{counted(without_count, 'row')} without a readable amount")
-    return "\n".join(lines)
 
 
 def _what_to_do(summary: Summary) -> Table:
@@ -288,24 +173,6 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
     return table
 
 
-def warning_text(count: WarningCount, places: Places | None = None) -> str:
-    """A warning, and the rows that it is about, with their places in the file."""
-    more = ", ..." if count.row_count > len(count.rows) else ""
-    rows = ", ".join(map(str, count.rows))
-    where = f"; {in_brackets(count.rows, places)[2:-1]}{more}" if places is not None else ""
-    return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more}{where})."
-
-
-def notes_told(notes: Iterable[str]) -> list[str]:
-    """A line for each choice among columns."""
-    return [f"Note: {note}." for note in notes]
-
-
-def not_payments_told(rows: Iterable[NotPayment]) -> list[str]:
-    """A line for each row that is no payment; a figure that is not that of the payments is a warning."""
-    return [f"Warning: {row.said}" if row.agrees is False else row.said for row in rows]
-
-
 def _code(code: str, outcome: Outcome) -> Text:
     return Text(code, style=STYLES[outcome])
 
@@ -337,17 +204,3 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
     if summary.next_step:
         lines.append(summary.next_step)
     return [Text(visible(line)) for line in lines]
-
-
-def currencies_told(sources: CurrencySources) -> list[str]:
-    """How the currencies are known, where the file does not state all of them."""
-    ways = [
-        (sources.given, "by the file's currency column"),
-        (sources.beside_amount, "by the sign or code beside the amount"),
-        (sources.uk_account, "GBP, as the account is a UK one"),
-        (sources.unknown, "not known, and never guessed"),
-    ]
-    if sources.given == sum(count for count, _ in ways):
-        return []
-    told = "; ".join(f"{counted(count, 'row')} {way}" for count, way in ways if count)
-    return [f"Currency: {told}."]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.reports.groups import REASON_CHARS_MAX, shown
-from pipeline.reports.terminal import which_rows
+from pipeline.reports.wording import which_rows
 from schemas.places import Places
 from schemas.summary import WarningRow
 

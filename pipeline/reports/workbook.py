@@ -30,7 +30,7 @@ from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
 from pipeline.reports.decision_lists import write_lists
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, shown
-from pipeline.reports.terminal import SIMULATED, visible
+from pipeline.reports.wording import SIMULATED, visible
 from pipeline.rules.places import place_texts
 from pipeline.rules.totals import control_totals, plain
 from schemas.changes import Change

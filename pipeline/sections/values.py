@@ -52,4 +52,4 @@ Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 class Section(BaseModel):
     """A part of the file: immutable, and nothing in it goes unread."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)

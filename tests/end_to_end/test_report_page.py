@@ -9,7 +9,7 @@ import pytest
 from readers import SAMPLE
 
 from pipeline.reports.page import ROWS_AT_ONCE
-from pipeline.reports.terminal import visible
+from pipeline.reports.wording import visible
 
 HOSTILE = (
     "<script>window.hit = 1</script>",

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.cli.progress import LINE_INTERVAL_S, Lines, ProgressBar, Silence, progress
-from pipeline.reports.terminal import visible
+from pipeline.cli.progress import LINE_INTERVAL_S, Lines, ProgressBar, progress
+from pipeline.reports.wording import visible
 from pipeline.runs.request import RunProgress
 from pipeline.stores.values import Holder
 from schemas.outcomes import ApiName, Outcome
@@ -103,7 +103,7 @@ def test_run_that_is_to_stop_says_what_it_waits_for_in_a_whole_sentence():
 def seen_of(*steps, width=100, name="pay.csv"):
     """What a terminal shows after these steps."""
     console = console_of(is_terminal=True, width=width)
-    with progress(console, name, quiet=False) as bar:
+    with progress(console, name) as bar:
         for step in steps:
             step(bar)
     # What is shown last is drawn once more before it goes.
@@ -148,31 +148,25 @@ def test_bar_fits_a_terminal_of_80_columns_whatever_the_name_of_the_file():
     assert "SIMULATED" in seen
 
 
-@pytest.mark.parametrize(
-    ("is_terminal", "quiet", "kind"),
-    [(True, False, ProgressBar), (False, False, Lines), (True, True, Silence), (False, True, Silence)],
-)
-def test_kind_of_progress_suits_the_console(is_terminal, quiet, kind):
-    console = console_of(is_terminal=is_terminal)
-    with progress(console, "pay.csv", quiet=quiet) as watch:
+@pytest.mark.parametrize(("is_terminal", "kind"), [(True, ProgressBar), (False, Lines)])
+def test_kind_of_progress_suits_the_console(is_terminal, kind):
+    with progress(console_of(is_terminal=is_terminal), "pay.csv") as watch:
         assert isinstance(watch, kind)
         watch.begin(simulated=True)
         watch.wait(HOLDER)
         watch.update(RunProgress(0, 0))
         watch.update(RunProgress(5, 10))
         watch.stop(1, 8.0)
-    if quiet:
-        assert not console.file.getvalue()
 
 
 def test_terminal_that_cannot_move_its_cursor_gets_lines():
-    with progress(console_of(is_terminal=True, TERM="dumb"), "pay.csv", quiet=False) as watch:
+    with progress(console_of(is_terminal=True, TERM="dumb"), "pay.csv") as watch:
         assert isinstance(watch, Lines)
 
 
 def test_bar_has_no_colour_where_none_is_wanted():
     console = console_of(is_terminal=True, NO_COLOR="1")
-    with progress(console, "pay.csv", quiet=False) as watch:
+    with progress(console, "pay.csv") as watch:
         watch.begin(simulated=True)
         watch.update(RunProgress(5, 10))
     assert not re.search(r"\x1b\[[0-9;]*3[0-9][0-9;]*m", console.file.getvalue())

@@ -13,9 +13,9 @@ from pipeline.reports.changes import (
     changes_of,
     compared_with,
     listed,
-    print_changes,
     sides,
 )
+from pipeline.reports.listings import print_changes
 from schemas.changes import Change, Comparison, EarlierRun
 from schemas.outcomes import WarningCode
 from schemas.summary import WarningCount

@@ -10,7 +10,7 @@ from pipeline.apis import cop, own_codes, vop
 from pipeline.errors import UsageError
 from pipeline.frames import OwnCode
 from pipeline.reports.explanations import STEPS, CodesSection, explain, explanations
-from pipeline.reports.terminal import advice
+from pipeline.reports.wording import advice
 from pipeline.rules.rules import RULES
 from schemas.cop import ReasonCode
 from schemas.outcomes import Action, Outcome, WarningCode

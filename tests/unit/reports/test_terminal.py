@@ -4,15 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reports.terminal import (
-    ROWS_SHOWN_MAX,
-    WARNINGS,
-    print_summary,
-    render,
-    visible,
-    warning_text,
-    which_rows,
-)
+from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
+from pipeline.reports.wording import WARNINGS, visible, warning_text, which_rows
 from schemas.outcomes import Environment, WarningCode
 from schemas.places import Places
 from schemas.summary import CurrencySources, WarningCount

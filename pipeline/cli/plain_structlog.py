@@ -1,0 +1,18 @@
+"""structlog as where Rich is not installed.
+
+It would import Rich for tracebacks that nobody here wants: they show what is in variables, and take a tenth
+of the start. A terminal that is written to gets Rich all the same, from whoever writes to it.
+"""
+
+import sys
+
+if "rich" in sys.modules:
+    import structlog
+else:
+    sys.modules["rich"] = None  # type: ignore[assignment]  # an import of it fails while this stands
+    try:
+        import structlog
+    finally:
+        del sys.modules["rich"]
+
+__all__ = ["structlog"]
