@@ -29,7 +29,7 @@ from pipeline.stores.scopes import canonical, scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.stores.sqlite.shares import LocalShares, WholeShare
-from pipeline.stores.values import Account, Holder, Part
+from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
@@ -46,7 +46,7 @@ def quota_path() -> Path:
     return user_state_path("payee-precheck") / "quota.db"
 
 
-def turns_path() -> Path:
+def leases_path() -> Path:
     """Where the runs of this user take turns at servers."""
     return user_state_path("payee-precheck") / "turns"
 
@@ -130,7 +130,7 @@ def context_of(server: Server) -> ssl.SSLContext:
 
 
 def shares_of_this_machine(
-    *, clock: Callable[[], datetime], waiting: Callable[[Holder], None], wait_max_s: float = inf
+    *, clock: Callable[[], datetime], waiting: Callable[[LeaseHolder], None], wait_max_s: float = inf
 ) -> LocalShares:
     """The shares of all runs of this user.
 
@@ -139,7 +139,7 @@ def shares_of_this_machine(
         waiting: called with each other run that is waited for.
         wait_max_s: how long to wait for them.
     """
-    return LocalShares(turns_path(), clock=clock, waiting=waiting, wait_max_s=wait_max_s)
+    return LocalShares(leases_path(), clock=clock, waiting=waiting, wait_max_s=wait_max_s)
 
 
 @asynccontextmanager
@@ -186,7 +186,7 @@ async def _opened(
     pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
     places = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
 
-    def use(part: Part) -> None:
+    def use(part: ShareLimits) -> None:
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
         places.resize(part.in_flight_max, part.rate_per_s)
@@ -232,6 +232,6 @@ def _spelled(server: Server) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
-def _account(server: Server) -> Account:
+def _account(server: Server) -> ServerAccount:
     """What the server allows us, all processes together."""
-    return Account(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)
+    return ServerAccount(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)

@@ -16,7 +16,7 @@ from structlog.typing import Processor
 
 from pipeline.reports.terminal import SIMULATED
 from pipeline.runs.request import Phase, RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.summary import Summary
 
 Form = Literal["text", "json"]
@@ -88,7 +88,7 @@ class ProgressEvents:
     def begin(self, *, simulated: bool) -> None:
         """Say nothing: the summary says it."""
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: LeaseHolder) -> None:
         """Say which run is waited for."""
         log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pipeline.reports.terminal import counted, visible
 from pipeline.runs.request import Phase, RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import Outcome
 
 LINE_INTERVAL_S = 10.0
@@ -40,7 +40,7 @@ class ProgressBar:
         """Have the bar show whether a sandbox answers."""
         self._display.update(self._task, simulated="SIMULATED" if simulated else "")
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: LeaseHolder) -> None:
         """Say whom the run waits for, in the place of the bar."""
         self._display.below = waits(holder)
         self._display.update(self._task, stand="waiting")
@@ -81,7 +81,7 @@ class Lines:
         """Have every line state whether a sandbox answers."""
         self._simulated = " SIMULATED" if simulated else ""
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: LeaseHolder) -> None:
         """Say at once whom the run waits for, and every ten seconds that it still does."""
         self._waiting = waits(holder)
         self._said = self._clock()
@@ -124,7 +124,7 @@ class Silence:
     def begin(self, *, simulated: bool) -> None:
         """Say nothing."""
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: LeaseHolder) -> None:
         """Say nothing."""
 
     def update(self, so_far: RunProgress) -> None:
@@ -167,7 +167,7 @@ def slow(window: float) -> str:
     return f"the server wants fewer: at most {most}"
 
 
-def waits(holder: Holder) -> str:
+def waits(holder: LeaseHolder) -> str:
     """Whom a run waits for."""
     return f"waiting for {holder.name}, which has been asking {holder.server}{holder.since_when}"
 

@@ -20,8 +20,8 @@ from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import Permitted
 from pipeline.stages.summarise import Spared
-from pipeline.stores.sqlite.ledger import FinalAnswer, Reuse, RunIdentity, SqliteLedger
-from pipeline.stores.sqlite.reader import Record
+from pipeline.stores.sqlite.ledger import FinalAnswer, ReusedAnswer, RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.wire import timestamp
 
@@ -74,7 +74,7 @@ def use_again(
         known = _known(permitted, _unanswered(checks, ledger), records, apis, now)
         ledger.reuse(
             [
-                Reuse(
+                ReusedAnswer(
                     ledger.question_key(one.check),
                     one.answer.code,
                     one.answer.request_id or "",
@@ -134,7 +134,7 @@ def _left(
 
 
 @contextmanager
-def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iterator[list[Record]]:
+def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iterator[list[LedgerReader]]:
     """The records of the earlier runs, all of the same provider, open until the block ends."""
     with ExitStack() as stack:
         records = [
@@ -148,7 +148,7 @@ def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iter
 def _known(
     permitted: Permitted,
     checks: pl.DataFrame,
-    records: Sequence[Record],
+    records: Sequence[LedgerReader],
     apis: Mapping[ApiName, Api],
     now: datetime,
 ) -> list[KnownAnswer]:
@@ -169,7 +169,7 @@ def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
         )
 
 
-def _require_same_provider(record: Record, identity: RunIdentity) -> None:
+def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
     where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
         raise UsageError(

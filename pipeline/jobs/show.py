@@ -33,7 +33,7 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import validate
-from pipeline.stores.values import Attempt
+from pipeline.stores.values import RequestAttempt
 from schemas.manifest import Manifest
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
@@ -126,7 +126,7 @@ def _extent(manifest: Manifest) -> str:
     return f"{name} has rows 1 to {last}{where}"
 
 
-def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]]) -> Story:
+def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[RequestAttempt]]) -> Story:
     """Put together what is known about one row, which must exist.
 
     Args:

@@ -38,7 +38,7 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.validate import validate
-from pipeline.stores.sqlite.reader import Record
+from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
 from schemas.manifest import Manifest
 from schemas.verification import Verification, VerifiedItem
@@ -194,7 +194,7 @@ def _ledger_agrees(
         ]
 
 
-def _known(record: Record, secret: SecretStr | None) -> Answered:
+def _known(record: LedgerReader, secret: SecretStr | None) -> Answered:
     has_names = secret is not None or not record.is_encrypted
     answers = record.answers_with_names(secret) if has_names else record.answers()
     return Answered(record.question_key, answers, has_names, record.purged_before or "")

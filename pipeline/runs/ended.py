@@ -13,7 +13,7 @@ from pipeline.reports.documents import Rows
 from pipeline.runs.folder import read_summary, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
 from pipeline.stages.read import Source, read
-from pipeline.stores.sqlite.reader import Record
+from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import SUMMARY, changed_since, made_anew
 from schemas.manifest import Manifest
@@ -53,7 +53,7 @@ class EndedRun:
             raise InputError(changed_since(path))
         return read_summary(self.folder)
 
-    def key_of_names(self, record: Record, config: Path | None = None) -> SecretStr | None:
+    def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
         """The key of what servers wrote in the ledger, where it needs one and the run's profile still has it.
 
         Args:

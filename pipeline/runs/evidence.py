@@ -15,7 +15,7 @@ from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.manifest import identity_of
-from pipeline.stores.values import Counts, FinalAnswer, Finish, RunIdentity
+from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, changed_since, made_anew
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
@@ -47,8 +47,8 @@ class Kept(NamedTuple):
     """What the ledger of the run holds."""
 
     run: RunIdentity
-    counts: Counts
-    finish: Finish | None
+    counts: LedgerCounts
+    finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
 
 
@@ -187,7 +187,9 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None)
         manifest.profile.sha256,
         manifest.environment.value,
     )
-    said = Counts(manifest.ledger.attempt_count, manifest.ledger.answer_count, manifest.ledger.reused_count)
+    said = LedgerCounts(
+        manifest.ledger.attempt_count, manifest.ledger.answer_count, manifest.ledger.reused_count
+    )
     is_same_file = finish is not None and finish.outcome_sha256 == manifest.outcome_file.sha256
     return [
         _finding(

@@ -8,8 +8,8 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_whole
 from pipeline.files.folder_lock import require_folder, shared
 from pipeline.formats import NAMES, format_named
-from pipeline.stores.sqlite.ledger_file import explained
-from pipeline.stores.sqlite.reader import Record, recorded
+from pipeline.stores.sqlite.ledger_file import sqlite_errors
+from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
 from schemas.folder import (
     ATTENTION,
     CHANGES,
@@ -66,12 +66,12 @@ def require_idle(folder: Path) -> None:
         InputError, OutputError: it cannot be read.
     """
     require_folder(folder)
-    with explained(ledger_of(folder)), shared(folder):
+    with sqlite_errors(ledger_of(folder)), shared(folder):
         pass
 
 
 @contextmanager
-def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[Record]:
+def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[LedgerReader]:
     """What the ledger of a run has on record; no run can work in the folder until the block ends.
 
     Args:
@@ -84,7 +84,7 @@ def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[R
         LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
         OutputError, DiskError: as `reader.recorded`.
     """
-    with recorded(ledger_of(folder), now=now, alone=alone) as record:
+    with ledger_reader(ledger_of(folder), now=now, alone=alone) as record:
         yield record
 
 

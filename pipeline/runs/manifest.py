@@ -20,7 +20,7 @@ from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import has_begun
 from pipeline.runs.profile_used import Settings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
-from pipeline.stores.values import Counts, Finish
+from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.folder import (
     APPROVALS,
     LEDGER,
@@ -48,8 +48,8 @@ LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schw
 class Recorded(NamedTuple):
     """What the ledger of a run holds when its files are written."""
 
-    finish: Finish
-    counts: Counts
+    finish: FinishRecord
+    counts: LedgerCounts
     created_at: str
 
 

@@ -16,7 +16,7 @@ from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.runs.request import Job
 from pipeline.stages.read import Source
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.stores.sqlite.ledger_file import names_of
+from pipeline.stores.sqlite.ledger_file import ledger_files
 from schemas.folder import (
     APPROVALS,
     ATTENTION,
@@ -149,7 +149,7 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
     fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, *REPORTS)
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
-    ledger = names_of(ledger_of(folder))
+    ledger = ledger_files(ledger_of(folder))
     for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):
         refuse_what_is_no_file(path)
         refuse_what_is_no_file(unfinished(path))

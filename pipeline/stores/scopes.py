@@ -1,8 +1,9 @@
 """What the limits of a server are counted by: the server, however its address is spelled, and the client.
 
-A host has many spellings: capital letters, a dot at its end, the port 443 said or not, the zeros of an
-IP address. They lead to one server, which counts our requests together, and so do we. What no spelling
-tells is not guessed: a name and the IP address behind it, or two names for one machine, are two servers.
+A host has many spellings: capital letters, a dot at its end, the port 443 given or not, the zeros of an
+IP address. They lead to one server, which counts our requests together, and so do we. What the spelling
+does not show is not guessed: a name and the IP address behind it, or two names for one machine, are two
+servers.
 """
 
 from functools import cache
@@ -21,7 +22,7 @@ def scope_of(netloc: str, client_id: str) -> str:
 
 @cache  # asked for every scope of the file, at every request
 def canonical(scope: str) -> str:
-    """The one spelling of a scope that all its spellings have; what is no scope is left as it is.
+    """The canonical spelling of a scope; what is no scope is left as it is.
 
     >>> canonical("CoP.Example.:443|0123456789abcdef")
     'cop.example|0123456789abcdef'

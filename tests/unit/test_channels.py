@@ -16,15 +16,15 @@ from pipeline.connections import (
     api_of,
     context_of,
     greet,
+    leases_path,
     open_channels,
     quota_of,
     routes,
     shares_of_this_machine,
-    turns_path,
 )
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.stores.scopes import scope_of
-from pipeline.stores.sqlite.server_lease import turn
+from pipeline.stores.sqlite.server_lease import leased
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -158,7 +158,7 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
 
     async def ask_while_another_has_its_turn(scope):
         shares = shares_of_this_machine(clock=lambda: NOW, waiting=told.append, wait_max_s=0.3)
-        async with turn(turns_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
+        async with leased(leases_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
             with pytest.raises(IncompleteError, match="--wait-max is over"):
                 async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
                     raise AssertionError("asked while another had its turn")

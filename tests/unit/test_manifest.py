@@ -21,7 +21,7 @@ from pipeline.runs.manifest import (
     write_manifest,
 )
 from pipeline.runs.profile_used import Settings
-from pipeline.stores.sqlite.ledger import Counts, Finish
+from pipeline.stores.sqlite.ledger import FinishRecord, LedgerCounts
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary
 
@@ -96,7 +96,7 @@ def folder(tmp_path, summary):
     for path in files:
         path.write_bytes(path.name.encode())
     sha256 = hashlib.sha256(b"outcomes.csv").hexdigest()
-    recorded = Recorded(Finish(TIME, 2, 0, sha256), Counts(3, 1, 1), TIME)
+    recorded = Recorded(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME)
     settings = Settings("main", PROFILE, "2e" * 32, {"name": "Payee"})
     write_manifest(tmp_path, summary, settings, recorded, files)
     return tmp_path

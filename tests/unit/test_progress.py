@@ -10,7 +10,7 @@ from rich.text import Text
 from pipeline.cli.progress import LINE_INTERVAL_S, Lines, ProgressBar, Silence, progress
 from pipeline.reports.terminal import visible
 from pipeline.runs.request import RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import ApiName, Outcome
 
 
@@ -24,7 +24,7 @@ class Clock:
         return self.now_s
 
 
-HOLDER = Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z")
+HOLDER = LeaseHolder("cop.example:443", 4242, "2030-01-02T03:04:05Z")
 
 
 def console_of(*, is_terminal=False, width=80, **environment):

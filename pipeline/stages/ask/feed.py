@@ -10,7 +10,7 @@ from typing import NamedTuple
 import anyio
 
 from pipeline.stores.protocols import QuestionSource
-from pipeline.stores.values import Chunk, Hold, Question
+from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 
@@ -18,7 +18,7 @@ class Taken(NamedTuple):
     """A question to be asked now, and the chunk that it came in."""
 
     question: Question
-    hold: Hold
+    hold: ChunkLease
 
 
 class Feed:
@@ -28,7 +28,7 @@ class Feed:
         self._source = source
         self._api = api
         self._here: Iterator[Taken] = iter(())
-        self._open: dict[Hold, int] = {}  # questions without an end, of each chunk
+        self._open: dict[ChunkLease, int] = {}  # questions without an end, of each chunk
         self._claiming = anyio.Lock(fast_acquire=True)
         self._is_over = False
         self._taken_count = 0
@@ -47,7 +47,7 @@ class Feed:
         self._taken_count += 1
         return taken
 
-    async def ended(self, hold: Hold) -> None:
+    async def ended(self, hold: ChunkLease) -> None:
         """A question of this chunk has come to its end in this run."""
         self._open[hold] -= 1
         if self._open[hold] == 0:
@@ -70,5 +70,5 @@ class Feed:
                 await self._source.done(chunk.hold)
 
 
-def _each(chunk: Chunk) -> Iterator[Taken]:
+def _each(chunk: QuestionChunk) -> Iterator[Taken]:
     return (Taken(question, chunk.hold) for question in chunk.questions)

@@ -14,14 +14,14 @@ import polars as pl
 from pipeline.frames import CHECKS, TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.values import Answers, Tally
 from pipeline.stores.protocols import Ledger
-from pipeline.stores.values import Fruitless, Known
+from pipeline.stores.values import FruitlessQuestion, QuestionHistory
 from schemas.outcomes import ApiName
 
 RUNS_MAX = 3
 """Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
 
 _LOOKED_UP_AT_ONCE = 1_000
-_NOTHING = Known(None, 0, None)
+_NOTHING = QuestionHistory(None, 0, None)
 
 
 class Left(NamedTuple):
@@ -111,13 +111,13 @@ async def given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
 class _Found:
     """What the ledger knows of the questions of a file."""
 
-    fruitless: Mapping[bytes, Fruitless] = field(default_factory=dict)
+    fruitless: Mapping[bytes, FruitlessQuestion] = field(default_factory=dict)
     """Of the whole run."""
     answer_counts: Counter[tuple[ApiName, AnswerState]] = field(default_factory=Counter)
-    suspects: dict[int, tuple[ApiName, Fruitless]] = field(default_factory=dict)
+    suspects: dict[int, tuple[ApiName, FruitlessQuestion]] = field(default_factory=dict)
     """Check -> what an earlier run got of it, of those that nothing better is known of."""
 
-    def note(self, check: Check, question: bytes, known: Known) -> None:
+    def note(self, check: Check, question: bytes, known: QuestionHistory) -> None:
         """Look at one question."""
         if known.answer is not None:
             self.answer_counts[check.api, known.answer.state] += 1
@@ -130,7 +130,7 @@ class _Found:
         return {api for api, state in self.answer_counts if state is AnswerState.ANSWERED}
 
     @property
-    def given_up(self) -> dict[int, Fruitless]:
+    def given_up(self) -> dict[int, FruitlessQuestion]:
         """The checks that so many runs got nowhere with that no other one tries it."""
         return {
             number: fruitless
@@ -161,7 +161,7 @@ async def _open(checks: pl.DataFrame, ledger: Ledger, found: _Found, answers: An
     return pl.concat([left.filter(~pl.col("is_suspect")), left.filter("is_suspect")])
 
 
-async def _known(checks: pl.DataFrame, ledger: Ledger) -> AsyncIterator[tuple[Check, bytes, Known]]:
+async def _known(checks: pl.DataFrame, ledger: Ledger) -> AsyncIterator[tuple[Check, bytes, QuestionHistory]]:
     """Each question in its order, its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
         some = [Check(row[0], ApiName(row[1]), *row[2:]) for row in part.iter_rows()]

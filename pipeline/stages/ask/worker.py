@@ -18,7 +18,7 @@ from pipeline.stages.ask.judge import EndRun, Final, Judge, Useless
 from pipeline.stages.ask.standing import Standing
 from pipeline.stages.ask.values import Answers, Channel, World
 from pipeline.stores.protocols import Ledger, Quota
-from pipeline.stores.values import Hold, Question
+from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.wire import timestamp
@@ -43,7 +43,7 @@ class Task:
     """A question that has been taken up, and how far it has come."""
 
     question: Question
-    hold: Hold
+    hold: ChunkLease
     sent_count: int
     """Requests for it, those of earlier runs included."""
     tries: int = 0

@@ -5,7 +5,7 @@ import anyio.lowlevel
 import pytest
 
 from pipeline.stages.ask.feed import Feed
-from pipeline.stores.values import Chunk, Hold, Question
+from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 
@@ -17,8 +17,8 @@ class Source:
         self.done_holds = []
         self._wait_s = wait_s
         self._chunks = [
-            Chunk(
-                Hold(number, 1),
+            QuestionChunk(
+                ChunkLease(number, 1),
                 [Question(check_of(check=10 * number + n), b"", 0, False) for n in range(size)],
             )
             for number, size in enumerate(sizes)
@@ -81,7 +81,7 @@ def test_a_chunk_is_done_with_its_last_question_whichever_that_is(source):
 
     anyio.run(main)
     assert done == [0, 1, 2]
-    assert given.done_holds == [Hold(1, 1), Hold(0, 1)]
+    assert given.done_holds == [ChunkLease(1, 1), ChunkLease(0, 1)]
 
 
 def test_how_many_there_were_is_not_known_while_there_may_be_more(source):

@@ -5,7 +5,7 @@ import pytest
 from pipeline.jobs.show import ROWS_LISTED_MAX, Told, tell
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import Routes, validate
-from pipeline.stores.sqlite.reader import Attempt
+from pipeline.stores.sqlite.reader import RequestAttempt
 from schemas.outcomes import ApiName, Environment
 
 SENT, ENDED = "2030-01-01T00:00:00.000Z", "2030-01-01T00:00:01.000Z"
@@ -26,8 +26,8 @@ class Requests:
 
 
 TWICE = (
-    Attempt(1, "id-1", SENT, "failed", "TIMEOUT_ERROR", ENDED),
-    Attempt(2, "id-2", SENT, "answered", "MTCH", ENDED),
+    RequestAttempt(1, "id-1", SENT, "failed", "TIMEOUT_ERROR", ENDED),
+    RequestAttempt(2, "id-2", SENT, "answered", "MTCH", ENDED),
 )
 
 
