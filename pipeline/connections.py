@@ -38,7 +38,7 @@ from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 if TYPE_CHECKING:
-    from pipeline.stages.ask import Channel
+    from pipeline.stages.ask import ApiChannel
 
 
 def quota_path() -> Path:
@@ -98,7 +98,7 @@ def tokens_of(server: Oauth) -> Tokens:
     return Tokens(endpoint, request)
 
 
-async def greet(server: Server, now: datetime) -> str:
+async def try_connection(server: Server, now: datetime) -> str:
     """Look at our own certificate, make one TLS connection and send nothing; tell version and suite.
 
     Args:
@@ -145,7 +145,7 @@ def shares_of_this_machine(
 @asynccontextmanager
 async def open_channels(
     profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], shares: Shares | None
-) -> AsyncIterator[dict[ApiName, Channel]]:
+) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
     Has a share of each server's limits first: they are those of all runs of this user together. Then
@@ -175,14 +175,14 @@ async def open_channels(
 
 async def _opened(
     server: Server, share: Share, *, now: Callable[[], datetime], stack: AsyncExitStack
-) -> Channel:
+) -> ApiChannel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
-    from pipeline.stages.ask import Channel
+    from pipeline.stages.ask import ApiChannel
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
 
     tokens = tokens_of(server) if isinstance(server, Oauth) else None
-    await greet(server, now())
+    await try_connection(server, now())
     pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
     places = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
 
@@ -201,7 +201,7 @@ async def _opened(
     )
     quota = quota_of(server, now=now)
     api = api_of(server)
-    return Channel(
+    return ApiChannel(
         api=api,
         sender=await stack.enter_async_context(client),
         pace=pace,

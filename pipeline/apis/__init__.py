@@ -1,6 +1,6 @@
 """The name-check APIs, each a module of pure functions: build a request, read a response, know the codes.
 
-Nothing here touches a network, a clock or chance. A module says in a `Declaration` all that the program
+Nothing here touches a network, a clock or chance. A module says in a `ApiDeclaration` all that the program
 has to know of its API; `registry` has those that there are. An `Api` is what asks and reads the answers.
 """
 
@@ -35,7 +35,7 @@ class Basis(StrEnum):
     IDENTIFICATION = "identification"
 
 
-class Reading(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """A well-formed answer: what the responder said, and nothing else."""
 
     code: str
@@ -73,7 +73,7 @@ class Api(NamedTuple):
     """How long the service waits for the responder before it answers 504."""
     request: Callable[[Check, str, str], httpx.Request]
     """(check, correlation id, timestamp) -> request."""
-    read: Callable[[httpx.Response, Check, str], Reading]
+    read: Callable[[httpx.Response, Check, str], ParsedAnswer]
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Every code that `read` can return, and what it means. A code that is not here does not exist."""
@@ -91,7 +91,7 @@ class Route(NamedTuple):
     """Which of the kind; None: all. An API that takes some of a kind comes before one that takes all."""
 
 
-class Declaration(NamedTuple):
+class ApiDeclaration(NamedTuple):
     """All that the rest of the program has to know of one API."""
 
     name: ApiName

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from pipeline.apis import Declaration, cop, vop
+from pipeline.apis import ApiDeclaration, cop, vop
 from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName
 
-APIS: Mapping[ApiName, Declaration] = {
+APIS: Mapping[ApiName, ApiDeclaration] = {
     ApiName.COP: cop.DECLARATION,
     ApiName.VOP_GATEWAY: vop.GATEWAY_DECLARATION,
     ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,

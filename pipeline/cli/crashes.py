@@ -25,12 +25,12 @@ def is_mistake(end: BaseException) -> bool:
     """Whether nobody foresaw it, neither the program nor the library that reads the command line."""
     if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
         return False
-    from pipeline.files.disk_errors import is_foreseen
+    from pipeline.files.disk_errors import is_expected_end
 
-    return not is_foreseen(end)
+    return not is_expected_end(end)
 
 
-def written_down(error: BaseException, *, where: str | None = None) -> MistakeError:
+def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
     """Leave a file about it, and tell in one sentence what it is and whom to send it to.
 
     Args:

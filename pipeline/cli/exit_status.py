@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from pipeline.cli.crashes import is_mistake, written_down
+from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.errors import (
     CONCERN_ONE_FILE,
     DiskError,
@@ -34,7 +34,7 @@ TOTALS_DIFFER = "TOTALS_DIFFER"
 """What `--fail-on` calls a total or a count in the file that is not that of its payments."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Turns whatever ends a command into one sentence and an exit status."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 (click's own signature)
@@ -85,7 +85,7 @@ def _told_and_ended() -> Iterator[None]:
 def _told(end: BaseException) -> PrecheckError:
     """The error that stands for what ended a command; a wish to end, such as that of --help, goes on."""
     if is_mistake(end):
-        return written_down(end)
+        return recorded_crash(end)
     if isinstance(end, OSError):
         return DiskError(f"the output cannot be written ({end.strerror}); make room, or send it elsewhere")
     if isinstance(end, PrecheckError):
@@ -102,13 +102,13 @@ def about_one_file(end: BaseException, name: str) -> PrecheckError:
     if isinstance(end, CONCERN_ONE_FILE):
         return end
     if is_mistake(end):
-        return written_down(end, where=name)
+        return recorded_crash(end, where=name)
     raise end
 
 
 def _tell(sentence: str, *, status: int) -> None:
     with suppress(OSError):
-        say(sentence, status=status)
+        notify(sentence, status=status)
 
 
 def _let_go() -> None:
@@ -141,7 +141,7 @@ def stoppable() -> "Stop":
     return stop
 
 
-def say(sentence: str, *, status: int | None = None) -> None:
+def notify(sentence: str, *, status: int | None = None) -> None:
     """Tell a person something on standard error, or its log where that is of JSON documents.
 
     Args:
@@ -161,7 +161,7 @@ def say(sentence: str, *, status: int | None = None) -> None:
 
 
 @contextmanager
-def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
+def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
     """Say so where the manifest in a folder was signed, and has been written anew by nobody with the key."""
     from pipeline.files.signatures import is_signed
     from schemas.folder import MANIFEST, SIGNATURE
@@ -171,7 +171,7 @@ def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
         yield
     finally:
         if was_signed and not is_signed(folder):
-            say(
+            notify(
                 f"{folder / MANIFEST} was written anew and is not signed any more: {SIGNATURE} was deleted; "
                 "precheck report DIR --sign-with KEY signs it again"
             )

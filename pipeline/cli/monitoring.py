@@ -29,7 +29,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Watchers:
+class MonitoringTargets:
     """Who is to be told."""
 
     metrics: Path | None = None
@@ -39,16 +39,16 @@ class Watchers:
 
 
 @dataclass(slots=True)
-class Reported:
+class MonitoredRun:
     """What the command has to tell so far."""
 
     summaries: list[Summary] = field(default_factory=list)
 
 
 @contextmanager
-def watched(watchers: Watchers) -> Iterator[Reported]:
+def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
     """Tell the watchers when the block begins, and how it ends; what it raises goes on."""
-    started, told = now(), Reported()
+    started, told = now(), MonitoredRun()
     _ping(watchers, "start")
     status = 0
     try:
@@ -93,7 +93,7 @@ def _write(path: Path, figures: RunFigures) -> None:
             log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
 
 
-def _ping(watchers: Watchers, word: str) -> None:
+def _ping(watchers: MonitoringTargets, word: str) -> None:
     if watchers.ping_url is None:
         return
     from pipeline.transport.ping import ping

@@ -42,7 +42,7 @@ class ProgressBar:
 
     def wait(self, holder: LeaseHolder) -> None:
         """Say whom the run waits for, in the place of the bar."""
-        self._display.below = waits(holder)
+        self._display.below = waiting_text(holder)
         self._display.update(self._task, stand="waiting")
 
     def update(self, so_far: RunProgress) -> None:
@@ -50,18 +50,18 @@ class ProgressBar:
         if not so_far.check_count:
             return
         self._display.below = "; ".join(
-            filter(None, (told(so_far.outcomes), *map(slow, so_far.slowed.values())))
+            filter(None, (outcomes_text(so_far.outcomes), *map(slowed_text, so_far.slowed.values())))
         )
         stand = f"{so_far.done_count:,} of {so_far.check_count:,}"
         self._display.update(self._task, completed=so_far.done_count, total=so_far.check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Say above the bar that the run ends, and what it waits for."""
-        said = f"{stops(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
+        said = f"{stopping_text(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
         self._display.console.print(Text(f"{self._name}: {said}"))
 
 
-class Lines:
+class ProgressLines:
     """A line every ten seconds, for logs and pipes."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Lines:
 
     def wait(self, holder: LeaseHolder) -> None:
         """Say at once whom the run waits for, and every ten seconds that it still does."""
-        self._waiting = waits(holder)
+        self._waiting = waiting_text(holder)
         self._said = self._clock()
         self._say(self._waiting)
 
@@ -101,7 +101,9 @@ class Lines:
         rate_per_s = so_far.done_count / (now - self._started) if now > self._started else 0.0
         left = f", {(so_far.check_count - so_far.done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
         became = "".join(
-            f"; {said}" for said in (told(so_far.outcomes), *map(slow, so_far.slowed.values())) if said
+            f"; {said}"
+            for said in (outcomes_text(so_far.outcomes), *map(slowed_text, so_far.slowed.values()))
+            if said
         )
         self._say(
             f"{so_far.done_count:,} of {so_far.check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}"
@@ -109,13 +111,13 @@ class Lines:
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Say that the run ends, and what it waits for."""
-        self._say(stops(in_flight_count, wait_max_s))
+        self._say(stopping_text(in_flight_count, wait_max_s))
 
     def _say(self, sentence: str) -> None:
         self._console.print(f"{self._name}{self._simulated}: {sentence}", soft_wrap=True)
 
 
-class Silence:
+class SilentProgress:
     """Says nothing, for --quiet."""
 
     def enter(self, phase: Phase) -> None:
@@ -135,18 +137,20 @@ class Silence:
 
 
 @contextmanager
-def progress(console: Console, file_name: str, *, quiet: bool) -> Iterator[ProgressBar | Lines | Silence]:
+def progress(
+    console: Console, file_name: str, *, quiet: bool
+) -> Iterator[ProgressBar | ProgressLines | SilentProgress]:
     """What suits the console: a bar on a terminal, lines elsewhere, nothing with --quiet."""
     if quiet:
-        yield Silence()
+        yield SilentProgress()
     elif not console.is_terminal or console.is_dumb_terminal:
-        yield Lines(console, file_name)
+        yield ProgressLines(console, file_name)
     else:
         with _Display(console) as display:
             yield ProgressBar(display, file_name)
 
 
-def told(outcomes: Mapping[Outcome, int]) -> str:
+def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
     """What became of questions, in the order of the documentation.
 
     >>> told({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
@@ -156,7 +160,7 @@ def told(outcomes: Mapping[Outcome, int]) -> str:
     return ", ".join(f"{outcome.value.replace('_', ' ')} {outcomes[outcome]:,}" for outcome in there)
 
 
-def slow(window: float) -> str:
+def slowed_text(window: float) -> str:
     """How much less is sent than was agreed, as the server wants it.
 
     >>> slow(7.9), slow(0.25)
@@ -167,12 +171,12 @@ def slow(window: float) -> str:
     return f"the server wants fewer: at most {most}"
 
 
-def waits(holder: LeaseHolder) -> str:
+def waiting_text(holder: LeaseHolder) -> str:
     """Whom a run waits for."""
     return f"waiting for {holder.name}, which has been asking {holder.server}{holder.since_when}"
 
 
-def stops(in_flight_count: int, wait_max_s: float) -> str:
+def stopping_text(in_flight_count: int, wait_max_s: float) -> str:
     """What a run still waits for after it was stopped."""
     return (
         f"stopping; waiting up to {wait_max_s:.0f} s for the answers to "

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.exit_status import say, telling_what_lost_its_signature
+from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, Days, by_option, sign_option
 from pipeline.errors import PrecheckError, UsageError, most_serious
 
 if TYPE_CHECKING:
-    from pipeline.jobs.purge import Purged, PurgeJob
+    from pipeline.jobs.purge import PurgeJob, PurgeResult
 
 
 @click.command()
@@ -77,20 +77,20 @@ def purge(  # noqa: PLR0913 (one argument per option)
     statuses = []
     for folder, is_named in folders_meant(folders).items():
         try:
-            with telling_what_lost_its_signature(folder):
+            with reporting_a_lost_signature(folder):
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            say(str(error), status=None if is_stranger else error.exit_code)
+            notify(str(error), status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
         for sentence in _told(folder, job, purged):
-            say(sentence)
+            notify(sentence)
         statuses.append(0)
     sys.exit(most_serious(statuses))
 
 
-def _told(folder: Path, job: "PurgeJob", purged: "Purged") -> list[str]:
+def _told(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> list[str]:
     """What became of a folder."""
     from pipeline.reports.terminal import counted
 

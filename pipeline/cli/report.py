@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.exit_status import say, telling_what_lost_its_signature
+from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, sign_option
 
 
@@ -22,10 +22,10 @@ def report(*, folder: Path, sign_with: Path | None, as_json: bool) -> None:
     from pipeline.reports.terminal import console, print_summary
     from schemas.folder import REPORT_XLSX
 
-    with telling_what_lost_its_signature(folder):
+    with reporting_a_lost_signature(folder):
         summary, kept = write_reports(folder, sign_with, now=now())
     if kept is not None:
-        say(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
+        notify(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
     if as_json:
         click.echo(summary.model_dump_json())
     print_summary(summary, folder, console(), already_finished=False)

@@ -13,10 +13,10 @@ import click
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import (
     about_one_file,
-    say,
+    notify,
+    reporting_a_lost_signature,
     status_of_summary,
     stoppable,
-    telling_what_lost_its_signature,
 )
 from pipeline.cli.options import (
     PATH,
@@ -35,7 +35,7 @@ from pipeline.errors import UsageError, most_serious
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipeline.jobs.check import Result
+    from pipeline.jobs.check import RunResult
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -186,7 +186,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     again.
     """
     from pipeline.cli.logs import ProgressEvents, log_file, log_to_stderr
-    from pipeline.cli.monitoring import Watchers, watched
+    from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.progress import progress
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd, print_files
@@ -232,10 +232,10 @@ def run(  # noqa: PLR0913 (one argument per option)
     def surfaces(job: Job) -> Iterator[Surface]:
         events = nullcontext(ProgressEvents())
         seen = progress(terminal, names[job.file], quiet=quiet) if log_form == "text" else events
-        with telling_what_lost_its_signature(job.out), seen as watch:
+        with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop)
 
-    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+    with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as told:
         for job, result, end in check_files(jobs(), surfaces):
             name = names[job.file]
             try:
@@ -252,7 +252,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                say(_naming(name, str(error)), status=error.exit_code)
+                notify(_naming(name, str(error)), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
@@ -260,11 +260,11 @@ def run(  # noqa: PLR0913 (one argument per option)
 
 def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
     """What each file is called: where two have one name, only the path says which one is meant."""
-    from pipeline.runs.starting import told_apart
+    from pipeline.runs.starting import renamed_folders
 
-    apart = told_apart(places)
+    apart = renamed_folders(places)
     if apart and not quiet:
-        say(apart)
+        notify(apart)
     return {file: str(file) if apart else file.name for file in places}
 
 
@@ -284,13 +284,13 @@ def _raise_what_ended(end: BaseException | None) -> None:
         raise end
 
 
-def _status(result: "Result", fail_on: tuple[str, ...]) -> int:
+def _status(result: "RunResult", fail_on: tuple[str, ...]) -> int:
     """The exit status that one file stands for."""
     ended_by = result.ended_by
     return status_of_summary(result.summary, fail_on) if ended_by is None else ended_by.exit_code
 
 
-def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status: int) -> None:
+def _tell(result: "RunResult", folder: Path, terminal: "Console | None", *, status: int) -> None:
     """How one file went, for a person; without a terminal, for the log."""
     from pipeline.cli.logs import log_summary
     from pipeline.reports.changes import print_changes
@@ -303,9 +303,9 @@ def _tell(result: "Result", folder: Path, terminal: "Console | None", *, status:
     print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
 
 
-def _say_in_quiet(name: str, result: "Result") -> None:
+def _say_in_quiet(name: str, result: "RunResult") -> None:
     """What nobody may miss, however quiet the command is to be."""
     if result.summary.simulated:
-        say(f"{name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
+        notify(f"{name}: SIMULATED: a sandbox answered; no answer says anything about a real account")
     if result.summary.next_step and result.ended_by is None:
-        say(f"{name}: {result.summary.next_step}")
+        notify(f"{name}: {result.summary.next_step}")

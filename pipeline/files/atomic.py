@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.files.disk_errors import ELSEWHERE, refuse_what_is_no_file, refused
+from pipeline.files.disk_errors import ELSEWHERE, not_writable, refuse_non_file
 
 _MODE = 0o600
 _MODE_FOR_ALL = 0o644
@@ -14,7 +14,7 @@ _PART = ".part"
 
 
 @contextmanager
-def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
+def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
     """Write a file under another name, and give it its own name once all of it is on the disk.
 
     The file is open for writing and reading, so that what was written can be checked before it is
@@ -28,9 +28,9 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.
         DiskError: the disk is full or failed.
     """
-    part = unfinished(path)
+    part = partial_name(path)
     try:
-        refuse_what_is_no_file(path)
+        refuse_non_file(path)
         part.unlink(missing_ok=True)
         try:
             with _new_file(part) as file:
@@ -44,10 +44,10 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise refused(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
 
 
-def unfinished(path: Path) -> Path:
+def partial_name(path: Path) -> Path:
     """The name of a file while it is written; a process that was killed leaves it behind."""
     return path.with_name(path.name + _PART)
 

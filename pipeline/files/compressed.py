@@ -48,7 +48,7 @@ class Compression(StrEnum):
     ZIP = "zip"
 
 
-class Unpacked(NamedTuple):
+class UnpackedFile(NamedTuple):
     """A compressed file, read."""
 
     data: bytes
@@ -73,7 +73,7 @@ def unpacked(
     where: str,
     clock: Callable[[], float],
     unpacked_bytes_max: int = UNPACKED_BYTES_MAX,
-) -> Unpacked:
+) -> UnpackedFile:
     """Unpack a file under limits.
 
     Args:
@@ -90,11 +90,11 @@ def unpacked(
     limit = max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data)))
     meter = _Meter(where, len(data), limit, clock)
     if compression is Compression.GZIP:
-        result = Unpacked(meter.joined(_gunzipped(data, where)), compression, None)
+        result = UnpackedFile(meter.joined(_gunzipped(data, where)), compression, None)
     else:
         with _archive(data, where) as archive:
             member = _only_member(archive, where)
-            result = Unpacked(meter.joined(_unzipped(archive, member)), compression, member.filename)
+            result = UnpackedFile(meter.joined(_unzipped(archive, member)), compression, member.filename)
     if sniff(result.data) is not None:
         raise InputError(f"{where} {_SEVERAL}")
     return result

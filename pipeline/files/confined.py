@@ -82,7 +82,7 @@ def parse_confined(
         feeding = Thread(target=_feed, args=(child.stdin, data))
         feeding.start()
         try:
-            said = heard(child.stdout, table_bytes_max=limit_bytes)
+            said = received_table(child.stdout, table_bytes_max=limit_bytes)
         except MemoryError:
             child.kill()
             said = None
@@ -105,7 +105,7 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
+def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
     """The table that a child sends in parts, or the sentence that it sends instead; None for neither.
 
     Of each part the length comes first; one of no length stands before a sentence.

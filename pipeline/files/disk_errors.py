@@ -38,7 +38,7 @@ def is_of_an_output(error: OSError) -> bool:
     return error.filename is None or is_full_or_failed(error)
 
 
-def is_foreseen(end: BaseException) -> bool:
+def is_expected_end(end: BaseException) -> bool:
     """Whether an end is no mistake of ours: an error of `errors`, a wish to end, or an output that failed."""
     if isinstance(end, OSError):
         return is_of_an_output(end)
@@ -46,7 +46,7 @@ def is_foreseen(end: BaseException) -> bool:
     return isinstance(end, (PrecheckError, SystemExit, KeyboardInterrupt, GeneratorExit))
 
 
-def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
+def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     """The error for a write that failed."""
     return DiskError(
         f"{path}: cannot be written ({_reason(error)}); make room on the disk,"
@@ -54,7 +54,7 @@ def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     )
 
 
-def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
+def not_writable(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
     """The error for a file that cannot be written here.
 
     Args:
@@ -63,11 +63,11 @@ def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | Output
         otherwise: what to do where the disk is not at fault, such as "choose another --out".
     """
     if is_full_or_failed(error):
-        return unwritten(path, error)
+        return write_failed(path, error)
     return OutputError(f"{path}: cannot be written ({_reason(error)}); {otherwise}")
 
 
-def refuse_what_is_no_file(path: Path) -> None:
+def refuse_non_file(path: Path) -> None:
     """Refuse to write where a link, a folder or a device has the name.
 
     Raises:
@@ -78,12 +78,12 @@ def refuse_what_is_no_file(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:  # such as a file where a folder should be
-        raise refused(path, error, otherwise=ELSEWHERE) from error
-    if (what := what_is_no_file(found)) is not None:
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
+    if (what := kind_of_non_file(found)) is not None:
         raise OutputError(f"{path}: {what} has this name; remove it, or {ELSEWHERE}")
 
 
-def what_is_no_file(found: os.stat_result) -> str | None:
+def kind_of_non_file(found: os.stat_result) -> str | None:
     """What something is that is not a file of one name; None for a file.
 
     A file with another name may belong to another user, who would lose it, or find our lines in it.

@@ -9,7 +9,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from pipeline.errors import InputError, LockedError, OutputError, UsageError
-from pipeline.files.disk_errors import ELSEWHERE, refuse_what_is_no_file, refused
+from pipeline.files.disk_errors import ELSEWHERE, not_writable, refuse_non_file
 
 _LOCK = ".lock"
 _SAID_BYTES_MAX = 4096
@@ -71,14 +71,14 @@ def require_ours(folder: Path) -> None:
         OutputError: it is no file of its own, or holds what no run of this tool writes there.
     """
     path = folder / _LOCK
-    refuse_what_is_no_file(path)
+    refuse_non_file(path)
     try:
         with path.open("rb") as file:
             said = file.read(_SAID_BYTES_MAX + 1).strip(b"\0")
     except FileNotFoundError:
         return
     except OSError as error:
-        raise refused(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
     if said and _owner_in(said) is None:
         raise OutputError(f"{path}: not a lock of this tool; remove it, or {ELSEWHERE}")
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError, InputError
-from pipeline.files.atomic import write_whole
-from pipeline.files.disk_errors import refused
+from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
 from schemas.folder import MANIFEST, SIGNATURE
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def sign(folder: Path, signer: Signer | None) -> None:
     if signer is None:
         return
     signature = signer.signature((folder / MANIFEST).read_bytes())
-    with write_whole(folder / SIGNATURE) as file:
+    with write_atomically(folder / SIGNATURE) as file:
         file.write(signature)
 
 
@@ -170,7 +170,7 @@ def remove_signature(folder: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise refused(path, error, otherwise="delete it yourself") from error
+        raise not_writable(path, error, otherwise="delete it yourself") from error
 
 
 def is_signed(folder: Path) -> bool:

@@ -5,16 +5,16 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from pipeline.errors import CONCERN_ONE_FILE
-from pipeline.files.disk_errors import is_foreseen
-from pipeline.jobs.check import Result, check
+from pipeline.files.disk_errors import is_expected_end
+from pipeline.jobs.check import RunResult, check
 from pipeline.runs.request import Job, Surface
 
 
-class Checked(NamedTuple):
+class FileResult(NamedTuple):
     """What became of one file."""
 
     job: Job
-    result: Result | None
+    result: RunResult | None
     """None where it could not be checked."""
     end: BaseException | None
     """What kept it from being checked, or ended that early: an error, or a mistake of this program."""
@@ -22,7 +22,7 @@ class Checked(NamedTuple):
 
 def check_files(
     jobs: Iterable[Job], surfaces: Callable[[Job], AbstractContextManager[Surface]]
-) -> Iterator[Checked]:
+) -> Iterator[FileResult]:
     """Check payment files in order, and say of each what became of it as soon as it has ended.
 
     Args:
@@ -34,7 +34,7 @@ def check_files(
             file has been given.
     """
     for job in jobs:
-        result: Result | None = None
+        result: RunResult | None = None
         end: BaseException | None = None
         try:
             with surfaces(job) as surface:
@@ -44,11 +44,11 @@ def check_files(
             if not concerns_one_file(error):
                 raise
             end = error
-        yield Checked(job, result, end)
+        yield FileResult(job, result, end)
         if end is not None and not concerns_one_file(end):
             raise end
 
 
 def concerns_one_file(end: BaseException) -> bool:
     """Whether the next file can be checked all the same: so it is after a mistake of ours, too."""
-    return isinstance(end, CONCERN_ONE_FILE) or not is_foreseen(end)
+    return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)

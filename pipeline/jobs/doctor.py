@@ -9,7 +9,7 @@ import anyio
 
 from pipeline.config import Profile, usual
 from pipeline.config.profiles import choose, opened
-from pipeline.connections import greet, tokens_of
+from pipeline.connections import tokens_of, try_connection
 from pipeline.errors import PrecheckError, TlsError
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
@@ -78,7 +78,7 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
         findings.append(_try(f"{name} certificate", partial(_certificate, server, now)))
     if isinstance(server, Oauth):
         findings.append(_try(f"{name} secret", partial(_secret, server)))
-    findings.append(_try(f"{name} TLS", partial(anyio.run, greet, server, now)))
+    findings.append(_try(f"{name} TLS", partial(anyio.run, try_connection, server, now)))
     if isinstance(server, MutualTls):
         findings.append(Finding(f"{name} participant", _PARTICIPANT))
     if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
@@ -23,7 +23,7 @@ from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_on
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.profile_used import routes_of
-from pipeline.stages.compare import Contradicted, Earlier
+from pipeline.stages.compare import ContradictedKeys, EarlierPayees
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
 from schemas.approvals import Approval
@@ -32,7 +32,7 @@ from schemas.manifest import Manifest
 from schemas.review import Decision
 
 
-class Origin(NamedTuple):
+class RunOrigin(NamedTuple):
     """The run that knew something."""
 
     folder: str
@@ -46,8 +46,8 @@ class Origin(NamedTuple):
 class KnownRun(NamedTuple):
     """What an earlier run knew, in its own folder or carried on in another one."""
 
-    earlier: Earlier
-    origin: Origin
+    earlier: EarlierPayees
+    origin: RunOrigin
 
 
 def ids_of(original: pl.DataFrame) -> pl.Series | None:
@@ -95,12 +95,12 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
         return None if is_purged else run.rows().payments["name"]
 
     kept = _read(folder / PAYEES) if keeps_keys else _of_outcomes(run, payee_key)
-    origin = Origin(folder.resolve().name, manifest.finished, payee_key)
+    origin = RunOrigin(folder.resolve().name, manifest.finished, payee_key)
     return runs_of(origin, kept, _decided(manifest), names)
 
 
 def runs_of(
-    origin: Origin,
+    origin: RunOrigin,
     kept: pl.DataFrame,
     decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
@@ -111,12 +111,12 @@ def runs_of(
         origin: the run.
         kept: its `KeptPayees`.
         decided: what was decided about its payments.
-        names: of every payment in its file, as `Earlier` has it.
+        names: of every payment in its file, as `EarlierPayees` has it.
     """
     found = knowledge(kept, decided)
     hashed = payee_hashes(origin.payee_key, KEYED)
     return [
-        KnownRun(Earlier(origin.folder, found.known, found.unsure, hashed, names), origin),
+        KnownRun(EarlierPayees(origin.folder, found.known, found.unsure, hashed, names), origin),
         *_carried(found.carried),
     ]
 
@@ -135,7 +135,7 @@ def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
     payees = payees_of(Accepted(asked_about), ids_of(rows.original))
-    return own(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
+    return own_payees(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
@@ -153,16 +153,16 @@ def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:
 
 def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
     for (folder, finished, key), rows in kept.group_by("folder", "finished", "payee_key"):
-        origin = Origin(str(folder), str(finished), bytes.fromhex(str(key)))
+        origin = RunOrigin(str(folder), str(finished), bytes.fromhex(str(key)))
         known, unsure = (keys_once(rows.filter(known=standing)) for standing in CARRIED)
         hashed = payee_hashes(origin.payee_key, KEYED)
-        yield KnownRun(Earlier(origin.folder, known, unsure, hashed, lambda: None), origin)
+        yield KnownRun(EarlierPayees(origin.folder, known, unsure, hashed, lambda: None), origin)
 
 
 # What a run leaves behind.
 
 
-def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[Contradicted]) -> pl.DataFrame:
+def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys]) -> pl.DataFrame:
     """`KeptPayees` of what earlier runs say, and payments contradict.
 
     Args:
@@ -195,12 +195,12 @@ def keep(
         folder: of the run.
     """
     path = folder / PAYEES
-    with write_whole(path) as file:
-        write_lines(kept_once(pl.concat([own(payees, known, payee_key), carried])), file, Dialect())
+    with write_atomically(path) as file:
+        write_lines(kept_once(pl.concat([own_payees(payees, known, payee_key), carried])), file, Dialect())
     return path
 
 
-def own(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
+def own_payees(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
     """`KeptPayees` of a run's own payees."""
     keys = keyed(payees, payee_hashes(payee_key, KEYED)).with_columns(known)
     absent = [pl.lit(None, kind).alias(column) for column, kind in KEPT_PAYEES.items() if column not in keys]

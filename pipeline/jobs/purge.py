@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from pipeline.config.profiles import signer_again
 from pipeline.errors import IncompleteError, InputError, UsageError
-from pipeline.files.atomic import unfinished
-from pipeline.files.disk_errors import refused
+from pipeline.files.atomic import partial_name
+from pipeline.files.disk_errors import not_writable
 from pipeline.files.signatures import Signer, sign
 from pipeline.runs.approvals import decider
-from pipeline.runs.folder import files_with_names, fitting, ledger_of, opened_to_read
+from pipeline.runs.folder import files_with_names, ledger_of, matching_folders, opened_to_read
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from schemas.folder import PAYEES, files_of_review
@@ -40,7 +40,7 @@ class PurgeJob:
     dry_run: bool = False
 
 
-class Purged(NamedTuple):
+class PurgeResult(NamedTuple):
     """What was forgotten, and what was not."""
 
     name_count: int
@@ -74,14 +74,14 @@ def folders_meant(words: Sequence[Path]) -> dict[Path, bool]:
         if word.exists() or not _PATTERN.intersection(str(word)):
             folders[word] = True
             continue
-        found = [path for path in fitting(str(word)) if path.is_dir()]
+        found = [path for path in matching_folders(str(word)) if path.is_dir()]
         if not found:
             raise UsageError(f"{word}: no folder fits this pattern; check it")
         folders |= {path: folders.get(path, False) for path in found}
     return folders
 
 
-def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
+def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     """Delete the names that banks returned to the run in a folder, and put it on record.
 
     Args:
@@ -108,7 +108,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
     )
     if not is_due or job.dry_run:
         deleted = _there(files) if is_due else []
-        return Purged(look.name_count, look.detail_count, deleted, [], was_due=is_due)
+        return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     signer, deleted = _signer(folder, job), []
 
     def delete_files() -> None:
@@ -116,11 +116,11 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
         said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if record_purge(folder, said):
             sign(folder, signer)
-        _delete([*files, *map(unfinished, files)])
+        _delete([*files, *map(partial_name, files)])
 
     name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
     left = [*_there(files_with_names(folder)), *_not_ours(folder)]
-    return Purged(name_count, look.detail_count, deleted, left)
+    return PurgeResult(name_count, look.detail_count, deleted, left)
 
 
 def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
@@ -181,7 +181,7 @@ def _delete(files: Iterable[Path]) -> None:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise refused(file, error, otherwise="delete it yourself") from error
+            raise not_writable(file, error, otherwise="delete it yourself") from error
 
 
 def _not_ours(folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ from pipeline.config.profiles import choose, signer_again
 from pipeline.errors import ConfigurationError
 from pipeline.files.signatures import sign
 from pipeline.reports.documents import reports
-from pipeline.runs.ended import ended
+from pipeline.runs.ended import ended_run
 from pipeline.runs.folder import opened_to_read
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from schemas.review import Verdict
@@ -37,7 +37,7 @@ def report(folder: Path, sign_with: Path | None = None, *, now: datetime) -> tup
         LockedError: a run works in the folder.
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
-    run = ended(folder)
+    run = ended_run(folder)
     with opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
         signer = signer_again(folder, sign_with, summary.profile)

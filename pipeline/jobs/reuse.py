@@ -19,7 +19,7 @@ from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import Permitted
-from pipeline.stages.summarise import Spared
+from pipeline.stages.summarise import SparedChecks
 from pipeline.stores.sqlite.ledger import FinalAnswer, ReusedAnswer, RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.outcomes import ApiName, Environment, Outcome
@@ -27,7 +27,7 @@ from schemas.wire import timestamp
 
 
 class EarlierRecord(Protocol):
-    """The record of an earlier run; `reader.Record` is the one there is."""
+    """The record of an earlier run; `reader.LedgerReader` is the one there is."""
 
     def question_key(self, check: Check) -> bytes:
         """What this record knows a question by."""
@@ -46,7 +46,7 @@ class KnownAnswer(NamedTuple):
     """Which of the earlier runs, counted from 0."""
 
 
-def use_again(
+def reuse_answers(
     permitted: Permitted,
     checks: pl.DataFrame,
     ledger: SqliteLedger,
@@ -87,14 +87,14 @@ def use_again(
         )
 
 
-def spared(
+def reusable_checks(
     permitted: Permitted,
     checks: pl.DataFrame,
     own: tuple[Path, RunIdentity],
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
-) -> Spared:
+) -> SparedChecks:
     """Find which questions a run would not ask, without recording anything.
 
     Args:
@@ -105,7 +105,7 @@ def spared(
         now: the time.
 
     Raises:
-        UsageError, LockedError, DiskError: as `use_again`, about the folders of `permitted`.
+        UsageError, LockedError, DiskError: as `reuse_answers`, about the folders of `permitted`.
     """
     folder, identity = own
     refuse_own_folder(permitted.folders, folder)
@@ -113,7 +113,7 @@ def spared(
     with _records(permitted, identity, now) as records:
         known = _known(permitted, left, records, apis, now)
     answered = frozenset(checks["check"]) - frozenset(left["check"])
-    return Spared(answered, frozenset(one.check.check for one in known), why_uncounted)
+    return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
 
 
 def _left(

@@ -27,7 +27,7 @@ from pipeline.frames import (
 from pipeline.rules.identifiers import masked
 from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
-from pipeline.runs.ended import ended
+from pipeline.runs.ended import ended_run
 from pipeline.runs.folder import opened_to_read
 from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import warnings_of
@@ -45,7 +45,7 @@ ROWS_LISTED_MAX = 100
 _ACCOUNTS = ("account_number", "iban", "account")
 
 
-class Told(NamedTuple):
+class RowContext(NamedTuple):
     """What a story is made of; the frames are those of the whole file."""
 
     file: str
@@ -78,7 +78,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
         LockedError: a run works in the folder.
         DiskError: a file cannot be read.
     """
-    run = ended(folder)
+    run = ended_run(folder)
     manifest = run.manifest
     if not 1 <= row <= manifest.input.row_count:
         raise UsageError(f"{row}: {_extent(manifest)}", option="--row")
@@ -94,7 +94,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             pl.concat([validated.rejects, _by_tables(rows.outcomes)]),
             pl.concat([*changed, validated.warnings]),
         )
-        told = Told(
+        told = RowContext(
             manifest.input.name,
             manifest.environment,
             rows.payments,
@@ -104,7 +104,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             rows.outcomes,
             places,
         )
-        return tell(row, told, partial(record.attempts, secret=run.key_of_names(record)))
+        return assembled(row, told, partial(record.attempts, secret=run.key_of_names(record)))
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -126,7 +126,7 @@ def _extent(manifest: Manifest) -> str:
     return f"{name} has rows 1 to {last}{where}"
 
 
-def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[RequestAttempt]]) -> Story:
+def assembled(row: int, told: RowContext, attempts_for: Callable[[Check], Sequence[RequestAttempt]]) -> Story:
     """Put together what is known about one row, which must exist.
 
     Args:

@@ -63,13 +63,13 @@ def correctable(corrections: Corrections) -> Corrections:
     return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
 
-def accepted(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
+def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
     """The corrections of rows in which each correction is of an accepted kind."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 
 
-def nothing_known(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
+def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
     """`Corrections` that cannot be made, of rows that a person wants corrected and that have none."""
     due = outcomes.filter(pl.col("row").is_in(rows.implode()))
     return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)

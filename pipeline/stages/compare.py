@@ -18,7 +18,7 @@ SHOWN_MAX = 3
 """Accounts or names of one payee that are shown side by side."""
 
 
-class Earlier(NamedTuple):
+class EarlierPayees(NamedTuple):
     """What an earlier run says of payees."""
 
     folder: str
@@ -32,23 +32,23 @@ class Earlier(NamedTuple):
     """Reads the name of every payment in its file, in row order; None where they are no longer there."""
 
 
-class Contradicted(NamedTuple):
+class ContradictedKeys(NamedTuple):
     """What an earlier run says that payments contradict: `PayeeKeys`; `row` is that of the payment now."""
 
     known: pl.DataFrame
     unsure: pl.DataFrame
 
 
-class Differences(NamedTuple):
+class PayeeDifferences(NamedTuple):
     """What is not as it was."""
 
     changes: Changes
     """`Changes`, by row and code."""
-    contradicted: list[Contradicted]
+    contradicted: list[ContradictedKeys]
     """Of each earlier run."""
 
 
-def compare(payees: Payees, names: pl.Series, earlier: Sequence[Earlier]) -> Differences:
+def compare(payees: Payees, names: pl.Series, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
     """Find what is not as it was.
 
     A payee is the same by its id where both files have one, else by its name. Its account has changed where
@@ -63,7 +63,7 @@ def compare(payees: Payees, names: pl.Series, earlier: Sequence[Earlier]) -> Dif
     """
     assert payees.schema == PAYEES
     if not earlier:
-        return Differences(Changes(pl.DataFrame(schema=CHANGES)), [])
+        return PayeeDifferences(Changes(pl.DataFrame(schema=CHANGES)), [])
     everybody = _Left(payees["row"], payees["row"])
     known, left = _told(payees, names, [(run, run.known) for run in earlier], everybody)
     unsure, _ = _told(payees, names, [(run, run.unsure) for run in earlier], left)
@@ -71,10 +71,10 @@ def compare(payees: Payees, names: pl.Series, earlier: Sequence[Earlier]) -> Dif
     new = payees.filter(_is_in(left.payees) & _is_in(left.accounts) & ~_is_in(changes["row"]))
     told_new = _changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW)
     contradicted = [
-        Contradicted(of_known.contradicted, of_unsure.contradicted)
+        ContradictedKeys(of_known.contradicted, of_unsure.contradicted)
         for of_known, of_unsure in zip(known, unsure, strict=True)
     ]
-    return Differences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
+    return PayeeDifferences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
 
 
 class _Left(NamedTuple):
@@ -91,7 +91,7 @@ class _Told(NamedTuple):
 
 
 def _told(
-    payees: pl.DataFrame, names: pl.Series, runs: Iterable[tuple[Earlier, pl.DataFrame]], left: _Left
+    payees: pl.DataFrame, names: pl.Series, runs: Iterable[tuple[EarlierPayees, pl.DataFrame]], left: _Left
 ) -> tuple[list[_Told], _Left]:
     """What each run tells by some of its `PayeeKeys`, and the rows of which none tells anything."""
     told = []
@@ -114,7 +114,7 @@ def _told(
     return told, left
 
 
-def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[Earlier, pl.DataFrame]]) -> list[pl.Series]:
+def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.DataFrame]]) -> list[pl.Series]:
     """For each run, the rows whose payee an older one knows by its id."""
     with_id = payees.filter(pl.col("payee_id").is_not_null())
     older, found = with_id["row"].clear(), []
@@ -182,7 +182,7 @@ def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
     ).drop_nulls("payee")
 
 
-def _held_by_others(ours: pl.DataFrame, run: Earlier, keys: pl.DataFrame, names: pl.Series) -> _Found:
+def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: pl.Series) -> _Found:
     """The payments to accounts of a run under none of the names that it paid them under."""
     held = keys.drop_nulls("name")
     named = ours.drop_nulls("name").join(held, on="account", how="semi")

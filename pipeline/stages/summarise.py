@@ -39,7 +39,7 @@ UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 """The outcomes that a later run may change."""
 
 
-class Header(NamedTuple):
+class SummaryHeader(NamedTuple):
     """What a summary says about the run as a whole."""
 
     tool_version: str
@@ -63,7 +63,7 @@ class Header(NamedTuple):
 
 
 def summarise(
-    header: Header,
+    header: SummaryHeader,
     payments: Payments,
     outcomes: Outcomes,
     warnings: Warnings,
@@ -139,7 +139,7 @@ def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
     ]
 
 
-class Limits(NamedTuple):
+class ApiLimits(NamedTuple):
     """What this client keeps to at one server."""
 
     rate_per_s: float
@@ -148,7 +148,7 @@ class Limits(NamedTuple):
     """Of the cap, in the current window."""
 
 
-class Spared(NamedTuple):
+class SparedChecks(NamedTuple):
     """Which questions a run would not ask, by the numbers of their checks."""
 
     answered: frozenset[int] = frozenset()
@@ -163,8 +163,8 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
     input_name: str,
     environment: Environment,
     findings: tuple[pl.DataFrame, pl.DataFrame],
-    planned: tuple[pl.DataFrame, pl.DataFrame, Spared],
-    limits: Mapping[ApiName, Limits],
+    planned: tuple[pl.DataFrame, pl.DataFrame, SparedChecks],
+    limits: Mapping[ApiName, ApiLimits],
     places: Places | None = None,
 ) -> Forecast:
     """Say what checking a file would take.
@@ -219,7 +219,7 @@ def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
     return [BrokenRule(**kind) for kind in kinds.iter_rows(named=True)]
 
 
-def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: Spared, limits: Limits) -> ApiForecast:
+def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: SparedChecks, limits: ApiLimits) -> ApiForecast:
     questions = set(rows["check"])
     call_count = len(questions - spared.answered - spared.reused)
     return ApiForecast(
@@ -237,7 +237,7 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: Spared, limits: Limi
     )
 
 
-def _day_count(call_count: int, limits: Limits) -> int:
+def _day_count(call_count: int, limits: ApiLimits) -> int:
     if limits.daily_cap is None:
         return 1
     left_count = max(0, limits.daily_cap - limits.used_count)

@@ -82,7 +82,7 @@ class Routes(NamedTuple):
     """Whether VoP is asked about names with letters that are none of the Latin ones."""
 
 
-class Validated(NamedTuple):
+class ValidationResult(NamedTuple):
     """What became of the payments: every one is accepted or has a reject, never both."""
 
     accepted: Accepted
@@ -90,7 +90,7 @@ class Validated(NamedTuple):
     warnings: Warnings
 
 
-def validate(payments: Payments, routes: Routes, places: Places | None = None) -> Validated:
+def validate(payments: Payments, routes: Routes, places: Places | None = None) -> ValidationResult:
     """Sort the payments into those fit to be checked and those that are not.
 
     Args:
@@ -116,20 +116,20 @@ def validate(payments: Payments, routes: Routes, places: Places | None = None) -
     warnings = [warnings_about(accepted, payments["reference"], places), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
-    return Validated(accepted, rejects, Warnings(pl.concat(warnings)))
+    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)))
 
 
 _ROWS_AT_ONCE = 262_144
 """Rules speak of one row each, so that what they work with need be there for some of the rows only."""
 
 
-def _sorted_out(payments: pl.DataFrame, routes: Routes) -> Validated:
+def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
     """What becomes of some of the payments, each row judged by itself."""
     clean = _route(_clean(payments), routes)
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
     is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
-    return Validated(
+    return ValidationResult(
         Accepted(_accepted(clean.lazy().filter(is_fit), routes)),
         Rejects(rejects),
         Warnings(value_warnings(clean, is_fit)),

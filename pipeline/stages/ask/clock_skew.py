@@ -31,7 +31,7 @@ _STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECA
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-class Clocks:
+class ClockComparison:
     """Compares our clock with those of servers, and says once in a run that one of them is wrong."""
 
     def __init__(self) -> None:

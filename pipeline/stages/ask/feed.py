@@ -14,20 +14,20 @@ from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 
-class Taken(NamedTuple):
+class ClaimedQuestion(NamedTuple):
     """A question to be asked now, and the chunk that it came in."""
 
     question: Question
     hold: ChunkLease
 
 
-class Feed:
+class QuestionFeed:
     """What the workers of one API take their questions from."""
 
     def __init__(self, source: QuestionSource, api: ApiName) -> None:
         self._source = source
         self._api = api
-        self._here: Iterator[Taken] = iter(())
+        self._here: Iterator[ClaimedQuestion] = iter(())
         self._open: dict[ChunkLease, int] = {}  # questions without an end, of each chunk
         self._claiming = anyio.Lock(fast_acquire=True)
         self._is_over = False
@@ -38,7 +38,7 @@ class Feed:
         """How many questions there were; None while there may be more."""
         return self._taken_count if self._is_over else None
 
-    async def take(self) -> Taken | None:
+    async def take(self) -> ClaimedQuestion | None:
         """The next question; None where there is none left."""
         while (taken := next(self._here, None)) is None:
             if self._is_over:
@@ -70,5 +70,5 @@ class Feed:
                 await self._source.done(chunk.hold)
 
 
-def _each(chunk: QuestionChunk) -> Iterator[Taken]:
-    return (Taken(question, chunk.hold) for question in chunk.questions)
+def _each(chunk: QuestionChunk) -> Iterator[ClaimedQuestion]:
+    return (ClaimedQuestion(question, chunk.hold) for question in chunk.questions)

@@ -14,7 +14,7 @@ import structlog
 from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.bulkhead import Bulkhead
-from pipeline.stages.ask.values import Channel, World
+from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 
@@ -34,14 +34,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 Reply = httpx.Response | retry.NetworkFailure
 
 
-class Closed(NamedTuple):
+class Closure(NamedTuple):
     """Why no more may be sent in this run, and so what becomes of the questions that are left."""
 
     state: AnswerState
     code: str
 
 
-class Ticket(NamedTuple):
+class DepartureState(NamedTuple):
     """How things stood when a request left."""
 
     alone: bool
@@ -50,7 +50,7 @@ class Ticket(NamedTuple):
     """After so many pauses of this run."""
 
 
-class Entry(Enum):
+class GateDecision(Enum):
     """What the gate says to a question."""
 
     GO = auto()  # now, and only now: the slot is taken
@@ -85,11 +85,11 @@ def was_held(reply: Reply) -> bool:
     return isinstance(reply, retry.NetworkFailure) and reply.kind == "held"
 
 
-class Gate:
+class RequestGate:
     """The way out to one API."""
 
-    def __init__(self, channel: Channel, world: World) -> None:
-        self.closed: Closed | None = None
+    def __init__(self, channel: ApiChannel, world: AskingContext) -> None:
+        self.closed: Closure | None = None
         self.budget = RetryBudget(free=RETRIES_FREE + channel.in_flight_max)
         self._channel = channel
         self._world = world
@@ -99,23 +99,23 @@ class Gate:
         self._paused_until = -inf  # on the clock of the world
         self._pause_count = self._pauses_in_a_row = 0
         self._places = channel.places
-        self._tickets: dict[int, Ticket] = {}  # by check
+        self._tickets: dict[int, DepartureState] = {}  # by check
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
 
-    async def enter(self, check: Check) -> Entry:
+    async def enter(self, check: Check) -> GateDecision:
         """Wait until a request for this question may leave, and take its place."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
-                return Entry.NEVER
+                return GateDecision.NEVER
             if self._is_for_later(responder):
-                return Entry.LATER
+                return GateDecision.LATER
             if (wait_s := self._wait_s()) > 0:
                 await self.sleep(wait_s)
                 continue
             await self._places.take()
-            ticket = Ticket(not self._places.is_open, self._pause_count)
+            ticket = DepartureState(not self._places.is_open, self._pause_count)
             if self._is_free(responder):
                 await self._channel.pace.slot()
                 if await self._reserve(responder):
@@ -126,7 +126,7 @@ class Gate:
             self._responders[responder].start()
         self._bulkhead.take(responder, check.check, self._world.clock())
         self._tickets[check.check] = ticket
-        return Entry.GO
+        return GateDecision.GO
 
     def may_leave(self) -> bool:
         """Whether the server has not asked for a pause since a request was let go."""
@@ -142,7 +142,7 @@ class Gate:
             return self._silent_as[responder]
         return breaker.wait_s(self._world.clock())
 
-    async def note(self, check: Check, reply: Reply) -> tuple[int | None, Ticket]:
+    async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
         """Learn from a reply how the server and the responder are doing, and what they wish.
 
         Returns:
@@ -178,7 +178,7 @@ class Gate:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         return streak, ticket
 
-    def _succeed(self, responder: str, ticket: Ticket) -> None:
+    def _succeed(self, responder: str, ticket: DepartureState) -> None:
         self._server.succeed()
         if responder in self._responders:
             self._responders[responder].succeed()
@@ -201,7 +201,7 @@ class Gate:
         """Whether a run of failures, as `note` told it, became an outage; None while there is no telling."""
         return False if streak is None else self._server.was_outage(streak)
 
-    async def _heed(self, response: httpx.Response, ticket: Ticket) -> None:
+    async def _heed(self, response: httpx.Response, ticket: DepartureState) -> None:
         """Keep silent for as long as the server asks; longer than a while is for a later run."""
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)
@@ -243,7 +243,7 @@ class Gate:
         """Send no more in this run; what is left ends in this state."""
         if self.closed is None:
             log.warning("no more requests in this run", api=self._channel.api.name.value, code=str(code))
-            self.closed = Closed(state, code)
+            self.closed = Closure(state, code)
 
     async def sleep(self, wait_s: float) -> None:
         """Wait, but not beyond the wish to stop."""

@@ -12,10 +12,10 @@ from pipeline.apis.details import problem_detail, with_detail
 from pipeline.apis.problem_codes import problem_code
 from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
+from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
-from pipeline.stages.ask.standing import Standing
-from pipeline.stages.ask.values import Channel, World
+from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
 
 BREACHES_MIN = 20
@@ -36,7 +36,7 @@ TOLD_MAX = 20
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-class Final(NamedTuple):
+class FinalReply(NamedTuple):
     """A reply that settles its question for good."""
 
     state: AnswerState
@@ -53,7 +53,7 @@ class EndRun:
     error: PrecheckError
 
 
-class Useless(NamedTuple):
+class UselessReply(NamedTuple):
     """A reply that tells nothing about the payee, and what to do about it."""
 
     code: str
@@ -66,10 +66,10 @@ class Useless(NamedTuple):
     """What the server says of the problem."""
 
 
-class Judge:
+class ReplyJudge:
     """Judges the replies of one API, and knows when the server has broken the protocol too often."""
 
-    def __init__(self, channel: Channel, world: World, standing: Standing) -> None:
+    def __init__(self, channel: ApiChannel, world: AskingContext, standing: Admission) -> None:
         self._api = channel.api
         self._requester = channel.requester
         self._world = world
@@ -80,7 +80,7 @@ class Judge:
 
     def judge(
         self, check: Check, reply: Reply, request_id: str, attempt: retry.RetryState
-    ) -> Final | Useless:
+    ) -> FinalReply | UselessReply:
         """Decide what a reply is worth."""
         decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
         if not isinstance(decision, retry.Refuse):
@@ -97,13 +97,13 @@ class Judge:
                 detail = self._tell(check, reply, request_id)
                 error = self._not_let_in(reply) or error
                 away = retry.TurnAway(type(error)(with_detail(str(error), detail)))
-                return Useless(f"HTTP_{reply.status_code}", away, detail=detail)
+                return UselessReply(f"HTTP_{reply.status_code}", away, detail=detail)
             case _:
                 detail = self._tell(check, reply, request_id) if isinstance(reply, httpx.Response) else ""
                 if isinstance(decision, retry.RenewToken):
-                    return Useless("HTTP_401", decision, detail=detail)
+                    return UselessReply("HTTP_401", decision, detail=detail)
                 is_busy = asks_for_a_pause(reply, self._world.now())
-                return Useless(code_of(reply), decision, told_to_wait=is_busy, detail=detail)
+                return UselessReply(code_of(reply), decision, told_to_wait=is_busy, detail=detail)
 
     def _tell(self, check: Check, response: httpx.Response, request_id: str) -> str:
         """Log what a server says of a problem, each thing once in a run, and return it."""
@@ -118,9 +118,9 @@ class Judge:
             )  # fmt: skip
         return detail
 
-    def not_renewed(self, refused: CredentialsError) -> Useless:
+    def not_renewed(self, refused: CredentialsError) -> UselessReply:
         """What a 401 is worth to a token that was renewed only just now: another would be no better."""
-        return Useless("HTTP_401", retry.TurnAway(refused))
+        return UselessReply("HTTP_401", retry.TurnAway(refused))
 
     def _not_let_in(self, response: httpx.Response) -> CredentialsError | None:
         """What to say where the server knows us by our certificate, and does not let us in."""
@@ -132,18 +132,18 @@ class Judge:
             "provider whether the participant directory lists this number"
         )
 
-    def _refused(self, response: httpx.Response, detail: str) -> Final | Useless:
+    def _refused(self, response: httpx.Response, detail: str) -> FinalReply | UselessReply:
         """A refusal of one question; the end for a server that refuses them all."""
         code = problem_code(response)
         if refuses_our_time(response):
             wrong = wrong_clock(self._api.name, response, self._world.now())
-            return Useless(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
+            return UselessReply(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
         self._refusals_in_a_row += 1
         has_answered = self._standing.has_answered
         if self._refusals_in_a_row <= (
             REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
         ):
-            return Final(AnswerState.REFUSED, code, None, detail)
+            return FinalReply(AnswerState.REFUSED, code, None, detail)
         refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
         error = ProtocolError(
             with_detail(
@@ -152,20 +152,20 @@ class Judge:
                 detail,
             )
         )
-        return Useless(code, EndRun(error), detail=detail)
+        return UselessReply(code, EndRun(error), detail=detail)
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
-    ) -> Final | Useless:
+    ) -> FinalReply | UselessReply:
         try:
             reading = self._api.read(response, check, request_id)
         except ContractBreachError as breach:
             log.warning("contract breach", api=self._api.name.value, request_id=request_id, rule=str(breach))
             self._breaches.append(True)
             decision = self._after_breach(breach, attempt)
-            return Useless(OwnCode.CONTRACT, decision, misdirected=isinstance(breach, MisdirectedError))
+            return UselessReply(OwnCode.CONTRACT, decision, misdirected=isinstance(breach, MisdirectedError))
         self._breaches.append(False)
-        return Final(AnswerState.ANSWERED, reading.code, reading.matched_name)
+        return FinalReply(AnswerState.ANSWERED, reading.code, reading.matched_name)
 
     def _after_breach(
         self, breach: ContractBreachError, attempt: retry.RetryState

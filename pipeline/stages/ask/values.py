@@ -21,7 +21,7 @@ from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome
 
 
-class Sender(Protocol):
+class RequestSender(Protocol):
     """Sends one request; `transport.client.Client` is the one there is."""
 
     async def token(self) -> Token | None:
@@ -48,11 +48,11 @@ class Sender(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class ApiChannel:
     """One API, the way to it, and the limits on the way."""
 
     api: Api
-    sender: Sender
+    sender: RequestSender
     pace: Pace
     places: ConcurrencyLimit
     quota: Quota | None
@@ -69,7 +69,7 @@ class Channel:
 
 
 @dataclass(slots=True)
-class Tally:
+class AskingTally:
     """What a run has done so far; read by the progress display while the run goes on."""
 
     check_count: int = 0
@@ -127,7 +127,7 @@ _LOOSE_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class AskingContext:
     """Time and chance, and those outside who watch the run or want it to stop."""
 
     now: Callable[[], datetime]
@@ -136,4 +136,4 @@ class World:
     chance: Callable[[], float]
     new_id: Callable[[], str]
     stop: anyio.Event
-    tally: Tally
+    tally: AskingTally

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from pipeline.errors import DiskError
-from pipeline.files.disk_errors import unwritten
+from pipeline.files.disk_errors import write_failed
 
 BATCH_MAX = 512
 """Writes in one transaction: enough that fsync costs nothing per write, few enough to stay quick."""
@@ -104,7 +104,7 @@ class GroupCommit:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise  # a mistake of ours, not the disk's
-            self.refusal = str(unwritten(self._path, error))
+            self.refusal = str(write_failed(self._path, error))
         finally:
             if not batch.durable and self.refusal is None:
                 self.refusal = f"{self._path}: an earlier write failed; run the same command again to go on"

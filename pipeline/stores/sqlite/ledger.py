@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 
 from pydantic import SecretStr
 
-from pipeline.files.disk_errors import unwritten
+from pipeline.files.disk_errors import write_failed
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
@@ -280,7 +280,7 @@ class SqliteLedger:
         try:
             self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
         except sqlite3.OperationalError as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
         return FinishRecord(time, question_count, unanswered_count, outcome_sha256)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
@@ -297,7 +297,7 @@ class SqliteLedger:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany(_REUSE, answers)
         except sqlite3.OperationalError as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
 
     def allow(self, reason: str, *, time: str) -> None:
         """Record why this run may ask in spite of a warning that would have stopped it.
@@ -313,7 +313,7 @@ class SqliteLedger:
         try:
             self._db.execute(insertion("allowance"), (time, reason))
         except sqlite3.OperationalError as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
 
     def _problem(self, intent: _Intent, detail: str) -> Iterator[Insert]:
         """The row for the detail of a problem, where there is one."""
@@ -332,7 +332,7 @@ class SqliteLedger:
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
-from pipeline.files.disk_errors import is_full_or_failed, refuse_what_is_no_file, refused, unwritten
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_non_file, write_failed
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
@@ -105,7 +105,7 @@ def opened(
             otherwise = ", or choose another --out" if identity is not None else ""
             stack.enter_context(locked(path.parent, now, otherwise=otherwise))
             for ours in ledger_files(path):
-                refuse_what_is_no_file(ours)
+                refuse_non_file(ours)
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
@@ -182,14 +182,14 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise refused(path, error, otherwise="choose another --out") from error
+        raise not_writable(path, error, otherwise="choose another --out") from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise LockedError(
                 f"{path}: another program has the ledger open; close it, then run again"
             ) from error
         if is_full_or_failed(error):
-            raise unwritten(path, error) from error
+            raise write_failed(path, error) from error
         raise damaged(path, str(error)) from error
     except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
         raise damaged(path, "text that is not UTF-8") from error

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.files.disk_errors import unwritten
+from pipeline.files.disk_errors import write_failed
 from pipeline.stores.sqlite.ledger_file import opened, require_ledger
 from pipeline.stores.sqlite.ledger_queries import DETAIL_IS_DUE
 from pipeline.stores.sqlite.seals import insertion, new_seal
@@ -53,7 +53,7 @@ def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], obje
         try:
             _erase(db, answers_before, now)
         except sqlite3.OperationalError as error:
-            raise unwritten(path, error) from error
+            raise write_failed(path, error) from error
     return int(due_count)
 
 

@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple, Self, assert_never
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.files.disk_errors import is_full_or_failed, refused, unwritten
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
 from pipeline.stores.scopes import canonical
 
 Window = Literal["utc_day", "rolling_24h"]
@@ -218,7 +218,7 @@ class SqliteQuota:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._one_at_a_time, _errors_of_the_count(self._path), self._db:
+        with self._one_at_a_time, _count_errors(self._path), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
 
@@ -236,7 +236,7 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
     """
     if not path.exists():
         return []
-    with _errors_of_the_count(path), closing(_connected(path)) as db:
+    with _count_errors(path), closing(_connected(path)) as db:
         # SQLite takes kind and cap from the row that has the maximum.
         scopes = db.execute(
             "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
@@ -325,7 +325,7 @@ def _create(path: Path) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise refused(
+        raise not_writable(
             path, error, otherwise="the daily cap needs a file that it can write to: set XDG_STATE_HOME"
         ) from error
 
@@ -333,7 +333,7 @@ def _create(path: Path) -> None:
 def _connected(path: Path) -> sqlite3.Connection:
     if path.is_symlink() or not path.is_file():
         raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
-    with _errors_of_the_count(path):
+    with _count_errors(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
         db.create_function("canonical", 1, canonical)
         try:
@@ -363,7 +363,7 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _errors_of_the_count(path: Path) -> Iterator[None]:
+def _count_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into those of this program, with what to do."""
     try:
         yield
@@ -377,7 +377,7 @@ def _failure(path: Path, error: sqlite3.Error) -> PrecheckError:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
         return IncompleteError(f"{path}: other processes kept the count busy for {BUSY_MAX_S} s; run again")
     if is_full_or_failed(error):
-        return unwritten(path, error)
+        return write_failed(path, error)
     return DiskError(
         f"{path}: damaged ({error}); move it away once the server's day is over, to count from nothing"
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 import anyio
 
 from pipeline.errors import IncompleteError
-from pipeline.files.disk_errors import refused
+from pipeline.files.disk_errors import not_writable
 from pipeline.stores.values import LeaseHolder
 
 POLL_INTERVAL_S = 0.25
@@ -78,7 +78,7 @@ def _opened(folder: Path, scope: str) -> int:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise refused(path, error, otherwise=_ELSEWHERE) from error
+        raise not_writable(path, error, otherwise=_ELSEWHERE) from error
 
 
 async def _take(lock: int, scope: str, waiting: Callable[[LeaseHolder], None], deadline: float) -> None:
@@ -130,4 +130,4 @@ def _write(lock: int, folder: Path, ending: bytes) -> None:
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))
     except OSError as error:
-        raise refused(folder, error, otherwise=_ELSEWHERE) from error
+        raise not_writable(folder, error, otherwise=_ELSEWHERE) from error

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.frames import OUTCOMES, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
-from pipeline.runs.evidence import Kept, ledger_agrees, rows_agree
+from pipeline.runs.evidence import LedgerContents, ledger_agrees, rows_agree
 from pipeline.stores.sqlite.ledger import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
 from schemas.outcomes import Environment
@@ -76,7 +76,7 @@ def manifest(payments, outcomes):
 def kept(**changes):
     answer = FinalAnswer(b"q", AnswerState.ANSWERED, "MTCH", None, "id-1", TIME, 1)
     usual = {"run": IDENTITY, "counts": LedgerCounts(2, 1, 0), "finish": FINISH, "answers": [answer]}
-    return Kept(**{**usual, **changes})
+    return LedgerContents(**{**usual, **changes})
 
 
 def differing(findings):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import CHECKS, TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
-from pipeline.stages.ask.values import Answers, Tally
+from pipeline.stages.ask.values import Answers, AskingTally
 from pipeline.stores.protocols import Ledger
 from pipeline.stores.values import FruitlessQuestion, QuestionHistory
 from schemas.outcomes import ApiName
@@ -24,7 +24,7 @@ _LOOKED_UP_AT_ONCE = 1_000
 _NOTHING = QuestionHistory(None, 0, None)
 
 
-class Left(NamedTuple):
+class RemainingQuestions(NamedTuple):
     """The questions of a run, by whether they are to be asked."""
 
     answers: pl.DataFrame
@@ -36,14 +36,14 @@ class Left(NamedTuple):
     """APIs that answered a question of this file before."""
 
 
-async def left_to_ask(
+async def remaining_questions(
     checks: pl.DataFrame,
     ledger: Ledger,
-    tally: Tally,
+    tally: AskingTally,
     *,
     limit: int | None = None,
     retry_unanswered: bool = False,
-) -> Left:
+) -> RemainingQuestions:
     """What there is to ask; what an earlier run got nowhere with comes last.
 
     Args:
@@ -73,10 +73,10 @@ async def left_to_ask(
     for (api, state), count in found.answer_counts.items():
         counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
         counts[api] += count
-    return Left(answers.frame(), todo, found.has_answered)
+    return RemainingQuestions(answers.frame(), todo, found.has_answered)
 
 
-async def so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
+async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
     """What is known of every question in the middle of a run, that ends here: `Answers`, one per check.
 
     Args:
@@ -93,7 +93,7 @@ async def so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
     return answers.frame()
 
 
-async def given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
+async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
     """How many questions are not asked any more, unless somebody wants it.
 
     Args:

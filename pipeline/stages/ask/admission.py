@@ -20,7 +20,7 @@ TURNED_AWAY_IN_A_ROW_MAX = 20
 one at a time, after which no other is sent, however they were turned away."""
 
 
-class Standing:
+class Admission:
     """How we stand with one API's server."""
 
     def __init__(self, *, has_answered: bool) -> None:
