@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 
 
 def quota_path() -> Path:
-    """Where the daily caps of all processes of this user are counted."""
+    """The file in which the daily caps of all processes of this user are counted."""
     return user_state_path("payee-precheck") / "quota.db"
 
 
 def leases_path() -> Path:
-    """Where the runs of this user take turns at servers."""
+    """The folder of the leases of servers, for all runs of this user."""
     return user_state_path("payee-precheck") / "turns"
 
 
 def routes(profile: Profile) -> Routes:
-    """Where payments can go under a profile."""
+    """The routes of payments under a profile."""
     return Routes(
         apis=tuple(server.name for server in profile.servers),
         gb_iban_to=profile.gb_iban_to,
@@ -99,14 +99,14 @@ def tokens_of(server: Oauth) -> Tokens:
 
 
 async def try_connection(server: Server, now: datetime) -> str:
-    """Look at our own certificate, make one TLS connection and send nothing; tell version and suite.
+    """Check our own certificate, make one TLS connection and send nothing; return version and suite.
 
     Args:
         server: whose.
         now: the time, at which our certificate must be valid.
 
     Raises:
-        TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
+        TlsError, CredentialsError, IncompleteError: no such connection can be made.
     """
     if isinstance(server, MutualTls):
         facts = inspect_certificate(server.client_certificate, now=now)
@@ -148,17 +148,17 @@ async def open_channels(
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    Has a share of each server's limits first: they are those of all runs of this user together. Then
-    each server is greeted: a refused certificate would look like a broken network on every row.
+    A share of each server's limits comes first: they hold for all runs of this user together. Then one
+    connection to each server is tried: a refused certificate would look like a broken network on every row.
 
     Args:
         profile: the servers.
         needed: the APIs that there is something to ask of.
         now: the time.
-        shares: what divides the limits among those who ask; None: nobody else can ask an embedded sandbox.
+        shares: divides the limits among processes; None for an embedded sandbox, which no other process asks.
 
     Raises:
-        IncompleteError: another run still asks one of the servers when there is no more waiting.
+        IncompleteError: another run still holds the lease of a server at the end of the wait.
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
@@ -217,14 +217,14 @@ async def _opened(
 
 
 def _requester(server: Server, now: datetime) -> str | None:
-    """The authorisation number in the certificate that we show to a server, where we show one."""
+    """The authorisation number in our client certificate, where there is one."""
     if not isinstance(server, MutualTls):
         return None
     return inspect_certificate(server.client_certificate, now=now).organisation_identifier
 
 
 def scope_for(server: Server) -> str:
-    """What the requests to a server are counted by, in its one spelling."""
+    """The scope that requests to a server are counted by, in its canonical spelling."""
     return canonical(_spelled(server))
 
 
@@ -233,5 +233,5 @@ def _spelled(server: Server) -> str:
 
 
 def _account(server: Server) -> ServerAccount:
-    """What the server allows us, all processes together."""
+    """The limits that a server sets us, for all processes together."""
     return ServerAccount(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)

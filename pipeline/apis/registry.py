@@ -1,4 +1,4 @@
-"""The name-check APIs that there are: the one place where another is added, and all else reads."""
+"""All name-check APIs: the one table in which another is registered."""
 
 from collections.abc import Iterator, Mapping
 

@@ -15,14 +15,14 @@ _PART = ".part"
 
 @contextmanager
 def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
-    """Write a file under another name, and give it its own name once all of it is on the disk.
+    """Write a file under another name, and rename it once all of it is on the disk.
 
     The file is open for writing and reading, so that what was written can be checked before it is
     seen. When the block raises, nothing is left, and an earlier file of this name is unchanged.
 
     Args:
         path: The final name; its folder must exist.
-        readable_by_all: For a file with nothing of payments in it, which others are to pick up.
+        readable_by_all: For a file without payment data, which other programs are to read.
 
     Raises:
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.
@@ -59,7 +59,7 @@ def _new_file(part: Path) -> io.BufferedRandom:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last, too."""
+    """Make the rename durable, too."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

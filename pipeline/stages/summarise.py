@@ -51,15 +51,15 @@ class SummaryHeader(NamedTuple):
     routes: list[RouteCount]
     """Which API was to check how many rows, and why."""
     next_step: str
-    """How to go on, told where rows are left for a later run."""
+    """How to go on, where rows are left for a later run."""
     given_up: bool = False
     """Whether no later run would ask about them."""
     many_names_reason: str | None = None
     """Why one account was allowed to be asked about by many names."""
     compared: Comparison | None = None
-    """With which earlier runs the file was compared."""
+    """The earlier runs that the file was compared with."""
     modulus: ModulusUsed | None = None
-    """By which tables UK accounts were checked first."""
+    """The modulus tables that UK accounts were checked by first."""
 
 
 def summarise(
@@ -140,7 +140,7 @@ def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
 
 
 class ApiLimits(NamedTuple):
-    """What this client keeps to at one server."""
+    """The limits of this client at one server."""
 
     rate_per_s: float
     daily_cap: int | None
@@ -149,14 +149,14 @@ class ApiLimits(NamedTuple):
 
 
 class SparedChecks(NamedTuple):
-    """Which questions a run would not ask, by the numbers of their checks."""
+    """The questions that a run would not ask, by the numbers of their checks."""
 
     answered: frozenset[int] = frozenset()
     """Those that have an answer in the folder of the run."""
     reused: frozenset[int] = frozenset()
-    """Those that have a match in an earlier run, by --reuse-from."""
+    """Those that have a match in an earlier run that may be reused."""
     why_uncounted: str | None = None
-    """Why it could not be told what the folder of the run has; None where it could."""
+    """Why the folder of the run could not be read; None where it could."""
 
 
 def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)
@@ -167,7 +167,7 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
     limits: Mapping[ApiName, ApiLimits],
     places: Places | None = None,
 ) -> Forecast:
-    """Say what checking a file would take.
+    """Forecast what checking a file takes.
 
     Args:
         input_name: the file's name.

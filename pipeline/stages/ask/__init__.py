@@ -58,7 +58,7 @@ async def ask(
         source: what is left to ask; its chunks are asked in the order in which they are claimed.
         channels: one per API that there are questions for.
         ledger: the record of this run, open for writing.
-        world: time, chance and the wish to stop. After a stop no question is taken up, requests
+        world: time, chance and the request to stop. After a stop no question is taken up, requests
             in flight are awaited for a while, and the questions left are given back.
         has_answered: APIs that answered another question of this run before.
 
@@ -66,7 +66,7 @@ async def ask(
         `Answers`: one per question that was taken from the source, unless stopped.
 
     Raises:
-        CredentialsError, ConfigurationError: the server lets in no question at all.
+        CredentialsError, ConfigurationError: the server refuses access to every question.
         ProtocolError: the server broke the protocol repeatedly.
         DiskError: the ledger cannot be written.
     """

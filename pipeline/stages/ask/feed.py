@@ -22,7 +22,7 @@ class ClaimedQuestion(NamedTuple):
 
 
 class QuestionFeed:
-    """What the workers of one API take their questions from."""
+    """The queue from which the workers of one API take their questions."""
 
     def __init__(self, source: QuestionSource, api: ApiName) -> None:
         self._source = source
@@ -48,14 +48,14 @@ class QuestionFeed:
         return taken
 
     async def ended(self, hold: ChunkLease) -> None:
-        """A question of this chunk has come to its end in this run."""
+        """A question of this chunk is done in this run."""
         self._open[hold] -= 1
         if self._open[hold] == 0:
             del self._open[hold]
             await self._source.done(hold)
 
     async def _claim(self) -> None:
-        """Have another chunk, which who was here first claims for all."""
+        """Claim another chunk; one worker does it for all."""
         here = self._here
         async with self._claiming:
             if self._here is not here or self._is_over:

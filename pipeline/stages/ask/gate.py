@@ -1,4 +1,4 @@
-"""Whether a request may leave: the limits, the server's own wishes, and how it has been doing."""
+"""Whether a request may leave: the limits, pauses that the server asked for, and its recent failures."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -19,7 +19,7 @@ from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 
 PAUSE_MAX_S = 60.0
-"""The longest pause on the server's wish that a run sits out; a longer one is for a later run."""
+"""The longest pause at the server's request that a run sits out; a longer one is for a later run."""
 PAUSE_FIRST_S = 0.5
 """The shortest pause after a reply that asks for one; it doubles until there is another reply."""
 PAUSES_MAX = 5
@@ -42,7 +42,7 @@ class Closure(NamedTuple):
 
 
 class DepartureState(NamedTuple):
-    """How things stood when a request left."""
+    """The state of the gate when a request left."""
 
     alone: bool
     """It was sent one at a time."""
@@ -51,7 +51,7 @@ class DepartureState(NamedTuple):
 
 
 class GateDecision(Enum):
-    """What the gate says to a question."""
+    """What a question is to do at the gate."""
 
     GO = auto()  # now, and only now: the slot is taken
     LATER = auto()  # its responder is slow, or has fallen silent; others may go first
@@ -72,7 +72,7 @@ def code_of(reply: Reply) -> str:
 
 
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
-    """Whether a server that is well only wants fewer requests, and has not looked at this one."""
+    """Whether a healthy server only wants fewer requests, and has not processed this one."""
     if isinstance(reply, retry.NetworkFailure):
         return False
     return reply.status_code == 429 or (
@@ -143,11 +143,11 @@ class RequestGate:
         return breaker.wait_s(self._world.clock())
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
-        """Learn from a reply how the server and the responder are doing, and what they wish.
+        """Learn from a reply the health of the server and the responder, and any pause they ask for.
 
         Returns:
-            The server's run of failures that the reply belongs to, None where it shows a server at work;
-            and how things stood when its request left.
+            The server's run of failures that the reply belongs to, None where it shows a healthy server;
+            and the state of the gate when its request left.
         """
         responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak
@@ -185,7 +185,7 @@ class RequestGate:
         if ticket.pause_count == self._pause_count:
             self._pauses_in_a_row = 0
             self._places.grow()
-            self._tell()
+            self._publish_window()
 
     def answered(self) -> None:
         """A question was answered: others may follow."""
@@ -198,7 +198,7 @@ class RequestGate:
         self._places.shut()
 
     def was_outage(self, streak: int | None) -> bool | None:
-        """Whether a run of failures, as `note` told it, became an outage; None while there is no telling."""
+        """Whether a run of failures, as returned by `note`, became an outage; None while that is open."""
         return False if streak is None else self._server.was_outage(streak)
 
     async def _heed(self, response: httpx.Response, ticket: DepartureState) -> None:
@@ -227,10 +227,10 @@ class RequestGate:
         self._pause_count += 1
         self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
         self._places.halve()
-        self._tell()
+        self._publish_window()
 
-    def _tell(self) -> None:
-        """Let the watchers of the run know how many requests may be in flight, where that is not all."""
+    def _publish_window(self) -> None:
+        """Put into the tally how many requests may be in flight, where that is not all."""
         tally, name, window = self._world.tally, self._channel.api.name, self._places.window
         tally.pauses[name] = self._pause_count
         if self._places.is_slowed:
@@ -246,7 +246,7 @@ class RequestGate:
             self.closed = Closure(state, code)
 
     async def sleep(self, wait_s: float) -> None:
-        """Wait, but not beyond the wish to stop."""
+        """Wait, but not beyond a request to stop."""
         with anyio.move_on_after(max(wait_s, 0)):
             await self._world.stop.wait()
 

@@ -1,4 +1,4 @@
-"""What asking works with: the way to each API, and the world outside."""
+"""The values of asking: a channel per API, and its context: time, chance, the request to stop."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -63,9 +63,9 @@ class ApiChannel:
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S
-    """How long a responder may take before it has to leave places to others."""
+    """How long a responder may take before it counts as slow."""
     requester: str | None = None
-    """The authorisation number in our certificate, where the server knows us by one."""
+    """The authorisation number in our certificate, where the server identifies us by one."""
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class AskingTally:
     check_count: int = 0
     done_count: int = 0
     settled_count: int = 0
-    """Of these, those that were done before anything was asked, as there was an answer or a limit."""
+    """Of these, those that were done before anything was asked, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     """What became of the others."""
     in_flight_count: int = 0
@@ -86,7 +86,7 @@ class AskingTally:
     """Answers of an earlier run of another folder."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
-    """Of these, those that asked a question again, as an earlier run may have asked it."""
+    """Of these, those that repeated a question, which an earlier run may have asked."""
     pauses: Counter[ApiName] = field(default_factory=Counter)
     """That servers asked for."""
     slowed: dict[ApiName, float] = field(default_factory=dict)
@@ -94,10 +94,10 @@ class AskingTally:
     slowest: dict[ApiName, float] = field(default_factory=dict)
     """The least of these at any time."""
     closed: dict[ApiName, str] = field(default_factory=dict)
-    """Why no more is sent in this run, as a sentence, of APIs whose server turns everything away."""
+    """Why no more is sent in this run, as a sentence, of APIs whose server refuses access to everything."""
 
 
-class Answers:
+class AnswerBuffer:
     """What came back so far: packed into frames, because so many tuples would take twice the memory."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ _LOOSE_MAX = 1_024
 
 @dataclass(frozen=True, slots=True)
 class AskingContext:
-    """Time and chance, and those outside who watch the run or want it to stop."""
+    """What asking gets from outside: time and chance, the tally to fill, and the request to stop."""
 
     now: Callable[[], datetime]
     clock: Callable[[], float]

@@ -16,7 +16,7 @@ from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_d
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
-from pipeline.stages.ask.values import Answers, ApiChannel, AskingContext
+from pipeline.stages.ask.values import AnswerBuffer, ApiChannel, AskingContext
 from pipeline.stores.protocols import Ledger, Quota
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
@@ -24,7 +24,7 @@ from pipeline.transport.tokens import Token
 from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
-"""How often it is looked whether trouble has turned out to be an outage."""
+"""How often to look whether failures have become an outage."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class WorkerContext:
 
     ledger: Ledger
     world: AskingContext
-    answers: Answers = field(default_factory=Answers)
+    answers: AnswerBuffer = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     ended_by: PrecheckError | None = None
 
@@ -62,7 +62,7 @@ class QuestionInProgress:
         return self.question.check
 
     def answer(self, state: AnswerState, code: str) -> Answer:
-        """The end of a question that no server answered."""
+        """The answer of a question that no server answered."""
         return Answer(self.check.check, state, code, None, None, None, self.sent_count)
 
 
@@ -84,9 +84,9 @@ class ApiAsker:
         self._world = run.world
         self._channel = channel
         self._feed = feed
-        self._standing = Admission(has_answered=has_answered)
+        self._admission = Admission(has_answered=has_answered)
         self._gate = RequestGate(channel, run.world)
-        self._judge = ReplyJudge(channel, run.world, self._standing)
+        self._judge = ReplyJudge(channel, run.world, self._admission)
         self._postponed: list[QuestionInProgress] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
 
@@ -101,10 +101,10 @@ class ApiAsker:
                 task = self._postponed.pop(0)
                 await self._keep(task, await self._take_up_again(task))
         except PrecheckError as error:
-            # Every row would meet the same end; what is in flight elsewhere may still land.
+            # Every row would end so; what is in flight elsewhere may still land.
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
-        if (turned_away := self._standing.all_turned_away(self._feed.count)) is not None:
+        if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
 
     async def _keep(self, task: QuestionInProgress, answer: Answer | None) -> None:
@@ -138,7 +138,7 @@ class ApiAsker:
             case True:
                 task.in_doubt, task.tries = False, 0
                 return await self._exchange(task)
-            case None if self._exchanging_count:  # their replies will tell
+            case None if self._exchanging_count:  # their replies will decide
                 self._postponed.append(task)
                 await self._gate.sleep(DOUBT_INTERVAL_S)
                 return None
@@ -154,7 +154,7 @@ class ApiAsker:
             self._exchanging_count -= 1
 
     async def _send_until_answered(self, task: QuestionInProgress) -> Answer | None:
-        """As `_exchange`; a question that nobody could have answered yet is kept in doubt."""
+        """As `_exchange`; a question asked during a possible outage is kept in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
             match await self._gate.enter(task.check):
@@ -241,25 +241,25 @@ class ApiAsker:
         return None
 
     def _let_in(self, final: FinalReply) -> None:
-        """The server looked at a question."""
+        """The server processed a question."""
         if final.state is AnswerState.ANSWERED:
-            self._standing.answered()
+            self._admission.answered()
             self._gate.answered()
         else:
-            self._standing.let_in()
+            self._admission.let_in()
 
     def _turned_away(
         self, task: QuestionInProgress, verdict: UselessReply, error: PrecheckError, *, alone: bool
     ) -> None:
-        """The server did not look at a question; it may be so with all of them."""
+        """The server refused access to a question; perhaps to all of them."""
         again = task.question.is_suspect
-        if self._standing.turned_away(verdict.code, error, alone=alone, again=again):
+        if self._admission.turned_away(verdict.code, error, alone=alone, again=again):
             self._gate.ask_alone()
-        if (reason := self._standing.is_over) is None:
+        if (reason := self._admission.is_over) is None:
             return
         self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
         self._world.tally.closed[self._channel.api.name] = str(reason)
-        if not self._standing.has_answered:
+        if not self._admission.has_answered:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
     async def _again(self, task: QuestionInProgress) -> bool:
@@ -271,11 +271,11 @@ class ApiAsker:
             case retry.RenewToken() | retry.Held():
                 return True
             case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
-                # The gate sits out the pause; the server has not looked at the question.
+                # The gate sits out the pause; the server has not processed the question.
                 task.tries -= 1
                 return self._gate.budget.spend()
             case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
-                # The gate waits for the server; an outage is charged to no question.
+                # The gate waits for the server; an outage does not count against a question.
                 task.tries = 0
                 return True
             case retry.Retry(wait_s):

@@ -84,7 +84,7 @@ def test_a_refusal_of_the_time_is_told_from_a_refusal_of_the_row(status, problem
 
 def test_a_server_without_a_stamp_still_gives_a_whole_sentence():
     sentence = str(wrong_clock(ApiName.COP, Response(400, headers={}, content=b""), SENT))
-    assert "2030-01-01T12:00:00.000Z, the server does not tell its own;" in sentence
+    assert "2030-01-01T12:00:00.000Z, the server does not give its own;" in sentence
 
 
 @pytest.mark.parametrize(
