@@ -32,16 +32,16 @@ class ProgressBar:
         self._task = display.add_task(self._name, total=None, simulated="", stand=Phase.READING.value)
 
     def enter(self, phase: Phase) -> None:
-        """Say in the place of numbers what is done before there are any."""
+        """Show the phase, before there are numbers."""
         if phase in (Phase.READING, Phase.CONNECTING):
             self._display.update(self._task, stand=phase.value)
 
     def begin(self, *, simulated: bool) -> None:
-        """Have the bar show whether a sandbox answers."""
+        """Show on the bar whether a sandbox answers."""
         self._display.update(self._task, simulated="SIMULATED" if simulated else "")
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Say whom the run waits for, in the place of the bar."""
+        """Show which run is waited for, in place of the bar."""
         self._display.below = waiting_text(holder)
         self._display.update(self._task, stand="waiting")
 
@@ -56,7 +56,7 @@ class ProgressBar:
         self._display.update(self._task, completed=so_far.done_count, total=so_far.check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say above the bar that the run ends, and what it waits for."""
+        """Announce above the bar that the run ends, and what it waits for."""
         said = f"{stopping_text(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
         self._display.console.print(Text(f"{self._name}: {said}"))
 
@@ -75,14 +75,14 @@ class ProgressLines:
         self._started = self._said = clock()
 
     def enter(self, phase: Phase) -> None:
-        """Say nothing: a line has numbers."""
+        """Print nothing: a line has numbers."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Have every line state whether a sandbox answers."""
+        """State in every line whether a sandbox answers."""
         self._simulated = " SIMULATED" if simulated else ""
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Say at once whom the run waits for, and every ten seconds that it still does."""
+        """Report at once which run is waited for, and every ten seconds that it still is."""
         self._waiting = waiting_text(holder)
         self._said = self._clock()
         self._say(self._waiting)
@@ -110,7 +110,7 @@ class ProgressLines:
         )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say that the run ends, and what it waits for."""
+        """Report that the run ends, and what it waits for."""
         self._say(stopping_text(in_flight_count, wait_max_s))
 
     def _say(self, sentence: str) -> None:
@@ -118,7 +118,7 @@ class ProgressLines:
 
 
 class SilentProgress:
-    """Says nothing, for --quiet."""
+    """Prints nothing, for --quiet."""
 
     def enter(self, phase: Phase) -> None:
         """Say nothing."""
@@ -140,7 +140,7 @@ class SilentProgress:
 def progress(
     console: Console, file_name: str, *, quiet: bool
 ) -> Iterator[ProgressBar | ProgressLines | SilentProgress]:
-    """What suits the console: a bar on a terminal, lines elsewhere, nothing with --quiet."""
+    """The progress that suits the console: a bar on a terminal, lines elsewhere, nothing with --quiet."""
     if quiet:
         yield SilentProgress()
     elif not console.is_terminal or console.is_dumb_terminal:
@@ -153,7 +153,7 @@ def progress(
 def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
     """What became of questions, in the order of the documentation.
 
-    >>> told({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
+    >>> outcomes_text({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
     'match 1,200, no match 3'
     """
     there = (outcome for outcome in Outcome if outcomes.get(outcome))
@@ -161,9 +161,9 @@ def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
 
 
 def slowed_text(window: float) -> str:
-    """How much less is sent than was agreed, as the server wants it.
+    """The lower limit that the server asks for.
 
-    >>> slow(7.9), slow(0.25)
+    >>> slowed_text(7.9), slowed_text(0.25)
     ('the server wants fewer: at most 7 in flight', 'the server wants fewer: at most 25 % of the rate')
     """
     share = f"{window:.0%}".replace("%", " %") if window >= 0.01 else "less than 1 %"  # fmt: skip
@@ -172,7 +172,7 @@ def slowed_text(window: float) -> str:
 
 
 def waiting_text(holder: LeaseHolder) -> str:
-    """Whom a run waits for."""
+    """Which run is waited for."""
     return f"waiting for {holder.name}, which has been asking {holder.server}{holder.since_when}"
 
 

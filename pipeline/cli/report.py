@@ -1,4 +1,4 @@
-"""`precheck report`: write the reports of a run anew."""
+"""`precheck report`: write the reports of a run again."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from pipeline.cli.options import PATH, sign_option
 @sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 def report(*, folder: Path, sign_with: Path | None, as_json: bool) -> None:
-    """Write the reports of the run in DIR anew, and show its summary; send nothing.
+    """Write the reports of the run in DIR again, and show its summary; send nothing.
 
-    They are made of the files in DIR, which must be as the run left them.
+    They are made from the files in DIR, which must be as the run left them.
     """
     from pipeline.jobs.report import report as write_reports
     from pipeline.reports.terminal import console, print_summary

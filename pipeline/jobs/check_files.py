@@ -1,4 +1,4 @@
-"""Several payment files, one after the other: one that cannot be checked keeps no other from it."""
+"""Several payment files, one after the other: one that cannot be checked does not stop the others."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -17,17 +17,17 @@ class FileResult(NamedTuple):
     result: RunResult | None
     """None where it could not be checked."""
     end: BaseException | None
-    """What kept it from being checked, or ended that early: an error, or a mistake of this program."""
+    """What prevented the check or ended it early: an error, or a mistake of this program."""
 
 
 def check_files(
     jobs: Iterable[Job], surfaces: Callable[[Job], AbstractContextManager[Surface]]
 ) -> Iterator[FileResult]:
-    """Check payment files in order, and say of each what became of it as soon as it has ended.
+    """Check payment files in order, and yield the result of each as soon as it has ended.
 
     Args:
         jobs: a file each.
-        surfaces: who has a job done, as long as it takes. A wish to stop one of them ends them all.
+        surfaces: for each job its surface, for as long as it takes. Stopping one job ends them all.
 
     Raises:
         BaseException: an end that concerns the files that follow too, as soon as what is there of its own

@@ -1,7 +1,7 @@
 """What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
 
-Nothing is sent for it. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where
-it kept one, else its outcome file. What counts of it as known is in rules/known_payees.py.
+Nothing is sent. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where it kept
+one, else its outcome file. Which of its payees count as known is in rules/known_payees.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from schemas.wire import timestamp
 
 
 class ComparisonRequest(NamedTuple):
-    """With what a run is to be compared, as the user said it."""
+    """The runs to compare with, as the user gave them."""
 
     folders: Sequence[Path] = ()
     """By `--compare-with`."""
@@ -57,7 +57,7 @@ class CurrentRun(NamedTuple):
 
 
 class ComparedRun(NamedTuple):
-    """What comparing came to."""
+    """The result of comparing a run with earlier ones."""
 
     comparison: Comparison
     payees: Payees
@@ -153,7 +153,7 @@ def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]
         try:
             manifest = read_manifest(folder)
         except UsageError:
-            continue  # no run that has ended
+            continue  # not the folder of a run that has ended
         is_earlier = manifest.finished < subject.begun and folder.resolve() != subject.folder.resolve()
         is_other_file = manifest.input.sha256 != subject.input_sha256
         if is_earlier and is_other_file and manifest.environment == subject.environment:
@@ -167,7 +167,7 @@ def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Pa
     """Write what changed, and what the next run needs to compare with this one.
 
     Args:
-        compared: what comparing came to.
+        compared: the result of comparing.
         outcomes: `Outcomes` of the run.
         payee_key: of its folder.
         folder: of the run.

@@ -16,7 +16,7 @@ from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
 
-_PARTICIPANT = "not tried: whether the scheme lists us is told by the first answer of a run, which asks alone"
+_PARTICIPANT = "not tried: whether the scheme lists us shows in the first answer of a run, which asks alone"
 
 
 def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
@@ -53,18 +53,18 @@ def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
     if weights is None or substitutions is None or day is None:
         return []
 
-    def weights_told() -> str:
+    def weights_read() -> str:
         ranges, _ = read_weights(weights)
-        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age_told(day, today)}"
+        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age(day, today)}"
 
-    def substitutions_told() -> str:
+    def substitutions_read() -> str:
         pairs, _ = read_substitutions(substitutions)
-        return f"{len(pairs):,} rows, {_age_told(day, today)}"
+        return f"{len(pairs):,} rows, {_age(day, today)}"
 
-    return [_try("modulus weights", weights_told), _try("modulus substitutions", substitutions_told)]
+    return [_try("modulus weights", weights_read), _try("modulus substitutions", substitutions_read)]
 
 
-def _age_told(day: date, today: date) -> str:
+def _age(day: date, today: date) -> str:
     days = age_days(day, today)
     said = f"of {day}, {days:,} days old"
     if days > VALID_MAX_DAYS:

@@ -1,8 +1,8 @@
-"""The payees of a run that has ended: what it keeps of them, and what of that a later run may take for known.
+"""The payees of a run that has ended: what it keeps of them, and which of them a later run takes as known.
 
-There are no names in `payees.csv`; the old ones that are shown, masked, are taken from the outcome file of
-the earlier run, as long as that has one. What an earlier run knew, and a payment contradicts, is carried on
-under the key of the run that knew it: so the newest run alone says what was last confirmed.
+There are no names in `payees.csv`; old names are shown masked, from the outcome file of the earlier run, as
+long as that exists. Keys of an earlier run that a payment contradicts are carried on under the key of that
+run: so the newest run alone shows what was last confirmed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ from schemas.review import Decision
 
 
 class RunOrigin(NamedTuple):
-    """The run that knew something."""
+    """The run that keys come from."""
 
     folder: str
     """Its name."""
@@ -44,14 +44,14 @@ class RunOrigin(NamedTuple):
 
 
 class KnownRun(NamedTuple):
-    """What an earlier run knew, in its own folder or carried on in another one."""
+    """The payees of an earlier run, from its own folder or carried on in another one."""
 
     earlier: EarlierPayees
     origin: RunOrigin
 
 
 def ids_of(original: pl.DataFrame) -> pl.Series | None:
-    """What the payer's own system knows the payee of each row by; None where no column says it as text."""
+    """The payee id of the payer's own system in each row; None where no text column has it."""
     header = payee_id_header(original.columns)
     if header is None:
         return None
@@ -64,7 +64,7 @@ def ids_of(original: pl.DataFrame) -> pl.Series | None:
 
 
 def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownRun]:
-    """What a run that has ended knows of its payees, and what it carries of others.
+    """The payees of a run that has ended, and those that it carries on of others.
 
     Args:
         run: which.
@@ -105,7 +105,7 @@ def runs_of(
     decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
-    """A run, and those of which it carries something.
+    """A run, and those of which it carries on keys.
 
     Args:
         origin: the run.
@@ -129,7 +129,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
-    """What a run that compared nothing would have kept of its payees, by its outcome file."""
+    """The payees of a run that compared nothing, from its outcome file."""
     rows = run.rows()
     accepted = validate(rows.payments, routes_of(run.manifest.profile)).accepted
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
@@ -141,7 +141,7 @@ def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
 def _decided(manifest: Manifest) -> DecidedRows:
     """What was decided about the payments of a run, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
-    # With --fresh, another file may have been checked in the same folder, and its rows decided about.
+    # After starting over, the decisions may be about another file that was checked in the same folder.
     began = manifest.ledger.created_at
     last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
     return DecidedRows([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
@@ -163,7 +163,7 @@ def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
 
 
 def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys]) -> pl.DataFrame:
-    """`KeptPayees` of what earlier runs say, and payments contradict.
+    """`KeptPayees` of earlier runs that payments contradict.
 
     Args:
         runs: the earlier runs.

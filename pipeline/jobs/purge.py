@@ -24,7 +24,7 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class PurgeJob:
-    """What to forget, and on whose word."""
+    """What to delete, and on whose decision."""
 
     older_than: timedelta = timedelta()
     """Names of younger answers are kept; 0 keeps none, also where the run has not finished."""
@@ -41,33 +41,33 @@ class PurgeJob:
 
 
 class PurgeResult(NamedTuple):
-    """What was forgotten, and what was not."""
+    """What was deleted, and what was not."""
 
     name_count: int
     """Names deleted from the ledger."""
     detail_count: int
-    """Details of problems deleted from the ledger: what a server said of its own."""
+    """Details of problems deleted from the ledger: texts of the server."""
     deleted: list[str]
     """Files that were deleted."""
     left: list[str]
-    """Files that hold such names, or may, as nobody knows what is in them."""
+    """Files that hold such names, or may, as their content is not known."""
     was_due: bool = True
     """False where nothing was old enough, or nothing was left, and nothing was touched."""
 
 
-class Look(NamedTuple):
-    """What a purge would come to."""
+class PurgeForecast(NamedTuple):
+    """What a purge would delete."""
 
     name_count: int
     detail_count: int
     files_are_due: bool
 
 
-def folders_meant(words: Sequence[Path]) -> dict[Path, bool]:
-    """Which folders are meant, in order, and whether each was named; otherwise it only fits a pattern.
+def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
+    """The folders to purge, in order, and whether each was named; otherwise it only matches a pattern.
 
     Raises:
-        UsageError: nothing fits a pattern.
+        UsageError: no folder matches a pattern.
     """
     folders: dict[Path, bool] = {}
     for word in words:
@@ -86,13 +86,13 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
 
     Args:
         folder: of a run.
-        job: what to forget.
+        job: what to delete.
         now: the time.
 
     Raises:
-        UsageError: it is no folder of a run.
+        UsageError: it is not the folder of a run.
         IncompleteError: something in it is old enough, but its run has not finished.
-        LockedError: somebody works in the folder.
+        LockedError: another process works in the folder.
         InputError: it has a signature that is not the signer's.
         ConfigurationError: the private key cannot be read.
         OutputError: the file there is not a ledger, or a file cannot be deleted.
@@ -123,8 +123,8 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     return PurgeResult(name_count, look.detail_count, deleted, left)
 
 
-def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
-    """What is old enough, in a folder whose run has finished or whose names are to go anyway.
+def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeForecast:
+    """Look up what is old enough, in a folder whose run has finished or whose names are deleted anyway.
 
     Raises:
         IncompleteError: something is, and the run has not finished.
@@ -140,7 +140,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before
         files_are_due = name_count > 0 or record.has_purged_names or has_ended_before
-        return Look(name_count, record.detail_count(answers_before), files_are_due)
+        return PurgeForecast(name_count, record.detail_count(answers_before), files_are_due)
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:

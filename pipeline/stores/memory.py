@@ -88,6 +88,11 @@ class MemoryLedger:
         """The key of a question."""
         return sha256(json.dumps(check[1:]).encode()).digest()
 
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer; those of earlier runs come last."""
+        assert not self.is_writing
+        return iter(sorted(self._answers.values(), key=lambda answer: answer.state is AnswerState.REUSED))
+
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         """The history of these questions."""
         assert not self.is_writing

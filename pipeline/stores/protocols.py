@@ -3,7 +3,7 @@
 Each protocol is one concern, and small. What every store must keep is in tests/contract/stores.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
@@ -11,6 +11,7 @@ from typing import Protocol
 from pipeline.frames import Answer, Check
 from pipeline.stores.values import (
     ChunkLease,
+    FinalAnswer,
     FinishRecord,
     FruitlessQuestion,
     LedgerCounts,
@@ -89,6 +90,9 @@ class RunLedger(Ledger, Protocol):
     @property
     def finished_at(self) -> str | None:
         """When the run was finished, or None where a question still lacks its final answer."""
+
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, as an earlier run had their answers: all or none."""

@@ -189,6 +189,7 @@ def test_an_answer_that_is_used_again_is_one_and_counts_its_own_requests(store):
     assert [one.answer.state for one in found.values()] == [AnswerState.REUSED] * 2
     assert {question: one.answer.attempts for question, one in found.items()} == {b"asked": 1, b"new": 0}
     assert found[b"new"].answer == FinalAnswer(b"new", AnswerState.REUSED, "MTCH", None, "id-0", NOW, 0)
+    assert list(store.ledger.answers()) == [one.answer for one in found.values()]
     assert store.ledger.counts == LedgerCounts(1, 0, 2)
 
 
