@@ -29,7 +29,7 @@ from pipeline.stores.scopes import canonical, scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.stores.sqlite.shares import LocalShares, WholeShare
-from pipeline.stores.values import Account, Holder, Part
+from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
@@ -38,21 +38,21 @@ from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 if TYPE_CHECKING:
-    from pipeline.stages.ask import Channel
+    from pipeline.stages.ask import ApiChannel
 
 
 def quota_path() -> Path:
-    """Where the daily caps of all processes of this user are counted."""
+    """The file in which the daily caps of all processes of this user are counted."""
     return user_state_path("payee-precheck") / "quota.db"
 
 
-def turns_path() -> Path:
-    """Where the runs of this user take turns at servers."""
+def leases_path() -> Path:
+    """The folder of the leases of servers, for all runs of this user."""
     return user_state_path("payee-precheck") / "turns"
 
 
 def routes(profile: Profile) -> Routes:
-    """Where payments can go under a profile."""
+    """The routes of payments under a profile."""
     return Routes(
         apis=tuple(server.name for server in profile.servers),
         gb_iban_to=profile.gb_iban_to,
@@ -98,15 +98,15 @@ def tokens_of(server: Oauth) -> Tokens:
     return Tokens(endpoint, request)
 
 
-async def greet(server: Server, now: datetime) -> str:
-    """Look at our own certificate, make one TLS connection and send nothing; tell version and suite.
+async def try_connection(server: Server, now: datetime) -> str:
+    """Check our own certificate, make one TLS connection and send nothing; return version and suite.
 
     Args:
         server: whose.
         now: the time, at which our certificate must be valid.
 
     Raises:
-        TlsError, CredentialsError, IncompleteError: there is no such connection, and why.
+        TlsError, CredentialsError, IncompleteError: no such connection can be made.
     """
     if isinstance(server, MutualTls):
         facts = inspect_certificate(server.client_certificate, now=now)
@@ -130,7 +130,7 @@ def context_of(server: Server) -> ssl.SSLContext:
 
 
 def shares_of_this_machine(
-    *, clock: Callable[[], datetime], waiting: Callable[[Holder], None], wait_max_s: float = inf
+    *, clock: Callable[[], datetime], waiting: Callable[[LeaseHolder], None], wait_max_s: float = inf
 ) -> LocalShares:
     """The shares of all runs of this user.
 
@@ -139,26 +139,26 @@ def shares_of_this_machine(
         waiting: called with each other run that is waited for.
         wait_max_s: how long to wait for them.
     """
-    return LocalShares(turns_path(), clock=clock, waiting=waiting, wait_max_s=wait_max_s)
+    return LocalShares(leases_path(), clock=clock, waiting=waiting, wait_max_s=wait_max_s)
 
 
 @asynccontextmanager
 async def open_channels(
     profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], shares: Shares | None
-) -> AsyncIterator[dict[ApiName, Channel]]:
+) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    Has a share of each server's limits first: they are those of all runs of this user together. Then
-    each server is greeted: a refused certificate would look like a broken network on every row.
+    A share of each server's limits comes first: they hold for all runs of this user together. Then one
+    connection to each server is tried: a refused certificate would look like a broken network on every row.
 
     Args:
         profile: the servers.
         needed: the APIs that there is something to ask of.
         now: the time.
-        shares: what divides the limits among those who ask; None: nobody else can ask an embedded sandbox.
+        shares: divides the limits among processes; None for an embedded sandbox, which no other process asks.
 
     Raises:
-        IncompleteError: another run still asks one of the servers when there is no more waiting.
+        IncompleteError: another run still holds the lease of a server at the end of the wait.
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
@@ -175,18 +175,18 @@ async def open_channels(
 
 async def _opened(
     server: Server, share: Share, *, now: Callable[[], datetime], stack: AsyncExitStack
-) -> Channel:
+) -> ApiChannel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
-    from pipeline.stages.ask import Channel
+    from pipeline.stages.ask import ApiChannel
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
 
     tokens = tokens_of(server) if isinstance(server, Oauth) else None
-    await greet(server, now())
+    await try_connection(server, now())
     pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
     places = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
 
-    def use(part: Part) -> None:
+    def use(part: ShareLimits) -> None:
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
         places.resize(part.in_flight_max, part.rate_per_s)
@@ -201,7 +201,7 @@ async def _opened(
     )
     quota = quota_of(server, now=now)
     api = api_of(server)
-    return Channel(
+    return ApiChannel(
         api=api,
         sender=await stack.enter_async_context(client),
         pace=pace,
@@ -217,14 +217,14 @@ async def _opened(
 
 
 def _requester(server: Server, now: datetime) -> str | None:
-    """The authorisation number in the certificate that we show to a server, where we show one."""
+    """The authorisation number in our client certificate, where there is one."""
     if not isinstance(server, MutualTls):
         return None
     return inspect_certificate(server.client_certificate, now=now).organisation_identifier
 
 
 def scope_for(server: Server) -> str:
-    """What the requests to a server are counted by, in its one spelling."""
+    """The scope that requests to a server are counted by, in its canonical spelling."""
     return canonical(_spelled(server))
 
 
@@ -232,6 +232,6 @@ def _spelled(server: Server) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
-def _account(server: Server) -> Account:
-    """What the server allows us, all processes together."""
-    return Account(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)
+def _account(server: Server) -> ServerAccount:
+    """The limits that a server sets us, for all processes together."""
+    return ServerAccount(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)

@@ -10,10 +10,10 @@ from pipeline.apis.cop import Cop
 from pipeline.config import Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
 from pipeline.reports.documents import Rows, reports
-from pipeline.runs.manifest import Recorded, write_manifest
-from pipeline.runs.profile_used import Settings
+from pipeline.runs.manifest import LedgerSummary, write_manifest
+from pipeline.runs.profile_used import RunSettings
 from pipeline.stages.read import read
-from pipeline.stages.summarise import Header, summarise
+from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from schemas.outcomes import ApiName, Environment
@@ -148,7 +148,9 @@ def finish_run():
                 **source.dialect._asdict(),
                 extra_column_count=source.extra_column_count,
             )
-            header = Header("0", profile, Environment(environment), time, time, described, [], "run again")
+            header = SummaryHeader(
+                "0", profile, Environment(environment), time, time, described, [], "run again"
+            )
             odd = pl.DataFrame(
                 [(row, "name", code, "odd") for row, code in warnings], schema=WARNINGS, orient="row"
             )
@@ -160,8 +162,8 @@ def finish_run():
             write_manifest(
                 folder,
                 summary,
-                Settings("main", PROFILE, "0" * 64, dict(mapping)),
-                Recorded(finish, ledger.counts, ledger.created_at),
+                RunSettings("main", PROFILE, "0" * 64, dict(mapping)),
+                LedgerSummary(finish, ledger.counts, ledger.created_at),
                 [written.path, folder / "summary.json", *made],
             )
         return folder

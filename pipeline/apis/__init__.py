@@ -1,7 +1,7 @@
 """The name-check APIs, each a module of pure functions: build a request, read a response, know the codes.
 
-Nothing here touches a network, a clock or chance. A module says in a `Declaration` all that the program
-has to know of its API; `registry` has those that there are. An `Api` is what asks and reads the answers.
+Nothing here touches a network, a clock or chance. A module gives in its `ApiDeclaration` all that the program
+has to know of its API; `registry` has all of them. An `Api` builds the requests and reads the answers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.frames import QUESTION, Check, RouteReason
 from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName, Meaning
 
-if TYPE_CHECKING:  # imported where something is asked: most commands ask nothing, and it takes its time
+if TYPE_CHECKING:  # imported where something is asked: it is slow, and most commands ask nothing
     import httpx
 
 MATCH_CODE = "MTCH"
@@ -29,14 +29,14 @@ IDENTIFICATION = frozenset(
 
 
 class Basis(StrEnum):
-    """What the payee was asked for by."""
+    """What a question identifies the payee by."""
 
     NAME = "name"
     IDENTIFICATION = "identification"
 
 
-class Reading(NamedTuple):
-    """A well-formed answer: what the responder said, and nothing else."""
+class ParsedAnswer(NamedTuple):
+    """A well-formed answer as the responder gave it."""
 
     code: str
     matched_name: str | None
@@ -73,13 +73,13 @@ class Api(NamedTuple):
     """How long the service waits for the responder before it answers 504."""
     request: Callable[[Check, str, str], httpx.Request]
     """(check, correlation id, timestamp) -> request."""
-    read: Callable[[httpx.Response, Check, str], Reading]
+    read: Callable[[httpx.Response, Check, str], ParsedAnswer]
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Every code that `read` can return, and what it means. A code that is not here does not exist."""
     responder: Callable[[Check], str]
-    """What stands for the bank that answers for an account. Who waits for whom is decided by it, and nothing
-    else, so that a guess costs nothing when it is wrong."""
+    """The bank that answers for an account. It decides only which questions share a bulkhead and a breaker,
+    so a wrong guess costs nothing."""
 
 
 class Route(NamedTuple):
@@ -91,14 +91,14 @@ class Route(NamedTuple):
     """Which of the kind; None: all. An API that takes some of a kind comes before one that takes all."""
 
 
-class Declaration(NamedTuple):
-    """All that the rest of the program has to know of one API."""
+class ApiDeclaration(NamedTuple):
+    """What the rest of the program has to know of one API."""
 
     name: ApiName
     key: str
     """Of its section in a profile."""
     form: str
-    """The `api` of its section, by which APIs with the same key are told apart."""
+    """The `api` of its section, which distinguishes APIs with the same key."""
     section: type[Server]
     api: Callable[[Server], Api]
     """The API as the requester asks it that such a section is about."""
@@ -118,7 +118,7 @@ class Declaration(NamedTuple):
 
 
 def basis_of(check: Check) -> Basis:
-    """Tell whether a question asks by name or, having none, by identification."""
+    """Whether a question asks by name or, having none, by identification."""
     return Basis.IDENTIFICATION if check.name is None else Basis.NAME
 
 

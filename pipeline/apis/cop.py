@@ -15,10 +15,10 @@ from pipeline.apis import (
     MATCH_CODE,
     RETRY_ELSEWHERE,
     Api,
+    ApiDeclaration,
     Basis,
     ContractBreachError,
-    Declaration,
-    Reading,
+    ParsedAnswer,
     Route,
     post,
     require_echo,
@@ -86,7 +86,7 @@ def request(check: Check, request_id: str, time: str) -> httpx.Request:
     return post(PATH, headers, body.to_json())
 
 
-def read(response: httpx.Response, _check: Check, request_id: str) -> Reading:
+def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnswer:
     """Read a response with status 200.
 
     Raises:
@@ -100,11 +100,11 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> Reading:
         raise ContractBreachError("the body is not a NameVerificationResponse") from None
     match report.matched, report.reason_code, report.name:
         case True, None, None:
-            return Reading(MATCH_CODE, None)
+            return ParsedAnswer(MATCH_CODE, None)
         case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and name.strip():
-            return Reading(code.value, name)
+            return ParsedAnswer(code.value, name)
         case False, ReasonCode() as code, None if code not in CLOSE_MATCHES:
-            return Reading(code.value, None)
+            return ParsedAnswer(code.value, None)
         case _:
             raise ContractBreachError("matched, reasonCode and name contradict one another")
 
@@ -266,7 +266,7 @@ API = Api(
     meanings={(Basis.NAME, code): meaning for code, meaning in _MEANINGS.items()},
     responder=responder,
 )
-DECLARATION = Declaration(
+DECLARATION = ApiDeclaration(
     name=ApiName.COP,
     key="cop",
     form="gateway",

@@ -1,7 +1,7 @@
-"""What a server says of a problem in its own words, fit for a log line, the ledger and the terminal.
+"""A server's own description of a problem, made fit for a log line, the ledger and the terminal.
 
 Source: API reference, "Problem details": `detail` is a sentence for people. It is the server's text, so it
-may quote what was asked: names and numbers of the question are taken out of it, numbers of others, tokens.
+may quote what was asked: names and numbers of the question, other numbers and tokens are removed from it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DETAIL_CHARS_MAX = 200
 MASK = "***"
 
 _READ_CHARS_MAX = 2_000
-"""More than is shown, because what is taken out makes room; and little enough to search."""
+"""More than is shown, because removals make room; and little enough to search."""
 _IBAN = re.compile(
     r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE
 )  # whole, or in groups of four
@@ -30,7 +30,7 @@ _CREDENTIAL = re.compile(r"\b(?:Bearer|Basic)\s+\S+", re.IGNORECASE)
 _LONG = re.compile(r"[\w.~+/=-]{20,}")
 """A token or a correlation id, if it has letters and digits."""
 _WORD_CHARS_MIN = 2
-"""A name is taken out word by word as well: a server may quote a part of it, or reverse it."""
+"""A name is removed word by word as well: a server may quote a part of it, or reverse it."""
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
@@ -41,7 +41,7 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
         check: what was asked, if it was about a payee.
 
     Returns:
-        At most `DETAIL_CHARS_MAX` characters, all printable: any other stands as its escape.
+        At most `DETAIL_CHARS_MAX` characters, all printable: any other is written as its escape.
     """
     try:
         problem = parse(Problem, response.content)

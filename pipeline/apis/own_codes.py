@@ -1,7 +1,7 @@
 """The meaning of payments without an answer: by our own code, or by the code of the service's error.
 
 The codes of problems are those of the API reference, "Errors"; others that a server may send are explained by
-what became of the question alone.
+the state of the question alone.
 """
 
 from collections.abc import Mapping

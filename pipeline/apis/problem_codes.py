@@ -1,4 +1,4 @@
-"""The code of an error response, where it is neither one of our own nor that of an answer."""
+"""The code of an error response, where it is neither one of our own nor of an answer."""
 
 from __future__ import annotations
 

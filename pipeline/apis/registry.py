@@ -1,12 +1,12 @@
-"""The name-check APIs that there are: the one place where another is added, and all else reads."""
+"""All name-check APIs: the one table in which another is registered."""
 
 from collections.abc import Iterator, Mapping
 
-from pipeline.apis import Declaration, cop, vop
+from pipeline.apis import ApiDeclaration, cop, vop
 from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName
 
-APIS: Mapping[ApiName, Declaration] = {
+APIS: Mapping[ApiName, ApiDeclaration] = {
     ApiName.COP: cop.DECLARATION,
     ApiName.VOP_GATEWAY: vop.GATEWAY_DECLARATION,
     ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,

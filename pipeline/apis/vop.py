@@ -19,10 +19,10 @@ from pipeline.apis import (
     JUDGED_OTHERWISE,
     MATCH_CODE,
     Api,
+    ApiDeclaration,
     Basis,
     ContractBreachError,
-    Declaration,
-    Reading,
+    ParsedAnswer,
     Route,
     basis_of,
     post,
@@ -123,7 +123,7 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
     return post(STANDARD_PATH, _headers(request_id, time), body.to_json())
 
 
-def read(response: httpx.Response, check: Check, request_id: str) -> Reading:
+def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswer:
     """Read a response with status 200.
 
     The answer to what was asked counts: `partyNameMatch` for a name, `partyIdMatch` for an
@@ -145,20 +145,20 @@ def read(response: httpx.Response, check: Check, request_id: str) -> Reading:
             return _read_id_match(answer)
 
 
-def _read_name_match(answer: VerificationOfPayeeResponse) -> Reading:
+def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
     match answer.party_name_match, answer.matched_name, answer.party_id_match:
         case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if name.strip():
-            return Reading(NameMatch.CMTC.value, name)
+            return ParsedAnswer(NameMatch.CMTC.value, name)
         case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
-            return Reading(code.value, None)
+            return ParsedAnswer(code.value, None)
         case _:
             raise ContractBreachError("partyNameMatch, matchedName and partyIdMatch contradict one another")
 
 
-def _read_id_match(answer: VerificationOfPayeeResponse) -> Reading:
+def _read_id_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
     match answer.party_id_match, answer.matched_name, answer.party_name_match:
         case IdMatch() as code, None, None | NameMatch.NOAP:
-            return Reading(code.value, None)
+            return ParsedAnswer(code.value, None)
         case _:
             raise ContractBreachError("partyIdMatch, matchedName and partyNameMatch contradict one another")
 
@@ -271,7 +271,7 @@ _ASKED = {
     Basis.NAME: "Verification of Payee, asked by name",
     Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
 }
-GATEWAY_DECLARATION = Declaration(
+GATEWAY_DECLARATION = ApiDeclaration(
     name=ApiName.VOP_GATEWAY,
     key="vop",
     form="gateway",
@@ -282,7 +282,7 @@ GATEWAY_DECLARATION = Declaration(
     meanings=_MEANINGS,
     asked=_ASKED,
 )
-STANDARD_DECLARATION = Declaration(
+STANDARD_DECLARATION = ApiDeclaration(
     name=ApiName.VOP_STANDARD,
     key="vop",
     form="standard",

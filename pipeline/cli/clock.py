@@ -1,4 +1,4 @@
-"""The time, as every command tells its job."""
+"""The time, as every command passes it to its job."""
 
 from datetime import UTC, datetime
 

@@ -1,7 +1,7 @@
-"""An end that nobody foresaw: a mistake of this program, written down for whoever mends it.
+"""Unexpected ends: a mistake of this program, recorded for its maintainers.
 
-What is written down names places in the program and nothing else: what an error says, and what a variable
-holds, may be a payee's.
+The record has places in the program and nothing else: the message of an error, or the value of a variable,
+may be personal data.
 """
 
 import errno
@@ -22,20 +22,20 @@ from pipeline.errors import MistakeError
 
 
 def is_mistake(end: BaseException) -> bool:
-    """Whether nobody foresaw it, neither the program nor the library that reads the command line."""
+    """Whether neither the program nor the library that reads the command line expects this end."""
     if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
         return False
-    from pipeline.files.disk_errors import is_foreseen
+    from pipeline.files.disk_errors import is_expected_end
 
-    return not is_foreseen(end)
+    return not is_expected_end(end)
 
 
-def written_down(error: BaseException, *, where: str | None = None) -> MistakeError:
-    """Leave a file about it, and tell in one sentence what it is and whom to send it to.
+def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
+    """Write a file about it, and describe in one sentence what happened and where to send the file.
 
     Args:
         error: what ended the command, or what was done for one file.
-        where: which file that was.
+        where: the name of that file.
     """
     what = f"{type(error).__name__} in {_last_place(error)}"
     path = _kept(_described(error))
@@ -53,7 +53,7 @@ def _described(error: BaseException) -> str:
 
 
 def _words() -> Iterator[str]:
-    """The command and its options, without what they were given."""
+    """The command and its options, without their values."""
     context = click.get_current_context(silent=True)
     root = None if context is None else context.find_root()
     if root is None or not isinstance(root.command, click.Group) or root.invoked_subcommand is None:
@@ -65,7 +65,7 @@ def _words() -> Iterator[str]:
 
 
 def _lines(error: BaseException, depth: int = 0) -> Iterator[str]:
-    """Kind and places of an error, of those that it stands for, and of those that led to it."""
+    """Kind and places of an error, of those in its group, and of its causes."""
     indent = "  " * depth
     number = error.errno if isinstance(error, OSError) else None
     yield f"{indent}{type(error).__name__}" + (f" {errno.errorcode.get(number, number)}" if number else "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from pipeline.cli.crashes import is_mistake, written_down
+from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.errors import (
     CONCERN_ONE_FILE,
     DiskError,
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from schemas.summary import Summary
 
 FAILED_ON = 1
-"""The exit status where a row has an outcome or a warning that the caller wanted to hear of."""
+"""The exit status where a row has an outcome or a warning named by --fail-on."""
 ANY_WARNING = "warning"
 """Stands in `--fail-on` for every code of a warning."""
 TOTALS_DIFFER = "TOTALS_DIFFER"
 """What `--fail-on` calls a total or a count in the file that is not that of its payments."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Turns whatever ends a command into one sentence and an exit status."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 (click's own signature)
-        """Read the words before the command's name."""
-        with _told_and_ended():
+        """Parse the arguments before the command's name."""
+        with _reported_and_ended():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
-        os.umask(0o077)  # whatever is written is for its owner, the folders above it too
+        os.umask(0o077)  # everything written is for its owner only, including the folders above it
         forbid_core_dumps()
         before = _on_signal(_leave)  # before anything heavy is imported
         try:
-            with _told_and_ended():
+            with _reported_and_ended():
                 return super().invoke(ctx)
         finally:
             for number, handler in before.items():
@@ -56,10 +56,10 @@ class Group(click.Group):
 
 
 @contextmanager
-def _told_and_ended() -> Iterator[None]:
-    """Tell what ends the block, and end with its status; 1 is for --fail-on alone.
+def _reported_and_ended() -> Iterator[None]:
+    """Report what ends the block, and exit with its status; 1 is for --fail-on alone.
 
-    Where nobody is left to be told, the status is all that tells.
+    Where standard error is closed, the status is the only report.
     """
     try:
         yield
@@ -69,23 +69,23 @@ def _told_and_ended() -> Iterator[None]:
         sys.exit(error.exit_code)
     except KeyboardInterrupt as interrupt:
         [number] = interrupt.args or [signal.SIGINT]
-        _tell(stopped_by(number), status=128 + number)
+        _report(stopped_by(number), status=128 + number)
         sys.exit(128 + number)
     except BrokenPipeError:
         sys.exit(DiskError.exit_code)
-    except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to tell it)
-        told = _told(end)
-        for sentence in told.sentences:
-            _tell(sentence, status=told.exit_code)
-        sys.exit(told.exit_code)
+    except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
+        reported = _error_of(end)
+        for sentence in reported.sentences:
+            _report(sentence, status=reported.exit_code)
+        sys.exit(reported.exit_code)
     finally:
         _let_go()
 
 
-def _told(end: BaseException) -> PrecheckError:
-    """The error that stands for what ended a command; a wish to end, such as that of --help, goes on."""
+def _error_of(end: BaseException) -> PrecheckError:
+    """The error to report for what ended a command; an exit, as by --help, is raised again."""
     if is_mistake(end):
-        return written_down(end)
+        return recorded_crash(end)
     if isinstance(end, OSError):
         return DiskError(f"the output cannot be written ({end.strerror}); make room, or send it elsewhere")
     if isinstance(end, PrecheckError):
@@ -94,7 +94,7 @@ def _told(end: BaseException) -> PrecheckError:
 
 
 def about_one_file(end: BaseException, name: str) -> PrecheckError:
-    """What to say of an end that concerns one file of several, of which the next can still be checked.
+    """The error to report for an end that concerns one file of several; the next can still be checked.
 
     Raises:
         BaseException: the same end, where it concerns them all.
@@ -102,17 +102,17 @@ def about_one_file(end: BaseException, name: str) -> PrecheckError:
     if isinstance(end, CONCERN_ONE_FILE):
         return end
     if is_mistake(end):
-        return written_down(end, where=name)
+        return recorded_crash(end, where=name)
     raise end
 
 
-def _tell(sentence: str, *, status: int) -> None:
+def _report(sentence: str, *, status: int) -> None:
     with suppress(OSError):
-        say(sentence, status=status)
+        notify(sentence, status=status)
 
 
 def _let_go() -> None:
-    """Forget what can never be written: Python would try again when it ends, and then end with 120."""
+    """Discard output that can never be written: Python would try again at its end, and exit with 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -127,7 +127,7 @@ def interruptible() -> None:
 
 
 def stoppable() -> "Stop":
-    """Let SIGINT and SIGTERM wish an end while that is heeded, and end the command at any other time."""
+    """Let SIGINT and SIGTERM request a stop while a job watches for it, and else end the command."""
     from pipeline.runs.request import Stop, Wish
 
     stop = Stop()
@@ -141,12 +141,12 @@ def stoppable() -> "Stop":
     return stop
 
 
-def say(sentence: str, *, status: int | None = None) -> None:
-    """Tell a person something on standard error, or its log where that is of JSON documents.
+def notify(sentence: str, *, status: int | None = None) -> None:
+    """Print a sentence on standard error, or log it where the log is JSON documents.
 
     Args:
         sentence: for a person.
-        status: the exit status that it explains, for the log; None where it explains none.
+        status: the exit status that it explains, for the log; None for no status.
     """
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().obj == "json":
@@ -156,13 +156,13 @@ def say(sentence: str, *, status: int | None = None) -> None:
         return
     from pipeline.reports.wording import between_words, visible
 
-    said = f"precheck: {visible(sentence)}"
-    click.echo(between_words(said, get_terminal_size().columns) if sys.stderr.isatty() else said, err=True)
+    line = f"precheck: {visible(sentence)}"
+    click.echo(between_words(line, get_terminal_size().columns) if sys.stderr.isatty() else line, err=True)
 
 
 @contextmanager
-def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
-    """Say so where the manifest in a folder was signed, and has been written anew by nobody with the key."""
+def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
+    """Print a note where the block rewrites a signed manifest without signing it again."""
     from pipeline.files.signatures import is_signed
     from schemas.folder import MANIFEST, SIGNATURE
 
@@ -171,14 +171,14 @@ def telling_what_lost_its_signature(folder: Path) -> Iterator[None]:
         yield
     finally:
         if was_signed and not is_signed(folder):
-            say(
+            notify(
                 f"{folder / MANIFEST} was written anew and is not signed any more: {SIGNATURE} was deleted; "
                 "precheck report DIR --sign-with KEY signs it again"
             )
 
 
 def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, Any]:
-    """Have SIGINT and SIGTERM handled like this; return what handled them before."""
+    """Set a handler for SIGINT and SIGTERM; return the previous ones."""
     return {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
 
 

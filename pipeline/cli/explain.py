@@ -1,4 +1,4 @@
-"""The command that tells what a code means."""
+"""`precheck explain`: what a code means."""
 
 import click
 
@@ -6,7 +6,7 @@ import click
 @click.command()
 @click.argument("code", required=False)
 def explain(*, code: str | None) -> None:
-    """Tell what CODE of the column check_code says, what it does not say, and what to do.
+    """Explain what CODE of the column check_code means, what it does not mean, and what to do.
 
     Without CODE, list all of them. Nothing is sent.
     """

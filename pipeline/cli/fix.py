@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.exit_status import telling_what_lost_its_signature
+from pipeline.cli.exit_status import reporting_a_lost_signature
 from pipeline.cli.options import (
     PATH,
     allow_simulated_option,
@@ -19,7 +19,7 @@ from pipeline.errors import UsageError
 _KINDS = ("close_match", "account_type")
 
 
-class Kinds(click.ParamType[tuple[str, ...]]):
+class CorrectionKinds(click.ParamType[tuple[str, ...]]):
     """Kinds of corrections, written as close_match,account_type."""
 
     name = "kinds"
@@ -38,7 +38,7 @@ class Kinds(click.ParamType[tuple[str, ...]]):
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option(
     "--accept",
-    type=Kinds(),
+    type=CorrectionKinds(),
     default=(),
     metavar="KINDS",
     help="Take over all corrections of these kinds: close_match (the bank's name), account_type (the other "
@@ -79,7 +79,7 @@ def fix(  # noqa: PLR0913 (one argument per option)
         raise UsageError("--accept: no --reason; give one, which is recorded")
     if reason is not None and not accept:
         raise UsageError("--reason: goes with --accept; a workbook has a reason beside each decision")
-    with telling_what_lost_its_signature(folder):
+    with reporting_a_lost_signature(folder):
         done = fix_folder(
             FixJob(
                 folder=folder,

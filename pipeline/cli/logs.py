@@ -1,7 +1,7 @@
-"""What is said on standard error, as lines for a person or as JSON for a machine.
+"""Log lines on standard error, as text for a person or as JSON for a machine.
 
-Log lines are events of the run: never names, accounts or secrets. With JSON, everything that is said on
-standard error once the command line is understood is one document a line.
+They are events of the run: never names, accounts or secrets. With JSON, everything on standard error is one
+document a line, once the command line is parsed.
 """
 
 import sys
@@ -15,7 +15,7 @@ import stamina
 from pipeline.cli.plain_structlog import structlog
 from pipeline.reports.wording import SIMULATED
 from pipeline.runs.request import Phase, RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ FINISHED = "file finished"
 METRICS_FAILED = "the metrics file cannot be written"
 PING_FAILED = "the ping was not taken"
 _NEVER_MISSED = frozenset({FINISHED, METRICS_FAILED, PING_FAILED})
-"""Events that are told however quiet a command is to be, beside errors."""
+"""Events that are logged with --quiet too, beside errors."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def log_to_stderr(form: Form, *, quiet: bool) -> None:
-    """Have log lines written; as text only what a person must know, as JSON also how a run went.
+    """Set up the log: as text only what a person must know, as JSON also how a run went.
 
-    Where it is to be quiet, what is left is how a run went, errors, and who watches but was not told.
+    With `quiet` only how a run went, errors, and failures of monitoring are left.
     """
-    stamina.instrumentation.set_on_retry_hooks([])  # the token endpoint's end is told, its tries are not
+    stamina.instrumentation.set_on_retry_hooks([])  # only the result of a token request is logged
     at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -50,7 +50,7 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
     structlog.configure(
         processors=[_drop_what_may_be_missed, *written] if quiet else written,
         wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
-        # Looked up at each line: a progress bar may stand in for standard error.
+        # Looked up at each line: a progress bar may replace standard error.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 
@@ -71,7 +71,7 @@ def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str
 
 
 def log_file(name: str | None) -> None:
-    """Say of each JSON line from now on which file it is about; None: about none."""
+    """Set the file that JSON lines name from now on; None: none."""
     structlog.contextvars.clear_contextvars()
     if name is not None:
         structlog.contextvars.bind_contextvars(file=name)
@@ -86,7 +86,7 @@ class Silence:
     def begin(self, *, simulated: bool) -> None:
         """Say nothing."""
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: LeaseHolder) -> None:
         """Say nothing."""
 
     def update(self, so_far: RunProgress) -> None:
@@ -104,17 +104,17 @@ class ProgressEvents:
         self._said = clock()
 
     def enter(self, phase: Phase) -> None:
-        """Say nothing: an event has numbers."""
+        """Log nothing: an event has numbers."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Say nothing: the summary says it."""
+        """Log nothing: it is in the summary."""
 
-    def wait(self, holder: Holder) -> None:
-        """Say which run is waited for."""
+    def wait(self, holder: LeaseHolder) -> None:
+        """Log which run is waited for."""
         log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
 
     def update(self, so_far: RunProgress) -> None:
-        """Say how far the run is, if it was not said just now."""
+        """Log how far the run is, unless it was logged just now."""
         now = self._clock()
         if so_far.check_count and now - self._said >= PROGRESS_INTERVAL_S:
             self._said = now
@@ -129,12 +129,12 @@ class ProgressEvents:
             )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say for what a run still waits that is to stop."""
+        """Log what a run waits for before it stops."""
         log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
-    """Say how one file went, without a row of it, and with which exit status it would end a command."""
+    """Log the result of one file, without any row of it, and the exit status that it stands for."""
     log.info(
         FINISHED,
         status=status,

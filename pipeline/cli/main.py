@@ -10,7 +10,7 @@ import click
 
 from pipeline.cli.columns import columns
 from pipeline.cli.doctor import doctor
-from pipeline.cli.exit_status import Group
+from pipeline.cli.exit_status import CommandGroup
 from pipeline.cli.explain import explain
 from pipeline.cli.fix import fix
 from pipeline.cli.init import init
@@ -26,7 +26,7 @@ from pipeline.cli.split import split
 from pipeline.cli.verify import verify
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("payee-precheck"), prog_name="precheck")
 def main() -> None:
     """Check every payee name in a bulk payment file before the money leaves.

@@ -1,7 +1,7 @@
-"""What watches a command from outside is told how it went: a metrics file and pings.
+"""Monitoring of a command from outside: a metrics file and pings.
 
-Neither changes how the command ends: what fails here is a warning. A process that is killed tells nothing,
-and it is for the watcher to notice that no word came.
+Neither changes how the command ends: a failure here is a warning. A process that is killed reports nothing,
+and the monitor has to notice the missing ping.
 """
 
 import os
@@ -29,36 +29,36 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Watchers:
-    """Who is to be told."""
+class MonitoringTargets:
+    """Where to report how a command went."""
 
     metrics: Path | None = None
     ping_url: str | None = None
     ping_ca_file: Path | None = None
-    """The only authority to trust for the pings; None: those that are trusted anyway."""
+    """The only authority to trust for the pings; None: the usual ones."""
 
 
 @dataclass(slots=True)
-class Reported:
-    """What the command has to tell so far."""
+class MonitoredRun:
+    """What there is to report of a command so far."""
 
     summaries: list[Summary] = field(default_factory=list)
 
 
 @contextmanager
-def watched(watchers: Watchers) -> Iterator[Reported]:
-    """Tell the watchers when the block begins, and how it ends; what it raises goes on."""
-    started, told = now(), Reported()
+def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
+    """Report when the block begins and how it ends; what it raises is passed on."""
+    started, run = now(), MonitoredRun()
     _ping(watchers, "start")
     status = 0
     try:
-        yield told
+        yield run
     except BaseException as end:
         status = status_of(end)
         raise
     finally:
         if watchers.metrics is not None:
-            figures = RunFigures(version("payee-precheck"), started, now(), status, told.summaries, _quotas())
+            figures = RunFigures(version("payee-precheck"), started, now(), status, run.summaries, _quotas())
             _write(watchers.metrics, figures)
         _ping(watchers, str(status))
 
@@ -81,7 +81,7 @@ def _quotas() -> list[QuotaFigures]:
     try:
         return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(now())]
     except PrecheckError:
-        return []  # the command itself has said so, or had no cap to count
+        return []  # the command itself has reported it, or had no cap to count
 
 
 def _write(path: Path, figures: RunFigures) -> None:
@@ -93,7 +93,7 @@ def _write(path: Path, figures: RunFigures) -> None:
             log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
 
 
-def _ping(watchers: Watchers, word: str) -> None:
+def _ping(watchers: MonitoringTargets, word: str) -> None:
     if watchers.ping_url is None:
         return
     from pipeline.transport.ping import ping

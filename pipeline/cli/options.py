@@ -1,4 +1,4 @@
-"""Options that several commands have, and how their words are read."""
+"""Options that several commands have, and how their values are parsed."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from pipeline.errors import UsageError
 
 
 class NamedPath(click.Path):
-    """A path that is not empty, which would be the folder that the command stands in."""
+    """A path that is not empty: an empty one would be the working folder."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -27,7 +27,7 @@ class NamedPath(click.Path):
 
 
 PATH = NamedPath(path_type=Path, readable=False)
-"""Whether a path can be used is found out, and told, where it is used."""
+"""Whether a path can be used is checked, and reported, where it is used."""
 
 
 class Days(click.ParamType[timedelta]):
@@ -47,7 +47,7 @@ class Days(click.ParamType[timedelta]):
 
 
 class Duration(click.ParamType[timedelta]):
-    """A time that something may take, written as 90s, 30m or 2h."""
+    """A duration, written as 90s, 30m or 2h."""
 
     name = "duration"
 
@@ -153,10 +153,10 @@ def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]],
 
 
 def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
-    """What `--map` says: canonical field -> header.
+    """Parse `--map`: canonical field -> header.
 
     Raises:
-        UsageError: it cannot be meant.
+        UsageError: a mapping is malformed, names no field, or maps a field twice.
     """
     from schemas.payments import FIELDS
 

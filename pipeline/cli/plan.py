@@ -47,9 +47,9 @@ def plan(  # noqa: PLR0913 (one argument per option)
     as_json: bool,
     compare_with: tuple[Path, ...],
 ) -> None:
-    """Say what checking FILE would take, and send nothing.
+    """Forecast what checking FILE would take, and send nothing.
 
-    What the run in DIR has been answered already, and what --reuse-from answers, is not counted as a call.
+    Questions that the run in DIR has answers to already, and those that --reuse-from answers, are no calls.
     """
     from pipeline.jobs.forecast import forecast_file
     from pipeline.reports.listings import print_forecast

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pipeline.reports.wording import counted, visible
 from pipeline.runs.request import Phase, RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import Outcome
 
 LINE_INTERVAL_S = 10.0
@@ -32,17 +32,17 @@ class ProgressBar:
         self._task = display.add_task(self._name, total=None, simulated="", stand=Phase.READING.value)
 
     def enter(self, phase: Phase) -> None:
-        """Say in the place of numbers what is done before there are any."""
+        """Show the phase, before there are numbers."""
         if phase in (Phase.READING, Phase.CONNECTING):
             self._display.update(self._task, stand=phase.value)
 
     def begin(self, *, simulated: bool) -> None:
-        """Have the bar show whether a sandbox answers."""
+        """Show on the bar whether a sandbox answers."""
         self._display.update(self._task, simulated="SIMULATED" if simulated else "")
 
-    def wait(self, holder: Holder) -> None:
-        """Say whom the run waits for, in the place of the bar."""
-        self._display.below = waits(holder)
+    def wait(self, holder: LeaseHolder) -> None:
+        """Show which run is waited for, in place of the bar."""
+        self._display.below = waiting_text(holder)
         self._display.update(self._task, stand="waiting")
 
     def update(self, so_far: RunProgress) -> None:
@@ -50,18 +50,18 @@ class ProgressBar:
         if not so_far.check_count:
             return
         self._display.below = "; ".join(
-            filter(None, (told(so_far.outcomes), *map(slow, so_far.slowed.values())))
+            filter(None, (outcomes_text(so_far.outcomes), *map(slowed_text, so_far.slowed.values())))
         )
         stand = f"{so_far.done_count:,} of {so_far.check_count:,}"
         self._display.update(self._task, completed=so_far.done_count, total=so_far.check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say above the bar that the run ends, and what it waits for."""
-        said = f"{stops(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
+        """Announce above the bar that the run ends, and what it waits for."""
+        said = f"{stopping_text(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
         self._display.console.print(Text(f"{self._name}: {said}"))
 
 
-class Lines:
+class ProgressLines:
     """A line every ten seconds, for logs and pipes."""
 
     def __init__(
@@ -75,15 +75,15 @@ class Lines:
         self._started = self._said = clock()
 
     def enter(self, phase: Phase) -> None:
-        """Say nothing: a line has numbers."""
+        """Print nothing: a line has numbers."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Have every line state whether a sandbox answers."""
+        """State in every line whether a sandbox answers."""
         self._simulated = " SIMULATED" if simulated else ""
 
-    def wait(self, holder: Holder) -> None:
-        """Say at once whom the run waits for, and every ten seconds that it still does."""
-        self._waiting = waits(holder)
+    def wait(self, holder: LeaseHolder) -> None:
+        """Report at once which run is waited for, and every ten seconds that it still is."""
+        self._waiting = waiting_text(holder)
         self._said = self._clock()
         self._say(self._waiting)
 
@@ -101,44 +101,46 @@ class Lines:
         rate_per_s = so_far.done_count / (now - self._started) if now > self._started else 0.0
         left = f", {(so_far.check_count - so_far.done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
         became = "".join(
-            f"; {said}" for said in (told(so_far.outcomes), *map(slow, so_far.slowed.values())) if said
+            f"; {said}"
+            for said in (outcomes_text(so_far.outcomes), *map(slowed_text, so_far.slowed.values()))
+            if said
         )
         self._say(
             f"{so_far.done_count:,} of {so_far.check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}"
         )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say that the run ends, and what it waits for."""
-        self._say(stops(in_flight_count, wait_max_s))
+        """Report that the run ends, and what it waits for."""
+        self._say(stopping_text(in_flight_count, wait_max_s))
 
     def _say(self, sentence: str) -> None:
         self._console.print(f"{self._name}{self._simulated}: {sentence}", soft_wrap=True)
 
 
 @contextmanager
-def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Lines]:
+def progress(console: Console, file_name: str) -> Iterator[ProgressBar | ProgressLines]:
     """What suits the console: a bar on a terminal, lines elsewhere."""
     if not console.is_terminal or console.is_dumb_terminal:
-        yield Lines(console, file_name)
+        yield ProgressLines(console, file_name)
     else:
         with _Display(console) as display:
             yield ProgressBar(display, file_name)
 
 
-def told(outcomes: Mapping[Outcome, int]) -> str:
+def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
     """What became of questions, in the order of the documentation.
 
-    >>> told({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
+    >>> outcomes_text({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
     'match 1,200, no match 3'
     """
     there = (outcome for outcome in Outcome if outcomes.get(outcome))
     return ", ".join(f"{outcome.value.replace('_', ' ')} {outcomes[outcome]:,}" for outcome in there)
 
 
-def slow(window: float) -> str:
-    """How much less is sent than was agreed, as the server wants it.
+def slowed_text(window: float) -> str:
+    """The lower limit that the server asks for.
 
-    >>> slow(7.9), slow(0.25)
+    >>> slowed_text(7.9), slowed_text(0.25)
     ('the server wants fewer: at most 7 in flight', 'the server wants fewer: at most 25 % of the rate')
     """
     share = f"{window:.0%}".replace("%", " %") if window >= 0.01 else "less than 1 %"  # fmt: skip
@@ -146,12 +148,12 @@ def slow(window: float) -> str:
     return f"the server wants fewer: at most {most}"
 
 
-def waits(holder: Holder) -> str:
-    """Whom a run waits for."""
+def waiting_text(holder: LeaseHolder) -> str:
+    """Which run is waited for."""
     return f"waiting for {holder.name}, which has been asking {holder.server}{holder.since_when}"
 
 
-def stops(in_flight_count: int, wait_max_s: float) -> str:
+def stopping_text(in_flight_count: int, wait_max_s: float) -> str:
     """What a run still waits for after it was stopped."""
     return (
         f"stopping; waiting up to {wait_max_s:.0f} s for the answers to "

@@ -1,4 +1,4 @@
-"""`precheck purge`: forget the names that banks returned."""
+"""`precheck purge`: delete the names that banks returned."""
 
 import sys
 from datetime import timedelta
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.exit_status import say, telling_what_lost_its_signature
+from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, Days, by_option, sign_option
 from pipeline.errors import PrecheckError, UsageError, most_serious
 
 if TYPE_CHECKING:
-    from pipeline.jobs.purge import Purged, PurgeJob
+    from pipeline.jobs.purge import PurgeJob, PurgeResult
 
 
 @click.command()
@@ -55,43 +55,43 @@ def purge(  # noqa: PLR0913 (one argument per option)
 ) -> None:
     """Delete the names that banks returned from the ledger in each DIR, the folder of a run.
 
-    What servers said of a problem, which may quote a name, goes with them. Nothing of either is left in the
+    The details of problems, which may quote a name, are deleted with them. Nothing of either is left in the
     ledger's bytes. The answers stay: no question is asked again. A DIR may be a pattern in quotes, such as
-    'checked/*.precheck'. With --older-than, a run that has not finished is told
-    and left as it is (75), and so is a folder that is in use (75) or damaged (74); the others are purged.
-    A folder that only fits a pattern, and in which no run was, is told and left.
+    'checked/*.precheck'. With --older-than, a run that has not finished is
+    reported and left as it is (75), and so is a folder that is in use (75) or damaged (74); the others are
+    purged. A folder that only fits a pattern, and in which no run was, is reported and left.
 
     These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, changes.jsonl (masked),
     report.html, report.xlsx, and what `precheck fix` wrote: corrections.csv and the corrected payment file.
-    Without --outcomes they are left alone. With it they are deleted, and so is what a killed run left of
-    them. summary.json, payees.csv, approvals.json and the files of `precheck split` hold none. Whoever has a
-    copy, such as a workbook with decisions, has the names.
+    Without --outcomes they are left alone. With it they are deleted, and so are parts of them that a killed
+    run left. summary.json, payees.csv, approvals.json and the files of `precheck split` hold none. A copy,
+    such as a workbook with decisions, still has the names.
 
-    manifest.json says what was purged, when, by whom and why, so that `precheck verify` misses nothing that
-    went this way.
+    manifest.json records what was purged, when, by whom and why, so that `precheck verify` does not report
+    it as missing.
     """
-    from pipeline.jobs.purge import PurgeJob, folders_meant
+    from pipeline.jobs.purge import PurgeJob, folders_named
     from pipeline.jobs.purge import purge as purge_folder
 
     job = PurgeJob(older_than, outcomes, payments, by, reason, sign_with, dry_run)
     statuses = []
-    for folder, is_named in folders_meant(folders).items():
+    for folder, is_named in folders_named(folders).items():
         try:
-            with telling_what_lost_its_signature(folder):
+            with reporting_a_lost_signature(folder):
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            say(str(error), status=None if is_stranger else error.exit_code)
+            notify(str(error), status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
-        for sentence in _told(folder, job, purged):
-            say(sentence)
+        for sentence in _sentences(folder, job, purged):
+            notify(sentence)
         statuses.append(0)
     sys.exit(most_serious(statuses))
 
 
-def _told(folder: Path, job: "PurgeJob", purged: "Purged") -> list[str]:
-    """What became of a folder."""
+def _sentences(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> list[str]:
+    """What was done in a folder."""
     from pipeline.reports.wording import counted
 
     if not purged.was_due:

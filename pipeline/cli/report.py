@@ -1,11 +1,11 @@
-"""`precheck report`: write the reports of a run anew."""
+"""`precheck report`: write the reports of a run again."""
 
 from pathlib import Path
 
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.exit_status import say, telling_what_lost_its_signature
+from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, sign_option
 
 
@@ -14,18 +14,18 @@ from pipeline.cli.options import PATH, sign_option
 @sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
 def report(*, folder: Path, sign_with: Path | None, as_json: bool) -> None:
-    """Write the reports of the run in DIR anew, and show its summary; send nothing.
+    """Write the reports of the run in DIR again, and show its summary; send nothing.
 
-    They are made of the files in DIR, which must be as the run left them.
+    They are made from the files in DIR, which must be as the run left them.
     """
     from pipeline.jobs.report import report as write_reports
     from pipeline.reports.terminal import console, print_summary
     from schemas.folder import REPORT_XLSX
 
-    with telling_what_lost_its_signature(folder):
+    with reporting_a_lost_signature(folder):
         summary, kept = write_reports(folder, sign_with, now=now())
     if kept is not None:
-        say(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
+        notify(f"{folder / REPORT_XLSX} had been changed since it was written: kept as {folder / kept}")
     if as_json:
         click.echo(summary.model_dump_json())
     print_summary(summary, folder, console(), already_finished=False)

@@ -14,10 +14,10 @@ import click
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import (
     about_one_file,
-    say,
+    notify,
+    reporting_a_lost_signature,
     status_of_summary,
     stoppable,
-    telling_what_lost_its_signature,
 )
 from pipeline.cli.options import (
     PATH,
@@ -36,7 +36,7 @@ from pipeline.errors import UsageError, most_serious
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipeline.jobs.check import Result
+    from pipeline.jobs.check import RunResult
     from pipeline.runs.request import Watch
 
 WARNINGS = (
@@ -188,7 +188,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     again.
     """
     from pipeline.cli.logs import log_file, log_summary, log_to_stderr
-    from pipeline.cli.monitoring import Watchers, watched
+    from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd
     from pipeline.runs.request import Job, Permitted, Surface
@@ -233,10 +233,10 @@ def run(  # noqa: PLR0913 (one argument per option)
     @contextmanager
     def surfaces(job: Job) -> Iterator[Surface]:
         seen = _watch(names[job.file], terminal, log_form)
-        with telling_what_lost_its_signature(job.out), seen as watch:
+        with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop)
 
-    with watched(Watchers(metrics, ping_url, ping_ca)) as told:
+    with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as told:
         for job, result, end in check_files(jobs(), surfaces):
             name = names[job.file]
             try:
@@ -255,7 +255,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                say(_naming(name, str(error)), status=error.exit_code)
+                notify(_naming(name, str(error)), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
@@ -263,11 +263,11 @@ def run(  # noqa: PLR0913 (one argument per option)
 
 def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
     """What each file is called: where two have one name, only the path says which one is meant."""
-    from pipeline.runs.starting import told_apart
+    from pipeline.runs.starting import renamed_folders
 
-    apart = told_apart(places)
+    apart = renamed_folders(places)
     if apart and not quiet:
-        say(apart)
+        notify(apart)
     return {file: str(file) if apart else file.name for file in places}
 
 
@@ -287,7 +287,7 @@ def _raise_what_ended(end: BaseException | None) -> None:
         raise end
 
 
-def _status(result: "Result", fail_on: tuple[str, ...]) -> int:
+def _status(result: "RunResult", fail_on: tuple[str, ...]) -> int:
     """The exit status that one file stands for."""
     ended_by = result.ended_by
     return status_of_summary(result.summary, fail_on) if ended_by is None else ended_by.exit_code
@@ -313,7 +313,7 @@ def _watch(
     return progress(terminal, name)
 
 
-def _tell(name: str, result: "Result", folder: Path, terminal: "Console | None") -> None:
+def _tell(name: str, result: "RunResult", folder: Path, terminal: "Console | None") -> None:
     """How one file went, for a person; without a terminal, no more than must be."""
     if terminal is None:
         _say_in_quiet(name, result)
@@ -325,11 +325,11 @@ def _tell(name: str, result: "Result", folder: Path, terminal: "Console | None")
     print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
 
 
-def _say_in_quiet(name: str, result: "Result") -> None:
+def _say_in_quiet(name: str, result: "RunResult") -> None:
     """What nobody may miss, however quiet the command is to be."""
-    from pipeline.reports.terminal import SIMULATED
+    from pipeline.reports.wording import SIMULATED
 
     if result.summary.simulated:
-        say(f"{name}: {SIMULATED}")
+        notify(f"{name}: {SIMULATED}")
     if result.summary.next_step and result.ended_by is None:
-        say(f"{name}: {result.summary.next_step}")
+        notify(f"{name}: {result.summary.next_step}")

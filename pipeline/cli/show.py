@@ -1,4 +1,4 @@
-"""`precheck show`: one row's whole story."""
+"""`precheck show`: one row's whole history."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from pipeline.cli.options import PATH
 @click.command()
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Which row of the file.")
-@click.option("--json", "as_json", is_flag=True, help="Print the story as JSON on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the history as JSON on standard output.")
 def show(*, folder: Path, row: int, as_json: bool) -> None:
-    """Tell one row's whole story from the run in DIR: the file, the question, every request, the answer.
+    """Show one row's whole history in the run in DIR: the file, the question, every request, the answer.
 
     Rows are counted from 1, without the header line. Account numbers are masked.
     """
@@ -21,8 +21,8 @@ def show(*, folder: Path, row: int, as_json: bool) -> None:
     from pipeline.reports.story import print_story
     from pipeline.reports.terminal import console
 
-    told = story(folder, row, now=now())
+    found = story(folder, row, now=now())
     if as_json:
-        click.echo(told.model_dump_json())
+        click.echo(found.model_dump_json())
     else:
-        print_story(told, console())
+        print_story(found, console())

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.exit_status import telling_what_lost_its_signature
+from pipeline.cli.exit_status import reporting_a_lost_signature
 from pipeline.cli.options import (
     PATH,
     allow_simulated_option,
@@ -46,7 +46,7 @@ def split(  # noqa: PLR0913 (one argument per option)
     from pipeline.reports.reviews import print_split
     from pipeline.reports.terminal import console
 
-    with telling_what_lost_its_signature(folder):
+    with reporting_a_lost_signature(folder):
         done = split_folder(
             SplitJob(
                 folder=folder,

@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pipeline.errors import OutputError
-from pipeline.files.disk_errors import refused
+from pipeline.files.disk_errors import not_writable
 
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 
@@ -23,4 +23,4 @@ def write_example(path: Path, *, force: bool) -> None:
     except FileExistsError:
         raise OutputError(f"{path}: exists already", advice="--force replaces it") from None
     except OSError as error:
-        raise refused(path, error, otherwise="choose another path") from None
+        raise not_writable(path, error, otherwise="choose another path") from None

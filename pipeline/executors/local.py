@@ -1,4 +1,4 @@
-"""The asking of a run in this process, from first to last question: somebody may watch it, or end it."""
+"""The asking of a run in this process, from first to last question, with progress and a way to stop it."""
 
 import gc
 import random
@@ -20,7 +20,16 @@ from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
 from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode, slim
 from pipeline.runs.request import Job, Phase, RunProgress, Surface, Watch
-from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, Tally, World, ask, given_up, left_to_ask, so_far
+from pipeline.stages.ask import (
+    DRAIN_MAX_S,
+    RUNS_MAX,
+    AskingContext,
+    AskingTally,
+    answers_so_far,
+    ask,
+    count_given_up,
+    remaining_questions,
+)
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Ledger
 from schemas.outcomes import ApiName, Environment
@@ -28,14 +37,14 @@ from schemas.summary import ApiCalls
 
 PROGRESS_INTERVAL_S = 0.2
 STOP_INTERVAL_S = 0.05
-"""How often it is looked for a wish to stop."""
+"""How often a request to stop is looked for."""
 Caps = Mapping[ApiName, tuple[int, datetime]]
-"""API -> its daily cap, and when it begins anew."""
+"""API -> its daily cap, and when it resets."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
 
 
-class Asking(NamedTuple):
-    """What is to be asked, and of whom."""
+class AskingPlan(NamedTuple):
+    """What to ask, and of whom."""
 
     checks: Checks
     profile: Profile
@@ -44,16 +53,16 @@ class Asking(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The answers, and what kept others from coming."""
+class AskingResult:
+    """The answers, and why others are missing."""
 
     answers: Answers
     caps: Caps
     closed: Mapping[ApiName, str]
     """API -> why nothing more was sent to its server, which turned everything away or wanted a long pause."""
-    tally: Tally
+    tally: AskingTally
     given_up_count: int
-    """Questions that no later run asks, unless somebody wants it."""
+    """Questions that no later run asks, unless the user requests it."""
     ended_by: PrecheckError | None = None
     """What ended the run before all was asked."""
 
@@ -110,17 +119,19 @@ class Asked:
         )
 
 
-def ask_all(job: Job, asking: Asking, ledger: Ledger, surface: Surface) -> Asked:
-    """Ask what is left to ask, while the progress is shown, until all is asked or somebody wants the end.
+def ask_all(job: Job, asking: AskingPlan, ledger: Ledger, surface: Surface) -> AskingResult:
+    """Ask what is left to ask and report the progress, until all is asked or the run is stopped.
 
     Returns:
-        What came back; also where an error or a wish to stop ended the asking, which is told with it.
+        What came back; also where an error or a request to stop ended the asking, which is part of it.
 
     Raises:
         DiskError: the ledger cannot be written.
-        StoppedError: somebody wants the end at once; what was answered is in the ledger.
+        StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    world = World(surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), Tally())
+    world = AskingContext(
+        surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
+    )
     with _nothing_walked_again(), surface.stop.heeded():
         answers, caps, ended_by = anyio.run(
             _ask, job, asking, ledger, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
@@ -130,14 +141,14 @@ def ask_all(job: Job, asking: Asking, ledger: Ledger, surface: Surface) -> Asked
         if surface.stop.is_urgent:
             raise ended_by
     if answers is None or ended_by is not None:
-        answers = anyio.run(so_far, asking.checks, ledger)
-    given_up_count = anyio.run(given_up, asking.checks, ledger)
-    return Asked(Answers(answers), caps, world.tally.closed, world.tally, given_up_count, ended_by)
+        answers = anyio.run(answers_so_far, asking.checks, ledger)
+    given_up_count = anyio.run(count_given_up, asking.checks, ledger)
+    return AskingResult(Answers(answers), caps, world.tally.closed, world.tally, given_up_count, ended_by)
 
 
 @contextmanager
 def _nothing_walked_again() -> Iterator[None]:
-    """Spare the checks the search for garbage in what is here already, and stays (docs/adr/0012)."""
+    """Exclude the objects that exist already, and stay, from garbage collection (docs/adr/0012)."""
     gc.freeze()
     try:
         yield
@@ -146,7 +157,7 @@ def _nothing_walked_again() -> Iterator[None]:
 
 
 async def _ask(
-    job: Job, asking: Asking, ledger: Ledger, world: World, surface: Surface
+    job: Job, asking: AskingPlan, ledger: Ledger, world: AskingContext, surface: Surface
 ) -> tuple[pl.DataFrame | None, Caps, PrecheckError | None]:
     """The answers, the caps of their servers, and what ended the asking early."""
     watch = surface.watch
@@ -166,9 +177,9 @@ async def _ask(
 
 
 async def _answers(
-    job: Job, asking: Asking, ledger: Ledger, world: World, watch: Watch
+    job: Job, asking: AskingPlan, ledger: Ledger, world: AskingContext, watch: Watch
 ) -> tuple[pl.DataFrame, Caps]:
-    """Ask at servers that are opened for it."""
+    """Open the channels and ask."""
     checks = asking.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
     shares = (
@@ -178,7 +189,7 @@ async def _answers(
     )
     async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
         watch.enter(Phase.ASKING)
-        left = await left_to_ask(
+        left = await remaining_questions(
             checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
         source = LocalSource(left.todo, ledger.question_key)
@@ -194,14 +205,14 @@ async def _answers(
 
 
 def _end(failure: BaseException) -> PrecheckError:
-    """An end of the asking that leaves an outcome file all the same; any other goes on."""
+    """An error that ends the asking and still leaves an outcome file; any other is raised again."""
     if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
         raise failure from None
     return failure
 
 
-async def _heed(surface: Surface, world: World, scope: anyio.CancelScope) -> None:
-    """Send no more once somebody wants the end; let what is in flight land, unless it is wanted again."""
+async def _heed(surface: Surface, world: AskingContext, scope: anyio.CancelScope) -> None:
+    """Stop: at the first request send no more and let what is in flight land; at the second end at once."""
     while not surface.stop.is_urgent:
         if surface.stop.first is not None and not world.stop.is_set():
             if world.tally.check_count == 0:
@@ -213,9 +224,9 @@ async def _heed(surface: Surface, world: World, scope: anyio.CancelScope) -> Non
     scope.cancel()
 
 
-async def _show(tally: Tally, watch: Watch) -> None:
+async def _show(tally: AskingTally, watch: Watch) -> None:
     while True:
-        # Answers that were there before cost nothing, and tell no speed; nor does what a limit leaves.
+        # Earlier answers, and questions beyond a limit, would distort the speed.
         before_count = tally.settled_count
         done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
         watch.update(RunProgress(done_count, check_count, tally.outcomes, tally.slowed))

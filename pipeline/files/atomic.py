@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.files.disk_errors import ELSEWHERE, refuse_what_is_no_file, refused
+from pipeline.files.disk_errors import ELSEWHERE, not_writable, refuse_non_file
 
 _MODE = 0o600
 _MODE_FOR_ALL = 0o644
@@ -14,23 +14,23 @@ _PART = ".part"
 
 
 @contextmanager
-def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
-    """Write a file under another name, and give it its own name once all of it is on the disk.
+def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
+    """Write a file under another name, and rename it once all of it is on the disk.
 
     The file is open for writing and reading, so that what was written can be checked before it is
     seen. When the block raises, nothing is left, and an earlier file of this name is unchanged.
 
     Args:
         path: The final name; its folder must exist.
-        readable_by_all: For a file with nothing of payments in it, which others are to pick up.
+        readable_by_all: For a file without payment data, which other programs are to read.
 
     Raises:
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.
         DiskError: the disk is full or failed.
     """
-    part = unfinished(path)
+    part = partial_name(path)
     try:
-        refuse_what_is_no_file(path)
+        refuse_non_file(path)
         part.unlink(missing_ok=True)
         try:
             with _new_file(part) as file:
@@ -44,10 +44,10 @@ def write_whole(path: Path, *, readable_by_all: bool = False) -> Iterator[io.Buf
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise refused(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
 
 
-def unfinished(path: Path) -> Path:
+def partial_name(path: Path) -> Path:
     """The name of a file while it is written; a process that was killed leaves it behind."""
     return path.with_name(path.name + _PART)
 
@@ -59,7 +59,7 @@ def _new_file(part: Path) -> io.BufferedRandom:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last, too."""
+    """Make the rename durable, too."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -4,7 +4,7 @@ import os
 import sys
 
 INTERPRETER = (sys.executable, "-I" if sys.flags.isolated else "-P")
-"""-P: the working folder is where strangers' files lie, and a module in it must not be ours.
+"""-P: the working folder may hold foreign files, and a module in it must not be imported as ours.
 
 -I where this process was started so: no PYTHONPATH either.
 """
@@ -15,5 +15,5 @@ _NEEDED = frozenset(
 
 
 def environment() -> dict[str, str]:
-    """What an interpreter needs to find itself and its packages; credentials are not among it."""
+    """What an interpreter needs to find itself and its packages; no credentials."""
     return {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith("PYTHON")}

@@ -20,12 +20,12 @@ RATIO_MAX = 200
 UNPACKING_MAX_S = 120.0
 
 _SMALL_BYTES = 1024**2
-"""Up to which nothing is a bomb, whatever its ratio."""
+"""A size below which nothing counts as a bomb, whatever its ratio."""
 _PIECE_BYTES = 256 * 1024
 _PACKED_PIECE_BYTES = 16 * 1024
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_ZEROS = b"\0"
-"""What tapes and some transfers fill the end of a gzip file up with."""
+"""Padding that tapes and some transfers append to a gzip file."""
 _GZIP_WITH_HEADER = 16 + zlib.MAX_WBITS
 _ZIP_MAGIC = b"PK\x03\x04"
 _ENCRYPTED = 0x1
@@ -34,9 +34,9 @@ _OF_WORKBOOKS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"mime
 _NAME_AT = 30
 """The byte at which the first file's name stands in a ZIP."""
 _NOBODYS = ("__MACOSX/", ".DS_Store")
-"""What archivers add to the files that people pack."""
+"""Names that archivers add to the files that people pack."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a ZIP can say; a copy says nothing about when it was made."""
+"""The earliest time that a ZIP can record; a copy does not reveal when it was made."""
 _LEVEL = 6
 _SEVERAL = "holds several files (or is compressed in another way); unpack it first"
 
@@ -48,7 +48,7 @@ class Compression(StrEnum):
     ZIP = "zip"
 
 
-class Unpacked(NamedTuple):
+class UnpackedFile(NamedTuple):
     """A compressed file, read."""
 
     data: bytes
@@ -73,12 +73,12 @@ def unpacked(
     where: str,
     clock: Callable[[], float],
     unpacked_bytes_max: int = UNPACKED_BYTES_MAX,
-) -> Unpacked:
+) -> UnpackedFile:
     """Unpack a file under limits.
 
     Args:
         data: The compressed file.
-        compression: What `sniff` said of it.
+        compression: As `sniff` recognised it.
         where: The file, for messages.
         clock: Monotonic seconds.
         unpacked_bytes_max: How much may come out of it.
@@ -90,11 +90,11 @@ def unpacked(
     limit = max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data)))
     meter = _Meter(where, len(data), limit, clock)
     if compression is Compression.GZIP:
-        result = Unpacked(meter.joined(_gunzipped(data, where)), compression, None)
+        result = UnpackedFile(meter.joined(_gunzipped(data, where)), compression, None)
     else:
         with _archive(data, where) as archive:
             member = _only_member(archive, where)
-            result = Unpacked(meter.joined(_unzipped(archive, member)), compression, member.filename)
+            result = UnpackedFile(meter.joined(_unzipped(archive, member)), compression, member.filename)
     if sniff(result.data) is not None:
         raise InputError(f"{where} {_SEVERAL}")
     return result
@@ -157,7 +157,7 @@ def _archive(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield archive
-    # What zipfile raises of damage, by what is damaged.
+    # The errors of zipfile for damage, by what is damaged.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError):
         raise _damaged(where) from None
 

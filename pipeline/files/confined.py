@@ -69,7 +69,7 @@ def parse_confined(
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
-    # Its messages quote cells, so they are dropped.
+    # Its error messages quote cells, so they are dropped.
     with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
         stdin=subprocess.PIPE,
@@ -82,7 +82,7 @@ def parse_confined(
         feeding = Thread(target=_feed, args=(child.stdin, data))
         feeding.start()
         try:
-            said = heard(child.stdout, table_bytes_max=limit_bytes)
+            said = received_table(child.stdout, table_bytes_max=limit_bytes)
         except MemoryError:
             child.kill()
             said = None
@@ -105,10 +105,10 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
-    """The table that a child sends in parts, or the sentence that it sends instead; None for neither.
+def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
+    """Read the table that a child sends in parts, or its error message instead; None for neither.
 
-    Of each part the length comes first; one of no length stands before a sentence.
+    Each part is preceded by its length; a length of 0 precedes an error message.
 
     Raises:
         MemoryError: the parts are more than they may be: they would fill this process instead of its child.
@@ -130,7 +130,7 @@ def heard(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None
     except (PolarsError, PanicException, OSError, ValueError):
         return None
     finally:
-        pipe.close()  # whatever else it writes is of no use, and it must not block on a full pipe
+        pipe.close()  # anything else it writes is useless, and it must not block on a full pipe
 
 
 def main() -> None:
@@ -146,19 +146,19 @@ def main() -> None:
         for cells in parser.parse(sys.stdin.buffer.read(), **request["options"]):
             part = io.BytesIO()
             cells.write_ipc_stream(part)
-            _say(part.getbuffer())
+            _send(part.getbuffer())
     except MemoryError:
         sys.exit(1)
     except InputError as refusal:
-        _say(b"")
+        _send(b"")
         sys.stdout.buffer.write(str(refusal).encode())
         sys.stdout.flush()
         sys.exit(_REFUSED)
-    except (Exception, PanicException):  # noqa: BLE001 (of a stranger's file nothing is known, and the parent is told)
+    except (Exception, PanicException):  # noqa: BLE001 (a foreign file may raise anything, and the status reports it)
         sys.exit(InputError.exit_code)
 
 
-def _say(part: bytes | memoryview) -> None:
+def _send(part: bytes | memoryview) -> None:
     sys.stdout.buffer.write(len(part).to_bytes(_LENGTH_BYTES))
     sys.stdout.buffer.write(part)
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""Tell a failing disk from a place where a file cannot be written.
+"""Distinguish a failing disk from a place where a file cannot be written.
 
-The two ask for different things: room on the disk, then the same command again; or another place. Anything
-else that has the name of one of our files is such a place, too.
+The first needs room on the disk, and then the same command again; the second another place. So does a link,
+a folder or a device with the name of one of our files.
 """
 
 import errno
@@ -22,7 +22,7 @@ _SQLITE_FULL_OR_FAILED = frozenset(
 
 
 def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
-    """Whether an error is the disk's. Every other one of SQLite is about what the file holds."""
+    """Whether the disk is full or failing. Any other error of SQLite is about the content of the file."""
     if isinstance(error, OSError):
         return error.errno in _FULL_OR_FAILED
     # The low byte is the kind; an error of the module itself has no code.
@@ -30,7 +30,7 @@ def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
 
 
 def is_of_an_output(error: OSError) -> bool:
-    """Whether a stream or a full disk failed, where errors of files are reported by their writers.
+    """Whether a stream failed or a disk is full; errors of files are reported by their writers.
 
     >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
     (True, False)
@@ -38,15 +38,15 @@ def is_of_an_output(error: OSError) -> bool:
     return error.filename is None or is_full_or_failed(error)
 
 
-def is_foreseen(end: BaseException) -> bool:
-    """Whether an end is no mistake of ours: an error of `errors`, a wish to end, or an output that failed."""
+def is_expected_end(end: BaseException) -> bool:
+    """Whether an end is no mistake of ours: an error of `errors`, a request to exit, or a failed output."""
     if isinstance(end, OSError):
         return is_of_an_output(end)
     # A panic of polars is no `Exception`.
     return isinstance(end, (PrecheckError, SystemExit, KeyboardInterrupt, GeneratorExit))
 
 
-def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
+def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     """The error for a write that failed."""
     return DiskError(
         f"{path}: cannot be written ({_reason(error)}); make room on the disk,"
@@ -54,7 +54,7 @@ def unwritten(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     )
 
 
-def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
+def not_writable(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
     """The error for a file that cannot be written here.
 
     Args:
@@ -63,30 +63,30 @@ def refused(path: Path, error: OSError, *, otherwise: str) -> DiskError | Output
         otherwise: what to do where the disk is not at fault, such as "choose another --out".
     """
     if is_full_or_failed(error):
-        return unwritten(path, error)
+        return write_failed(path, error)
     return OutputError(f"{path}: cannot be written ({_reason(error)}); {otherwise}")
 
 
-def refuse_what_is_no_file(path: Path) -> None:
+def refuse_non_file(path: Path) -> None:
     """Refuse to write where a link, a folder or a device has the name.
 
     Raises:
-        OutputError: it has, and which it is; or no file can be here.
+        OutputError: one of these has the name; or no file can be here.
     """
     try:
         found = path.lstat()
     except FileNotFoundError:
         return
     except OSError as error:  # such as a file where a folder should be
-        raise refused(path, error, otherwise=ELSEWHERE) from error
-    if (what := what_is_no_file(found)) is not None:
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
+    if (what := kind_of_non_file(found)) is not None:
         raise OutputError(f"{path}: {what} has this name; remove it, or {ELSEWHERE}")
 
 
-def what_is_no_file(found: os.stat_result) -> str | None:
-    """What something is that is not a file of one name; None for a file.
+def kind_of_non_file(found: os.stat_result) -> str | None:
+    """What is in the place of a plain file with one name; None for such a file.
 
-    A file with another name may belong to another user, who would lose it, or find our lines in it.
+    A file with a second name may belong to another user, who would lose it or find our data in it.
     """
     if stat.S_ISLNK(found.st_mode):
         return "a symbolic link"

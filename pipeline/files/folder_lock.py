@@ -1,4 +1,4 @@
-"""The folder of a run, kept by one process at a time; readers may share it."""
+"""The lock on the folder of a run: exclusive for writers, shared by readers."""
 
 import fcntl
 import json
@@ -9,27 +9,27 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from pipeline.errors import InputError, LockedError, OutputError, UsageError
-from pipeline.files.disk_errors import ELSEWHERE, refuse_what_is_no_file, refused
+from pipeline.files.disk_errors import ELSEWHERE, not_writable, refuse_non_file
 
 _LOCK = ".lock"
-_SAID_BYTES_MAX = 4096
+_CONTENT_BYTES_MAX = 4096
 
 
 @contextmanager
 def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
-    """Make this process the folder's only one, creating the folder if it is missing.
+    """Lock the folder for this process alone, creating it if it is missing.
 
-    The lock goes with the process, however it ends. Its file stays: to unlink it would let two
-    processes each lock a file of their own.
+    The lock ends with the process, however that ends. Its file stays: unlinking it would let two processes
+    each lock a file of their own.
 
     Args:
         folder: of a run.
         now: UTC, ISO 8601 with Z.
-        otherwise: what can be done other than wait where another process is at work.
+        otherwise: an alternative to waiting where another process works in the folder.
 
     Raises:
-        LockedError: another process is at work in the folder.
-        OutputError: what has the lock's name is not ours.
+        LockedError: another process works in the folder.
+        OutputError: the lock's name is taken by a file of another program.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_ours(folder)
@@ -47,10 +47,10 @@ def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """Keep runs out of a folder, but not readers. A copy without the lock's file has no run to keep out.
+    """Lock out runs from a folder, but not readers. A copy without the lock's file needs no lock.
 
     Raises:
-        LockedError: a run, or another writer, is at work in the folder.
+        LockedError: a run, or another writer, works in the folder.
     """
     try:
         lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -65,20 +65,20 @@ def shared(folder: Path) -> Iterator[None]:
 
 
 def require_ours(folder: Path) -> None:
-    """Refuse a folder in which something else has the lock's name, before it is opened or overwritten.
+    """Refuse a folder where another program's file has the lock's name, before it is opened or overwritten.
 
     Raises:
-        OutputError: it is no file of its own, or holds what no run of this tool writes there.
+        OutputError: it is not a plain file, or its content is not of this tool.
     """
     path = folder / _LOCK
-    refuse_what_is_no_file(path)
+    refuse_non_file(path)
     try:
         with path.open("rb") as file:
-            said = file.read(_SAID_BYTES_MAX + 1).strip(b"\0")
+            said = file.read(_CONTENT_BYTES_MAX + 1).strip(b"\0")
     except FileNotFoundError:
         return
     except OSError as error:
-        raise refused(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
     if said and _owner_in(said) is None:
         raise OutputError(f"{path}: not a lock of this tool; remove it, or {ELSEWHERE}")
 
@@ -111,11 +111,11 @@ def _take(lock: int, kind: int, folder: Path, otherwise: str) -> None:
 
 
 def _owner(lock: int) -> str:
-    return _owner_in(os.pread(lock, _SAID_BYTES_MAX, 0)) or "a process that has just started"
+    return _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or "a process that has just started"
 
 
 def _owner_in(said: bytes) -> str | None:
-    """Who holds a lock, by what is written in it; None where that is not what `locked` writes."""
+    """Who holds a lock, by its content; None where `locked` did not write that."""
     try:
         owner = json.loads(said)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"

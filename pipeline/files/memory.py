@@ -1,4 +1,4 @@
-"""How much memory there is for a file, so that too large a file is refused and the process not killed."""
+"""The memory that is available, so that a file that is too large is refused before the process is killed."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 _RESERVED_BYTES = GIB // 2
-"""Address space that the libraries take before they hold anything."""
+"""Address space that the libraries take before they hold any data."""
 
 
 def memory_max_bytes() -> int:

@@ -1,8 +1,8 @@
 """The detached signature of a manifest: the holder of a private key vouches for the folder.
 
 `manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of the bytes of `manifest.json`,
-which has the hashes of all other files: whoever has the public key from elsewhere sees any change of them. A
-manifest loses its signature before it is rewritten: a signature that is there always verifies.
+which has the hashes of all other files: a holder of the public key detects any change of them. A manifest
+loses its signature before it is rewritten, so an existing signature always verifies.
 """
 
 from hashlib import sha256
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError, InputError
-from pipeline.files.atomic import write_whole
-from pipeline.files.disk_errors import refused
+from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
 from schemas.folder import MANIFEST, SIGNATURE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _HOW_TO_MAKE_ONE = "make one with: openssl genpkey -algorithm ed25519 -out KEY"
 
 
 class PublicKey:
-    """By which a signature is checked. Made by `read`, or by `Signer.public_key`."""
+    """A key that signatures are checked with. Made by `read`, or by `Signer.public_key`."""
 
     def __init__(self, key: "Ed25519PublicKey") -> None:
         self._key = key
@@ -62,7 +62,7 @@ class PublicKey:
         """Whether the signature in the folder of a run is that of its manifest by this key.
 
         Raises:
-            DiskError: one of them cannot be read, or is not there.
+            DiskError: one of them cannot be read, or is missing.
         """
         from cryptography.exceptions import InvalidSignature
 
@@ -78,7 +78,7 @@ class PublicKey:
 
 
 class Signer:
-    """Who signs manifests. Made by `read`; its key is never shown."""
+    """A private key that signs manifests. Made by `read`; the key is never shown."""
 
     def __init__(self, path: Path, key: "Ed25519PrivateKey") -> None:
         self.path = path
@@ -86,7 +86,7 @@ class Signer:
 
     @classmethod
     def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
-        """Read a private key from a PEM file that nobody else can read.
+        """Read a private key from a PEM file that only its owner can read.
 
         Args:
             path: the file.
@@ -122,7 +122,7 @@ class Signer:
 
     @property
     def public_key(self) -> PublicKey:
-        """By which its signatures are checked."""
+        """The key that its signatures are checked with."""
         return PublicKey(self._key.public_key())
 
     def has_signed(self, folder: Path) -> bool:
@@ -130,7 +130,7 @@ class Signer:
         return is_signed(folder) and self.public_key.verifies(folder)
 
     def require_own(self, folder: Path) -> None:
-        """Refuse to put a signature of this key in the place of one that it cannot vouch for.
+        """Refuse to replace a signature that is not of this key.
 
         Raises:
             InputError: the manifest was changed since it was signed, or another key signed it.
@@ -156,7 +156,7 @@ def sign(folder: Path, signer: Signer | None) -> None:
     if signer is None:
         return
     signature = signer.signature((folder / MANIFEST).read_bytes())
-    with write_whole(folder / SIGNATURE) as file:
+    with write_atomically(folder / SIGNATURE) as file:
         file.write(signature)
 
 
@@ -170,7 +170,7 @@ def remove_signature(folder: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise refused(path, error, otherwise="delete it yourself") from error
+        raise not_writable(path, error, otherwise="delete it yourself") from error
 
 
 def is_signed(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""How much a compressed file may become: a value that all rows share takes a file no room, and a table a lot.
+"""How far a compressed file may expand: a value that all rows share takes much room in a table only.
 
 A file's own statement of its size is not trusted. Its cells are counted in the child that parses it, before
 anything is sent to the parent: by a count that stops as soon as they are too many.
@@ -19,7 +19,7 @@ CELL_BYTES = 16
 
 _MIB = 1024**2
 _TABLE_BYTES_MIN = 256 * _MIB
-"""What the smallest file may become: a million short rows, all alike."""
+"""How far the smallest file may expand: a million short rows, all alike."""
 _TABLE_PER_BYTE = 64
 """Of the file, on top of that; a file of payments becomes 5 to 30 times as large."""
 _COUNTING_BYTES = 192 * _MIB
@@ -34,7 +34,7 @@ def table_bytes_max(file_bytes: int) -> int:
 
 
 class Unfolded:
-    """The bytes of the cells that were counted so far."""
+    """A count of the bytes of cells, with a limit."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -44,7 +44,7 @@ class Unfolded:
         """Count some cells.
 
         Raises:
-            InputError: they are more than a file of this size may become.
+            InputError: they are more than a file of this size may expand to.
         """
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
@@ -55,7 +55,7 @@ class Unfolded:
 
 
 def refuse_long_row(byte_count: int, where: str) -> None:
-    """Refuse a row that no payment has.
+    """Refuse a row that is too long for a payment.
 
     Args:
         byte_count: Of all cells of the row.
@@ -70,12 +70,12 @@ def refuse_long_row(byte_count: int, where: str) -> None:
 
 @contextmanager
 def little_memory(file_bytes: int) -> Iterator[None]:
-    """Let this process grow only a little while it counts; a library that wants more unpacks something huge.
+    """Limit the growth of this process while it counts; a library that needs more unpacks something huge.
 
     On systems that do not report the size of a process, the limit of the whole process must do.
 
     Raises:
-        InputError: it wanted more.
+        InputError: it needed more.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
     room = _COUNTING_BYTES + _COUNTING_PER_BYTE * file_bytes

@@ -19,13 +19,13 @@ from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import Questions
 from pipeline.jobs.prepare import Prepared, Time, identity_of, prepare, read_file, wanted
-from pipeline.jobs.reuse import refuse_own_folder, use_again
+from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun, ledger_of
 from pipeline.runs.request import Job, Phase, Surface
-from pipeline.runs.starting import Judged, finished_before, refuse_what_is_not_ours, remove_untrue
+from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
 from pipeline.stages.plan import bases
 from pipeline.stages.read import Source
 from pipeline.stages.resolve import resolve
@@ -41,7 +41,7 @@ from schemas.wire import timestamp
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-class Result(NamedTuple):
+class RunResult(NamedTuple):
     """What a run leaves behind."""
 
     summary: Summary
@@ -53,7 +53,7 @@ class Result(NamedTuple):
     """What ended the run early; what it leaves behind is true of that moment."""
 
 
-def check(job: Job, surface: Surface) -> Result:
+def check(job: Job, surface: Surface) -> RunResult:
     """Check one payment file.
 
     Args:
@@ -73,7 +73,7 @@ def check(job: Job, surface: Surface) -> Result:
     source = read_file(job)
     chosen = signed_with(choose(job.profile, job.config), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
-    refuse_what_is_not_ours(job.out, fresh=job.fresh)
+    refuse_foreign_files(job.out, fresh=job.fresh)
     path, identity = ledger_of(job.out), identity_of(source, chosen)
     with ExitStack() as opens:
         ledger = None
@@ -81,7 +81,7 @@ def check(job: Job, surface: Surface) -> Result:
             ledger = opens.enter_context(
                 SqliteLedger.open(path, identity, now=now, secret=ledger_key(chosen))
             )
-            judged = Judged(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
+            judged = LocalReferences(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
             if (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen)
         profile = opens.enter_context(opened(chosen))
@@ -96,16 +96,16 @@ def check(job: Job, surface: Surface) -> Result:
         if job.many_names_reason is not None:
             ledger.allow(job.many_names_reason, time=timestamp(clock()))
         if ledger.last_finish is None:
-            remove_untrue(job.out)
+            remove_outdated(job.out)
         _warn_before_asking(prepared, source)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
-        from pipeline.executors.local import Asking, ask_all
+        from pipeline.executors.local import AskingPlan, ask_all
         from pipeline.jobs.writing import Decided, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
-        use_again(job.reusable, checks, ledger, apis, now=clock())
-        asked = ask_all(job, Asking(checks, profile, is_ours=chosen.config is None), ledger, surface)
+        reuse_answers(job.reusable, checks, ledger, apis, now=clock())
+        asked = ask_all(job, AskingPlan(checks, profile, is_ours=chosen.config is None), ledger, surface)
         surface.watch.enter(Phase.WRITING)
         in_sequence = unknown_in_sequence(checks, prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)
@@ -122,10 +122,10 @@ def check(job: Job, surface: Surface) -> Result:
         run = OpenRun(job, source, chosen, prepared, profile, ledger, started)
         decided = Decided(outcomes, findings.warnings, questions.bases, asked)
         summary, changes = leave(run, decided, written, clock)
-        return Result(summary, already_finished=False, changes=changes, ended_by=asked.ended_by)
+        return RunResult(summary, already_finished=False, changes=changes, ended_by=asked.ended_by)
 
 
-def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen) -> Result:
+def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen) -> RunResult:
     """A run that had nothing left to do; say where it is not signed as this one would be."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         log.warning(
@@ -134,7 +134,7 @@ def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen) -> Res
             folder=str(job.out),
         )
     changes = changes_of(summary, source.payments, changes_in(job.out))
-    return Result(summary, already_finished=True, changes=changes)
+    return RunResult(summary, already_finished=True, changes=changes)
 
 
 def _warn_before_asking(prepared: Prepared, source: Source) -> None:

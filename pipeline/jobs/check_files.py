@@ -1,40 +1,40 @@
-"""Several payment files, one after the other: one that cannot be checked keeps no other from it."""
+"""Several payment files, one after the other: one that cannot be checked does not stop the others."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from pipeline.errors import CONCERN_ONE_FILE
-from pipeline.files.disk_errors import is_foreseen
-from pipeline.jobs.check import Result, check
+from pipeline.files.disk_errors import is_expected_end
+from pipeline.jobs.check import RunResult, check
 from pipeline.runs.request import Job, Surface
 
 
-class Checked(NamedTuple):
+class FileResult(NamedTuple):
     """What became of one file."""
 
     job: Job
-    result: Result | None
+    result: RunResult | None
     """None where it could not be checked."""
     end: BaseException | None
-    """What kept it from being checked, or ended that early: an error, or a mistake of this program."""
+    """What prevented the check or ended it early: an error, or a mistake of this program."""
 
 
 def check_files(
     jobs: Iterable[Job], surfaces: Callable[[Job], AbstractContextManager[Surface]]
-) -> Iterator[Checked]:
-    """Check payment files in order, and say of each what became of it as soon as it has ended.
+) -> Iterator[FileResult]:
+    """Check payment files in order, and yield the result of each as soon as it has ended.
 
     Args:
         jobs: a file each.
-        surfaces: who has a job done, as long as it takes. A wish to stop one of them ends them all.
+        surfaces: for each job its surface, for as long as it takes. Stopping one job ends them all.
 
     Raises:
         BaseException: an end that concerns the files that follow too, as soon as what is there of its own
             file has been given.
     """
     for job in jobs:
-        result: Result | None = None
+        result: RunResult | None = None
         end: BaseException | None = None
         try:
             with surfaces(job) as surface:
@@ -44,11 +44,11 @@ def check_files(
             if not concerns_one_file(error):
                 raise
             end = error
-        yield Checked(job, result, end)
+        yield FileResult(job, result, end)
         if end is not None and not concerns_one_file(end):
             raise end
 
 
 def concerns_one_file(end: BaseException) -> bool:
     """Whether the next file can be checked all the same: so it is after a mistake of ours, too."""
-    return isinstance(end, CONCERN_ONE_FILE) or not is_foreseen(end)
+    return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)

@@ -1,7 +1,7 @@
 """What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
 
-Nothing is sent for it. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where
-it kept one, else its outcome file. What counts of it as known is in rules/known_payees.py.
+Nothing is sent. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where it kept
+one, else its outcome file. Which of its payees count as known is in rules/known_payees.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
 from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
 from pipeline.jobs.kept_payees import keep as keep_payees
 from pipeline.rules.known_payees import payee_statuses
 from pipeline.rules.payees import payees_of
 from pipeline.runs.ended import EndedRun
-from pipeline.runs.folder import fitting, opened_to_read
+from pipeline.runs.folder import matching_folders, opened_to_read
 from pipeline.runs.manifest import read_manifest
 from pipeline.stages.compare import compare
 from schemas.changes import Comparison, EarlierRun
@@ -30,8 +30,8 @@ from schemas.outcomes import WarningCode
 from schemas.wire import timestamp
 
 
-class Wanted(NamedTuple):
-    """With what a run is to be compared, as the user said it."""
+class ComparisonRequest(NamedTuple):
+    """The runs to compare with, as the user gave them."""
 
     folders: Sequence[Path] = ()
     """By `--compare-with`."""
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
         return None if self.newest_of is None else f"newest of {self.newest_of}"
 
 
-class Subject(NamedTuple):
+class CurrentRun(NamedTuple):
     """The run that is compared with earlier ones."""
 
     folder: Path
@@ -56,8 +56,8 @@ class Subject(NamedTuple):
     """UTC, ISO 8601 with Z: when the first run in its folder began, so that a later run is no earlier one."""
 
 
-class Compared(NamedTuple):
-    """What comparing came to."""
+class ComparedRun(NamedTuple):
+    """The result of comparing a run with earlier ones."""
 
     comparison: Comparison
     payees: Payees
@@ -68,14 +68,14 @@ class Compared(NamedTuple):
     """`KeptPayees`: what earlier runs knew, and payments contradict."""
 
 
-def compared(
-    wanted: Wanted,
-    subject: Subject,
+def compare_with_earlier(
+    wanted: ComparisonRequest,
+    subject: CurrentRun,
     accepted: Accepted,
     rows: tuple[Payments, Original],
     *,
     now: datetime,
-) -> Compared | None:
+) -> ComparedRun | None:
     """Compare the payments that can be asked about with earlier runs.
 
     Args:
@@ -120,13 +120,13 @@ def compared(
         payee_count=payees.height,
         new_count=changes.filter(code=WarningCode.PAYEE_NEW).height,
     )
-    return Compared(comparison, payees, changes, carried_on(runs, contradicted))
+    return ComparedRun(comparison, payees, changes, carried_on(runs, contradicted))
 
 
 # Which runs.
 
 
-def _manifests(wanted: Wanted, subject: Subject) -> dict[Path, Manifest]:
+def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Manifest]:
     """The earlier runs, latest first."""
     if wanted.folders:
         if subject.folder.resolve() in {folder.resolve() for folder in wanted.folders}:
@@ -143,17 +143,17 @@ def _manifests(wanted: Wanted, subject: Subject) -> dict[Path, Manifest]:
     return {} if newest is None else {newest: candidates[newest]}
 
 
-def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
+def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]]:
     """The runs that had ended before this one began, of other files, in the same kind of environment.
 
     So neither a trial of the same file against a sandbox is taken for the last time, nor a later run, by
     one that is taken up again.
     """
-    for folder in fitting(pattern):
+    for folder in matching_folders(pattern):
         try:
             manifest = read_manifest(folder)
         except UsageError:
-            continue  # no run that has ended
+            continue  # not the folder of a run that has ended
         is_earlier = manifest.finished < subject.begun and folder.resolve() != subject.folder.resolve()
         is_other_file = manifest.input.sha256 != subject.input_sha256
         if is_earlier and is_other_file and manifest.environment == subject.environment:
@@ -163,11 +163,11 @@ def _before(pattern: str, subject: Subject) -> Iterator[tuple[Path, Manifest]]:
 # What a run leaves behind.
 
 
-def keep(compared: Compared, outcomes: Outcomes, payee_key: bytes, folder: Path) -> list[Path]:
+def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Path) -> list[Path]:
     """Write what changed, and what the next run needs to compare with this one.
 
     Args:
-        compared: what comparing came to.
+        compared: the result of comparing.
         outcomes: `Outcomes` of the run.
         payee_key: of its folder.
         folder: of the run.
@@ -176,6 +176,6 @@ def keep(compared: Compared, outcomes: Outcomes, payee_key: bytes, folder: Path)
     known = payee_statuses(compared.payees["row"], outcomes, changes)
     payees = keep_payees(compared.payees, known, compared.carried, payee_key, folder)
     path = folder / CHANGES_NAME
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         compared.changes.write_ndjson(file)
     return [payees, path]

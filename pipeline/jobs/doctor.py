@@ -9,14 +9,14 @@ import anyio
 
 from pipeline.config import Profile, usual
 from pipeline.config.profiles import choose, opened
-from pipeline.connections import greet, tokens_of
+from pipeline.connections import tokens_of, try_connection
 from pipeline.errors import PrecheckError, TlsError
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
 
-_PARTICIPANT = "not tried: whether the scheme lists us is told by the first answer of a run, which asks alone"
+_PARTICIPANT = "not tried: whether the scheme lists us shows in the first answer of a run, which asks alone"
 
 
 def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
@@ -53,18 +53,18 @@ def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
     if weights is None or substitutions is None or day is None:
         return []
 
-    def weights_told() -> str:
+    def weights_read() -> str:
         ranges, _ = read_weights(weights)
-        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age_told(day, today)}"
+        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age(day, today)}"
 
-    def substitutions_told() -> str:
+    def substitutions_read() -> str:
         pairs, _ = read_substitutions(substitutions)
-        return f"{len(pairs):,} rows, {_age_told(day, today)}"
+        return f"{len(pairs):,} rows, {_age(day, today)}"
 
-    return [_try("modulus weights", weights_told), _try("modulus substitutions", substitutions_told)]
+    return [_try("modulus weights", weights_read), _try("modulus substitutions", substitutions_read)]
 
 
-def _age_told(day: date, today: date) -> str:
+def _age(day: date, today: date) -> str:
     days = age_days(day, today)
     said = f"of {day}, {days:,} days old"
     if days > VALID_MAX_DAYS:
@@ -78,7 +78,7 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
         findings.append(_try(f"{name} certificate", partial(_certificate, server, now)))
     if isinstance(server, Oauth):
         findings.append(_try(f"{name} secret", partial(_secret, server)))
-    findings.append(_try(f"{name} TLS", partial(anyio.run, greet, server, now)))
+    findings.append(_try(f"{name} TLS", partial(anyio.run, try_connection, server, now)))
     if isinstance(server, MutualTls):
         findings.append(Finding(f"{name} participant", _PARTICIPANT))
     if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):

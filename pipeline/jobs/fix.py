@@ -13,12 +13,12 @@ from pipeline.config import BUILT_IN
 from pipeline.config.profiles import signer_again
 from pipeline.files.signatures import sign
 from pipeline.frames import Corrections
-from pipeline.review.corrections import accepted, correct, correctable, fix, nothing_known
+from pipeline.review.corrections import accepted_corrections, correct, correctable, fix, unknown_corrections
 from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
 from pipeline.rules.places import place_texts
 from pipeline.runs.approvals import decider, record_approval
-from pipeline.runs.finished import FinishedRun, finished
+from pipeline.runs.finished import FinishedRun, finished_run
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
 from schemas.wire import timestamp
@@ -51,7 +51,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         PrecheckError: nothing was written; the exit code says why.
     """
     time = timestamp(now)
-    with finished(job.folder, now=time) as run, ExitStack() as files:
+    with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, job.sign_with, run.summary.profile)
         corrections = fix(run.source.payments, run.outcomes, run.headers)
         possible = correctable(corrections)
@@ -67,7 +67,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
             record_approval(job.folder, *approvals_for(decider(job.by), time, reasons, what, Decision.FIX))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
-        listed = pl.concat([corrections, nothing_known(run.outcomes, undue)])
+        listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), files)
         files.close()  # each file gets its name
         take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*", now=now)
@@ -90,7 +90,7 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections) -> pl.DataF
     """The rows that somebody wants corrected, as `Decisions`, each with the reason given."""
     if job.decisions is not None:
         return decisions_of(job.decisions, run).filter(decision=Decision.FIX)
-    rows = accepted(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
+    rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
     return rows.with_columns(decision=pl.lit(Decision.FIX.value), reason=pl.lit(job.reason, dtype=pl.String))
 
 

@@ -4,11 +4,11 @@ from pipeline.config.profiles import choose, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.jobs.prepare import Time, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
-from pipeline.jobs.reuse import spared
+from pipeline.jobs.reuse import reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import Clock, Job
-from pipeline.stages.summarise import Limits, forecast
+from pipeline.stages.summarise import ApiLimits, forecast
 from schemas.summary import Forecast
 from schemas.wire import timestamp
 
@@ -25,10 +25,10 @@ def forecast_file(job: Job, clock: Clock) -> Forecast:
     with opened(chosen) as profile:
         prepared, checks = prepare(job, source, chosen, profile, Time(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
-    unasked = spared(job.reusable, checks, (job.out, identity_of(source, chosen)), apis, now=now)
+    unasked = reusable_checks(job.reusable, checks, (job.out, identity_of(source, chosen)), apis, now=now)
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
     limits = {
-        server.name: Limits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
+        server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
         for server in profile.servers
     }
     questions = (checks, prepared.assignments, unasked)

@@ -1,8 +1,8 @@
-"""The payees of a run that has ended: what it keeps of them, and what of that a later run may take for known.
+"""The payees of a run that has ended: what it keeps of them, and which of them a later run takes as known.
 
-There are no names in `payees.csv`; the old ones that are shown, masked, are taken from the outcome file of
-the earlier run, as long as that has one. What an earlier run knew, and a payment contradicts, is carried on
-under the key of the run that knew it: so the newest run alone says what was last confirmed.
+There are no names in `payees.csv`; old names are shown masked, from the outcome file of the earlier run, as
+long as that exists. Keys of an earlier run that a payment contradicts are carried on under the key of that
+run: so the newest run alone shows what was last confirmed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
@@ -23,7 +23,7 @@ from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_on
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.profile_used import routes_of
-from pipeline.stages.compare import Contradicted, Earlier
+from pipeline.stages.compare import ContradictedKeys, EarlierPayees
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
 from schemas.approvals import Approval
@@ -32,8 +32,8 @@ from schemas.manifest import Manifest
 from schemas.review import Decision
 
 
-class Origin(NamedTuple):
-    """The run that knew something."""
+class RunOrigin(NamedTuple):
+    """The run that keys come from."""
 
     folder: str
     """Its name."""
@@ -44,14 +44,14 @@ class Origin(NamedTuple):
 
 
 class KnownRun(NamedTuple):
-    """What an earlier run knew, in its own folder or carried on in another one."""
+    """The payees of an earlier run, from its own folder or carried on in another one."""
 
-    earlier: Earlier
-    origin: Origin
+    earlier: EarlierPayees
+    origin: RunOrigin
 
 
 def ids_of(original: pl.DataFrame) -> pl.Series | None:
-    """What the payer's own system knows the payee of each row by; None where no column says it as text."""
+    """The payee id of the payer's own system in each row; None where no text column has it."""
     header = payee_id_header(original.columns)
     if header is None:
         return None
@@ -64,7 +64,7 @@ def ids_of(original: pl.DataFrame) -> pl.Series | None:
 
 
 def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownRun]:
-    """What a run that has ended knows of its payees, and what it carries of others.
+    """The payees of a run that has ended, and those that it carries on of others.
 
     Args:
         run: which.
@@ -95,28 +95,28 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
         return None if is_purged else run.rows().payments["name"]
 
     kept = _read(folder / PAYEES) if keeps_keys else _of_outcomes(run, payee_key)
-    origin = Origin(folder.resolve().name, manifest.finished, payee_key)
+    origin = RunOrigin(folder.resolve().name, manifest.finished, payee_key)
     return runs_of(origin, kept, _decided(manifest), names)
 
 
 def runs_of(
-    origin: Origin,
+    origin: RunOrigin,
     kept: pl.DataFrame,
     decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
-    """A run, and those of which it carries something.
+    """A run, and those of which it carries on keys.
 
     Args:
         origin: the run.
         kept: its `KeptPayees`.
         decided: what was decided about its payments.
-        names: of every payment in its file, as `Earlier` has it.
+        names: of every payment in its file, as `EarlierPayees` has it.
     """
     found = knowledge(kept, decided)
     hashed = payee_hashes(origin.payee_key, KEYED)
     return [
-        KnownRun(Earlier(origin.folder, found.known, found.unsure, hashed, names), origin),
+        KnownRun(EarlierPayees(origin.folder, found.known, found.unsure, hashed, names), origin),
         *_carried(found.carried),
     ]
 
@@ -129,19 +129,19 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
-    """What a run that compared nothing would have kept of its payees, by its outcome file."""
+    """The payees of a run that compared nothing, from its outcome file."""
     rows = run.rows()
     accepted = validate(rows.payments, routes_of(run.manifest.profile)).accepted
     asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
     asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
     payees = payees_of(Accepted(asked_about), ids_of(rows.original))
-    return own(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
+    return own_payees(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
     """What was decided about the payments of a run, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
-    # With --fresh, another file may have been checked in the same folder, and its rows decided about.
+    # After starting over, the decisions may be about another file that was checked in the same folder.
     began = manifest.ledger.created_at
     last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
     return DecidedRows([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
@@ -153,17 +153,17 @@ def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:
 
 def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
     for (folder, finished, key), rows in kept.group_by("folder", "finished", "payee_key"):
-        origin = Origin(str(folder), str(finished), bytes.fromhex(str(key)))
+        origin = RunOrigin(str(folder), str(finished), bytes.fromhex(str(key)))
         known, unsure = (keys_once(rows.filter(known=standing)) for standing in CARRIED)
         hashed = payee_hashes(origin.payee_key, KEYED)
-        yield KnownRun(Earlier(origin.folder, known, unsure, hashed, lambda: None), origin)
+        yield KnownRun(EarlierPayees(origin.folder, known, unsure, hashed, lambda: None), origin)
 
 
 # What a run leaves behind.
 
 
-def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[Contradicted]) -> pl.DataFrame:
-    """`KeptPayees` of what earlier runs say, and payments contradict.
+def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys]) -> pl.DataFrame:
+    """`KeptPayees` of earlier runs that payments contradict.
 
     Args:
         runs: the earlier runs.
@@ -195,12 +195,12 @@ def keep(
         folder: of the run.
     """
     path = folder / PAYEES
-    with write_whole(path) as file:
-        write_lines(kept_once(pl.concat([own(payees, known, payee_key), carried])), file, Dialect())
+    with write_atomically(path) as file:
+        write_lines(kept_once(pl.concat([own_payees(payees, known, payee_key), carried])), file, Dialect())
     return path
 
 
-def own(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
+def own_payees(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
     """`KeptPayees` of a run's own payees."""
     keys = keyed(payees, payee_hashes(payee_key, KEYED)).with_columns(known)
     absent = [pl.lit(None, kind).alias(column) for column, kind in KEPT_PAYEES.items() if column not in keys]

@@ -10,7 +10,7 @@ from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, modulus_of
 from pipeline.connections import routes
 from pipeline.frames import Assignments, Checks, Findings, Warnings
-from pipeline.jobs.comparing import Compared, Subject, Wanted, compared
+from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
 from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import used
 from pipeline.runs.request import Job
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
     routes: list[RouteCount]
     refusal: str | None
     """Why nothing may be asked about this file, unless somebody allows it."""
-    compared: Compared | None
+    compared: ComparedRun | None
     """With earlier runs; None where nobody wanted that."""
     modulus: ModulusUsed | None
     """By which tables UK accounts were checked."""
@@ -57,9 +57,9 @@ def identity_of(source: Source, chosen: Chosen) -> RunIdentity:
     return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
-def wanted(job: Job, chosen: Chosen) -> Wanted:
+def wanted(job: Job, chosen: Chosen) -> ComparisonRequest:
     """With which earlier runs a file is to be compared: those of the job, or else of the profile."""
-    return Wanted(job.compare_with, None if job.compare_with else chosen.newest_of)
+    return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of)
 
 
 def prepare(
@@ -76,9 +76,9 @@ def prepare(
     """
     modulus = modulus_of(chosen, today=time.now.date())
     valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.places)
-    subject = Subject(job.out, source.sha256, chosen.environment, time.begun)
+    subject = CurrentRun(job.out, source.sha256, chosen.environment, time.begun)
     rows = (source.payments, source.original)
-    found = compared(wanted(job, chosen), subject, valid.accepted, rows, now=time.now)
+    found = compare_with_earlier(wanted(job, chosen), subject, valid.accepted, rows, now=time.now)
     warnings = Warnings(pl.concat([source.warnings, valid.warnings]))
     if found is not None:
         warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))

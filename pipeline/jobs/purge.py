@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from pipeline.config.profiles import signer_again
 from pipeline.errors import IncompleteError, InputError, UsageError
-from pipeline.files.atomic import unfinished
-from pipeline.files.disk_errors import refused
+from pipeline.files.atomic import partial_name
+from pipeline.files.disk_errors import not_writable
 from pipeline.files.signatures import Signer, sign
 from pipeline.runs.approvals import decider
-from pipeline.runs.folder import files_with_names, fitting, ledger_of, opened_to_read
+from pipeline.runs.folder import files_with_names, ledger_of, matching_folders, opened_to_read
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from schemas.folder import PAYEES, files_of_review
@@ -24,7 +24,7 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class PurgeJob:
-    """What to forget, and on whose word."""
+    """What to delete, and on whose decision."""
 
     older_than: timedelta = timedelta()
     """Names of younger answers are kept; 0 keeps none, also where the run has not finished."""
@@ -40,59 +40,59 @@ class PurgeJob:
     dry_run: bool = False
 
 
-class Purged(NamedTuple):
-    """What was forgotten, and what was not."""
+class PurgeResult(NamedTuple):
+    """What was deleted, and what was not."""
 
     name_count: int
     """Names deleted from the ledger."""
     detail_count: int
-    """Details of problems deleted from the ledger: what a server said of its own."""
+    """Details of problems deleted from the ledger: texts of the server."""
     deleted: list[str]
     """Files that were deleted."""
     left: list[str]
-    """Files that hold such names, or may, as nobody knows what is in them."""
+    """Files that hold such names, or may, as their content is not known."""
     was_due: bool = True
     """False where nothing was old enough, or nothing was left, and nothing was touched."""
 
 
-class Look(NamedTuple):
-    """What a purge would come to."""
+class PurgeForecast(NamedTuple):
+    """What a purge would delete."""
 
     name_count: int
     detail_count: int
     files_are_due: bool
 
 
-def folders_meant(words: Sequence[Path]) -> dict[Path, bool]:
-    """Which folders are meant, in order, and whether each was named; otherwise it only fits a pattern.
+def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
+    """The folders to purge, in order, and whether each was named; otherwise it only matches a pattern.
 
     Raises:
-        UsageError: nothing fits a pattern.
+        UsageError: no folder matches a pattern.
     """
     folders: dict[Path, bool] = {}
     for word in words:
         if word.exists() or not _PATTERN.intersection(str(word)):
             folders[word] = True
             continue
-        found = [path for path in fitting(str(word)) if path.is_dir()]
+        found = [path for path in matching_folders(str(word)) if path.is_dir()]
         if not found:
             raise UsageError(f"{word}: no folder fits this pattern; check it")
         folders |= {path: folders.get(path, False) for path in found}
     return folders
 
 
-def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
+def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     """Delete the names that banks returned to the run in a folder, and put it on record.
 
     Args:
         folder: of a run.
-        job: what to forget.
+        job: what to delete.
         now: the time.
 
     Raises:
-        UsageError: it is no folder of a run.
+        UsageError: it is not the folder of a run.
         IncompleteError: something in it is old enough, but its run has not finished.
-        LockedError: somebody works in the folder.
+        LockedError: another process works in the folder.
         InputError: it has a signature that is not the signer's.
         ConfigurationError: the private key cannot be read.
         OutputError: the file there is not a ledger, or a file cannot be deleted.
@@ -108,7 +108,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
     )
     if not is_due or job.dry_run:
         deleted = _there(files) if is_due else []
-        return Purged(look.name_count, look.detail_count, deleted, [], was_due=is_due)
+        return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     signer, deleted = _signer(folder, job), []
 
     def delete_files() -> None:
@@ -116,15 +116,15 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> Purged:
         said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if record_purge(folder, said):
             sign(folder, signer)
-        _delete([*files, *map(unfinished, files)])
+        _delete([*files, *map(partial_name, files)])
 
     name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
     left = [*_there(files_with_names(folder)), *_not_ours(folder)]
-    return Purged(name_count, look.detail_count, deleted, left)
+    return PurgeResult(name_count, look.detail_count, deleted, left)
 
 
-def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
-    """What is old enough, in a folder whose run has finished or whose names are to go anyway.
+def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeForecast:
+    """Look up what is old enough, in a folder whose run has finished or whose names are deleted anyway.
 
     Raises:
         IncompleteError: something is, and the run has not finished.
@@ -140,7 +140,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> Look:
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before
         files_are_due = name_count > 0 or record.has_purged_names or has_ended_before
-        return Look(name_count, record.detail_count(answers_before), files_are_due)
+        return PurgeForecast(name_count, record.detail_count(answers_before), files_are_due)
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
@@ -181,7 +181,7 @@ def _delete(files: Iterable[Path]) -> None:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise refused(file, error, otherwise="delete it yourself") from error
+            raise not_writable(file, error, otherwise="delete it yourself") from error
 
 
 def _not_ours(folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `precheck quota` tells: how much of each daily cap of this user is used, and by which client."""
+"""The daily caps of this user: how much of each is used, and by which client."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -40,7 +40,7 @@ def _whose(scope: str, client: str | None) -> str:
 
 
 def _profiles() -> dict[str, Profile]:
-    """Those of the usual configuration file; none where it has a mistake, which is for others to tell."""
+    """Those of the usual configuration file; none where it has a mistake, which `doctor` reports."""
     path = usual()
     try:
         return {} if path is None else read(path).profiles

@@ -1,6 +1,6 @@
-"""The reports of a run that has ended, written anew from what its folder holds. Nothing is sent.
+"""The reports of a run that has ended, written again from the files in its folder. Nothing is sent.
 
-The ledger is opened for reading, so that nobody else can work in the folder meanwhile.
+The ledger is opened for reading, which locks the folder meanwhile.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pipeline.config.profiles import choose, signer_again
 from pipeline.errors import ConfigurationError
 from pipeline.files.signatures import sign
 from pipeline.reports.documents import reports
-from pipeline.runs.ended import ended
+from pipeline.runs.ended import ended_run
 from pipeline.runs.folder import opened_to_read
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from schemas.review import Verdict
@@ -20,7 +20,7 @@ from schemas.wire import timestamp
 
 
 def report(folder: Path, sign_with: Path | None = None, *, now: datetime) -> tuple[Summary, str | None]:
-    """Write the reports of a run anew, from what its folder holds.
+    """Write the reports of a run again, from the files in its folder.
 
     Args:
         folder: of a run that has ended.
@@ -28,16 +28,16 @@ def report(folder: Path, sign_with: Path | None = None, *, now: datetime) -> tup
         now: the time.
 
     Returns:
-        The summary, and the name under which a workbook that somebody changed was kept.
+        The summary, and the new name of a workbook that had been changed.
 
     Raises:
-        UsageError: it is no folder of a run that has ended.
+        UsageError: it is not the folder of a run that has ended.
         InputError: a file that the reports are made of is not as the run left it.
         ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
-    run = ended(folder)
+    run = ended_run(folder)
     with opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
         signer = signer_again(folder, sign_with, summary.profile)
@@ -51,7 +51,7 @@ def report(folder: Path, sign_with: Path | None = None, *, now: datetime) -> tup
 
 
 def _policy_today(profile: str) -> Mapping[str, Verdict] | None:
-    """What the usual configuration says of a profile now; None where it does not have it."""
+    """The policy of a profile in the usual configuration now; None where that has no such profile."""
     try:
         return choose(profile, None).policy
     except ConfigurationError:

@@ -1,8 +1,7 @@
-"""Answers of earlier runs: which a run uses again (`--reuse-from`), and how many calls they save a plan.
+"""Answers of earlier runs: which of them a run reuses, and how many calls that saves.
 
-Only a match is used again. Of everything else the payer wants to know whether it still holds, and an error
-says nothing about the payee. An answer keeps the time at which it came, however often it is used again, so
-that it grows old.
+Only a match is reused. Any other answer may have changed since, and an error is no information about the
+payee. An answer keeps the time at which it came, however often it is reused, so that it ages.
 """
 
 import os
@@ -19,37 +18,38 @@ from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import Permitted
-from pipeline.stages.summarise import Spared
-from pipeline.stores.sqlite.ledger import FinalAnswer, Reuse, RunIdentity, SqliteLedger
-from pipeline.stores.sqlite.reader import Record
+from pipeline.stages.summarise import SparedChecks
+from pipeline.stores.protocols import RunLedger
+from pipeline.stores.sqlite.reader import LedgerReader
+from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.wire import timestamp
 
 
 class EarlierRecord(Protocol):
-    """The record of an earlier run; `reader.Record` is the one there is."""
+    """The ledger of an earlier run; `reader.LedgerReader` is one."""
 
     def question_key(self, check: Check) -> bytes:
-        """What this record knows a question by."""
+        """The key of a question in this ledger."""
 
     def answers(self) -> Iterable[FinalAnswer]:
         """Its final answers."""
 
 
 class KnownAnswer(NamedTuple):
-    """A question, and the match that an earlier run was told."""
+    """A question, and the match that an earlier run got."""
 
     check: Check
     answer: FinalAnswer
-    """As the earlier run has it: its `question` is the key of that run."""
+    """As the earlier run recorded it: its `question` is the key of that run."""
     source: int
     """Which of the earlier runs, counted from 0."""
 
 
-def use_again(
+def reuse_answers(
     permitted: Permitted,
     checks: pl.DataFrame,
-    ledger: SqliteLedger,
+    ledger: RunLedger,
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
@@ -74,7 +74,7 @@ def use_again(
         known = _known(permitted, _unanswered(checks, ledger), records, apis, now)
         ledger.reuse(
             [
-                Reuse(
+                ReusedAnswer(
                     ledger.question_key(one.check),
                     one.answer.code,
                     one.answer.request_id or "",
@@ -87,25 +87,25 @@ def use_again(
         )
 
 
-def spared(
+def reusable_checks(
     permitted: Permitted,
     checks: pl.DataFrame,
     own: tuple[Path, RunIdentity],
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
-) -> Spared:
+) -> SparedChecks:
     """Find which questions a run would not ask, without recording anything.
 
     Args:
         permitted: which earlier runs, and how old an answer may be.
         checks: `Checks`.
-        own: the folder of the run, where it would go on if it has begun, and what it would be the run of.
+        own: the folder of the run, and its identity.
         apis: those that the profile has.
         now: the time.
 
     Raises:
-        UsageError, LockedError, DiskError: as `use_again`, about the folders of `permitted`.
+        UsageError, LockedError, DiskError: as `reuse_answers`, about the folders of `permitted`.
     """
     folder, identity = own
     refuse_own_folder(permitted.folders, folder)
@@ -113,13 +113,13 @@ def spared(
     with _records(permitted, identity, now) as records:
         known = _known(permitted, left, records, apis, now)
     answered = frozenset(checks["check"]) - frozenset(left["check"])
-    return Spared(answered, frozenset(one.check.check for one in known), why_uncounted)
+    return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
 
 
 def _left(
     checks: pl.DataFrame, folder: Path, identity: RunIdentity, now: datetime
 ) -> tuple[pl.DataFrame, str | None]:
-    """The checks without an answer in the folder of the run; why it could not be told which these are."""
+    """The checks without an answer in the folder of the run; and why the folder could not be read, if so."""
     if not os.path.lexists(ledger_of(folder)):
         return checks, None
     try:
@@ -127,14 +127,14 @@ def _left(
             if record.run[:3] == identity[:3]:
                 return _unanswered(checks, record), None
             if not any(record.answers()):
-                return checks, None  # it is the folder of whichever run comes next
+                return checks, None  # it may be used by any other run
     except (LockedError, OutputError, DiskError) as error:
         return checks, str(error)
     return checks, f"{folder}: this folder holds the run of another file, profile or environment"
 
 
 @contextmanager
-def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iterator[list[Record]]:
+def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iterator[list[LedgerReader]]:
     """The records of the earlier runs, all of the same provider, open until the block ends."""
     with ExitStack() as stack:
         records = [
@@ -148,7 +148,7 @@ def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iter
 def _known(
     permitted: Permitted,
     checks: pl.DataFrame,
-    records: Sequence[Record],
+    records: Sequence[LedgerReader],
     apis: Mapping[ApiName, Api],
     now: datetime,
 ) -> list[KnownAnswer]:
@@ -156,7 +156,7 @@ def _known(
 
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
-    """Refuse to take a run for its own earlier one, which `--fresh` would delete.
+    """Refuse the run's own folder as one of an earlier run: starting over would delete it.
 
     Raises:
         UsageError: the run's own folder is among them.
@@ -169,7 +169,7 @@ def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
         )
 
 
-def _require_same_provider(record: Record, identity: RunIdentity) -> None:
+def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
     where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
         raise UsageError(
@@ -205,7 +205,7 @@ def reuse(
     not_before: str,
     now: str,
 ) -> list[KnownAnswer]:
-    """Find the questions that earlier runs were answered with a match.
+    """Find the questions for which earlier runs got a match.
 
     Where several runs asked the same question the latest answer counts: an older match is worth nothing
     once a newer answer was another one.

@@ -1,4 +1,4 @@
-"""One row's whole story, from what the file says to what a person does next. Nothing is sent.
+"""One row's whole history, from the file to the next step of a person. Nothing is sent.
 
 The outcome file is read again like any payment file; what was asked is planned again from it, by the settings
 in the manifest; and the ledger is opened for reading, so that no run can work in the folder meanwhile.
@@ -27,13 +27,13 @@ from pipeline.frames import (
 from pipeline.rules.identifiers import masked
 from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
-from pipeline.runs.ended import ended
+from pipeline.runs.ended import ended_run
 from pipeline.runs.folder import opened_to_read
 from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import validate
-from pipeline.stores.values import Attempt
+from pipeline.stores.values import RequestAttempt
 from schemas.manifest import Manifest
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
@@ -45,8 +45,8 @@ ROWS_LISTED_MAX = 100
 _ACCOUNTS = ("account_number", "iban", "account")
 
 
-class Told(NamedTuple):
-    """What a story is made of; the frames are those of the whole file."""
+class RowContext(NamedTuple):
+    """The frames of a run, all rows of them, and the facts about it that a row's story needs."""
 
     file: str
     environment: Environment
@@ -65,7 +65,7 @@ class Told(NamedTuple):
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
-    """Tell everything that is known about one row.
+    """Everything that is known about one row.
 
     Args:
         folder: of a run that has ended.
@@ -73,12 +73,12 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
         now: the time.
 
     Raises:
-        UsageError: it is no folder of a run that has ended, or the row does not exist.
+        UsageError: it is not the folder of a run that has ended, or the row does not exist.
         InputError: the outcome file is not as the run left it.
         LockedError: a run works in the folder.
         DiskError: a file cannot be read.
     """
-    run = ended(folder)
+    run = ended_run(folder)
     manifest = run.manifest
     if not 1 <= row <= manifest.input.row_count:
         raise UsageError(f"{row}: {_extent(manifest)}", option="--row")
@@ -86,7 +86,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
         rows = run.rows()
         places = manifest.input.places
         validated = validate(rows.payments, routes_of(manifest.profile), places)
-        # A row that was damaged as a whole was rejected for that; written back, it looks whole.
+        # A row that was damaged was rejected for that; written back, it looks sound.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
         changed = [] if rows.changes is None else [warnings_of(rows.changes, with_names=True)]
@@ -94,7 +94,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             pl.concat([validated.rejects, _by_tables(rows.outcomes)]),
             pl.concat([*changed, validated.warnings]),
         )
-        told = Told(
+        context = RowContext(
             manifest.input.name,
             manifest.environment,
             rows.payments,
@@ -104,11 +104,11 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             rows.outcomes,
             places,
         )
-        return tell(row, told, partial(record.attempts, secret=run.key_of_names(record)))
+        return assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """`Rejects` by the user's modulus tables, which do not lie in the folder: from what each row was told."""
+    """`Rejects` by the user's modulus tables, which are not in the folder: from the reasons in the rows."""
     rejected = outcomes.filter(pl.col("check_outcome") == Outcome.REJECTED)
     found = [
         rejected.filter(
@@ -126,32 +126,34 @@ def _extent(manifest: Manifest) -> str:
     return f"{name} has rows 1 to {last}{where}"
 
 
-def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]]) -> Story:
+def assembled(
+    row: int, context: RowContext, attempts_for: Callable[[Check], Sequence[RequestAttempt]]
+) -> Story:
     """Put together what is known about one row, which must exist.
 
     Args:
         row: its number.
-        told: the whole file.
+        context: of the run.
         attempts_for: every request for a question, first to last.
     """
-    assert told.payments.schema == PAYMENTS
-    assert told.accepted.schema == ACCEPTED
-    assert told.outcomes.schema == OUTCOMES
-    mine = told.payments.filter(pl.col("row") == row)
+    assert context.payments.schema == PAYMENTS
+    assert context.accepted.schema == ACCEPTED
+    assert context.outcomes.schema == OUTCOMES
+    mine = context.payments.filter(pl.col("row") == row)
     [payment] = mine.with_columns(currency_shown(mine)).select(FIELDS).to_dicts()
-    [outcome] = told.outcomes.filter(pl.col("row") == row).select(COLUMNS).to_dicts()
-    check = _check_of(row, told.planned)
+    [outcome] = context.outcomes.filter(pl.col("row") == row).select(COLUMNS).to_dicts()
+    check = _check_of(row, context.planned)
     attempts = [] if check is None else attempts_for(check)
     return Story(
-        file=told.file,
+        file=context.file,
         row=row,
-        place=place_text(row, told.places) or None,
-        environment=told.environment,
-        simulated=told.environment is Environment.SANDBOX,
+        place=place_text(row, context.places) or None,
+        environment=context.environment,
+        simulated=context.environment is Environment.SANDBOX,
         payment=_said(payment),
-        findings=_findings(row, told.findings),
-        route=_route(told.accepted.filter(pl.col("row") == row)),
-        question=None if check is None else _question(check, told.planned[1], told.places),
+        findings=_findings(row, context.findings),
+        route=_route(context.accepted.filter(pl.col("row") == row)),
+        question=None if check is None else _question(check, context.planned[1], context.places),
         attempts=[
             StoryAttempt(
                 number=attempt.number,
@@ -165,7 +167,7 @@ def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]
             )
             for attempt in attempts
         ],
-        # An id without a request of ours: it was another run that sent it.
+        # An id without a request of ours: another run sent it.
         answered_by_earlier_run=outcome["check_id"] is not None
         and outcome["check_id"] not in {attempt.request_id for attempt in attempts},
         outcome=OutcomeColumns(**outcome),
@@ -173,7 +175,7 @@ def tell(row: int, told: Told, attempts_for: Callable[[Check], Sequence[Attempt]
 
 
 def _said(fields: dict[str, str | None]) -> dict[str, str]:
-    """The fields that say something, with accounts that nobody could pay to."""
+    """The fields that are not blank, with account numbers masked."""
     return {
         field: masked(value) if field in _ACCOUNTS else value
         for field, value in fields.items()

@@ -28,7 +28,7 @@ from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import decider, record_approval
-from pipeline.runs.finished import FinishedRun, finished
+from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
 from schemas.approvals import Approval
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE, SUMMARY, made_anew
@@ -65,7 +65,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         PrecheckError: nothing was written; the exit code says why.
     """
     time = timestamp(now)
-    with finished(job.folder, now=time) as run, ExitStack() as files:
+    with finished_run(job.folder, now=time) as run, ExitStack() as files:
         refuse_simulated(run, allowed=job.allow_simulated)
         if not job.hold_undecided:
             _refuse_undecided(run)

@@ -19,15 +19,15 @@ from pipeline.reports.documents import Rows
 from pipeline.reports.wording import counted
 from pipeline.rules.totals import added
 from pipeline.runs.approvals import approvals_of
-from pipeline.runs.ended import EndedRun, ended
+from pipeline.runs.ended import EndedRun, ended_run
 from pipeline.runs.evidence import (
     DIFFERS,
-    Answered,
     Finding,
-    Kept,
+    LedgerAnswers,
+    LedgerContents,
     answers_agree,
-    as_recorded,
     cells_agree,
+    file_agrees,
     ledger_agrees,
     rows_agree,
     summary_agrees,
@@ -38,7 +38,7 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import Source, read
 from pipeline.stages.validate import validate
-from pipeline.stores.sqlite.reader import Record
+from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
 from schemas.manifest import Manifest
 from schemas.verification import Verification, VerifiedItem
@@ -78,7 +78,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
         LockedError: a run works in the folder.
     """
     folder = job.folder
-    run = ended(folder)
+    run = ended_run(folder)
     manifest = run.manifest
     written = manifest.written[:16].replace("T", " ")
     findings = [Finding("manifest", f"of {manifest.input.name}, written {written} UTC")]
@@ -90,7 +90,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     original = cache(lambda: _original(job, manifest)) if is_input else None
     rows = cache(lambda: run.rows(changed=True))
     files = (manifest.outcome_file, *manifest.files)
-    findings += [as_recorded(folder / file.name, file, purged(manifest, file.name)) for file in files]
+    findings += [file_agrees(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _splits(folder, manifest)
     findings += _tried("approvals", lambda: _approvals(folder, manifest))
     findings += _tried("summary", lambda: [summary_agrees(manifest, read_summary(folder))])
@@ -177,7 +177,7 @@ def _ledger_agrees(
 ) -> list[Finding]:
     manifest = run.manifest
     with opened_to_read(run.folder, now=timestamp(now)) as record:
-        kept = Kept(record.run, record.counts, record.last_finish, record.answers())
+        kept = LedgerContents(record.run, record.counts, record.last_finish, record.answers())
         if run.forgotten(run.outcome_file.name) is not None:
             return ledger_agrees(manifest, kept, None)
         if not job.asks_again:
@@ -195,10 +195,10 @@ def _ledger_agrees(
         ]
 
 
-def _known(record: Record, secret: SecretStr | None) -> Answered:
+def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
     has_names = secret is not None or not record.is_encrypted
     answers = record.answers_with_names(secret) if has_names else record.answers()
-    return Answered(record.question_key, answers, has_names, record.purged_before or "")
+    return LedgerAnswers(record.question_key, answers, has_names, record.purged_before or "")
 
 
 def _by_another_version(manifest: Manifest) -> str:

@@ -7,7 +7,7 @@ import structlog
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
-from pipeline.executors.local import Asked
+from pipeline.executors.local import AskingResult
 from pipeline.files.signatures import sign
 from pipeline.frames import Bases, Outcomes, Warnings
 from pipeline.jobs.comparing import keep
@@ -16,12 +16,12 @@ from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import Recorded, keep_changed_workbook, write_manifest
-from pipeline.runs.profile_used import Settings
+from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
+from pipeline.runs.profile_used import RunSettings
 from pipeline.runs.request import Clock, Job
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import Source
-from pipeline.stages.summarise import Header, set_aside, stated_controls, summarise
+from pipeline.stages.summarise import SummaryHeader, set_aside, stated_controls, summarise
 from pipeline.stages.write import Written
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
@@ -50,7 +50,7 @@ class Decided(NamedTuple):
     outcomes: Outcomes
     warnings: Warnings
     bases: Bases
-    asked: Asked
+    asked: AskingResult
 
     @property
     def given_up(self) -> bool:
@@ -83,13 +83,13 @@ def leave(run: OpenRun, decided: Decided, written: Written, clock: Clock) -> tup
     if compared is not None:  # the next run compares with it
         files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
     recorded = _record(run, decided, written, timestamp(clock()))
-    settings = Settings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping)
+    settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping)
     write_manifest(job.out, summary, settings, recorded, files)
     sign(job.out, run.chosen.signer)
     return summary, changes_of(summary, source.payments, changes)
 
 
-def _record(run: OpenRun, decided: Decided, written: Written, now: str) -> Recorded:
+def _record(run: OpenRun, decided: Decided, written: Written, now: str) -> LedgerSummary:
     """Put the end of a run into its ledger."""
     finish = run.ledger.finish(
         now,
@@ -97,12 +97,12 @@ def _record(run: OpenRun, decided: Decided, written: Written, now: str) -> Recor
         unanswered_count=decided.asked.undecided.height,
         outcome_sha256=written.sha256,
     )
-    return Recorded(finish, run.ledger.counts, run.ledger.created_at)
+    return LedgerSummary(finish, run.ledger.counts, run.ledger.created_at)
 
 
-def _header(run: OpenRun, decided: Decided, *, finished: str) -> Header:
+def _header(run: OpenRun, decided: Decided, *, finished: str) -> SummaryHeader:
     job, source, prepared = run.job, run.source, run.prepared
-    return Header(
+    return SummaryHeader(
         tool_version=VERSION,
         profile=run.chosen.name,
         environment=run.chosen.environment,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.frames import Changes, Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
@@ -71,7 +71,7 @@ def reports(
 
 def _page(path: Path, text: str) -> Path:
     """Write the report as a page."""
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(text.encode())
     return path
 
@@ -82,7 +82,7 @@ def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
     located = [numbers, place_texts(numbers, summary.input.places)]
     which = [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]
     table = rows.original.hstack([*which, *rows.outcomes.select(COLUMNS).get_columns()])
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         spreadsheet.write(
             table.filter(pl.col("check_outcome").is_in(_NEEDS_A_PERSON)),
             file,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
 
@@ -48,7 +48,7 @@ def write_metrics(path: Path, figures: RunFigures) -> None:
     Raises:
         OutputError, DiskError: it cannot be written.
     """
-    with write_whole(path, readable_by_all=True) as file:
+    with write_atomically(path, readable_by_all=True) as file:
         file.write(metrics_text(figures).encode())
 
 

@@ -23,7 +23,7 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
@@ -85,7 +85,7 @@ def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcom
         outcome_name: of the outcome file, which has the rows that are too many for a sheet.
 
     Raises:
-        OutputError, DiskError: as `write_whole`.
+        OutputError, DiskError: as `write_atomically`.
     """
     assert payments.rows.height == summary.input.row_count
     path = folder / REPORT_XLSX
@@ -96,7 +96,7 @@ def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcom
         writer = _Writer(book, summary, policy_of(summary, payments.policy))
         places = place_texts(payments.rows["row"], summary.input.places)
         writer.write(shown(payments.rows.with_columns(places)), payments.changes, outcome_name)
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
     return path

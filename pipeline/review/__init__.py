@@ -3,6 +3,6 @@
     Outcomes -fix-> Corrections -> corrections.csv, and the payment file with those that were accepted
     Outcomes -split-> Placements -> the payments to release, the payments to hold, and why
 
-Both jobs read the folder of a run and ask nobody. A payment file is built from the outcome file, whose
-hash is on record, is read again before it gets its name, and must then hold exactly what it was given.
+Both jobs read the folder of a run and send nothing. A payment file is built from the outcome file, whose
+hash is on record, is read again before it gets its name, and must then hold exactly what was written.
 """

@@ -1,7 +1,7 @@
 """fix: Outcomes -> Corrections, and accepted corrections -> the file's own columns.
 
-What is corrected is what a bank said in a well-formed answer: the name on the account, or that the
-account is of the other type. Everything else is listed for a person, and nothing is guessed.
+Corrections come from well-formed answers only: the name on the account, or the other account type.
+Everything else is listed for a person, and nothing is guessed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,13 +63,13 @@ def correctable(corrections: Corrections) -> Corrections:
     return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
 
-def accepted(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
+def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
     """The corrections of rows in which each correction is of an accepted kind."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 
 
-def nothing_known(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
+def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
     """`Corrections` that cannot be made, of rows that a person wants corrected and that have none."""
     due = outcomes.filter(pl.col("row").is_in(rows.implode()))
     return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)
@@ -129,7 +129,7 @@ def _account_types(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
 
 
 def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
-    """What this file calls each account type, most often; only those that it names."""
+    """The usual word of this file for each account type that it names."""
     counts = rows["account_type"].drop_nulls().value_counts(sort=True)
     words: dict[AccountType, str] = {}
     for word, _ in counts.iter_rows():
@@ -140,7 +140,7 @@ def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
 
 
 def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
-    """Corrections of which only the payee knows what is right."""
+    """Corrections that only the payee can give."""
     due = rows.filter(pl.col("check_action") == action)
     return _corrections(due, field=field, kind=None, header=None, to=None, obstacle=_PAYEE_KNOWS)
 

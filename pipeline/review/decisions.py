@@ -1,4 +1,4 @@
-"""What people decided about a run, and whether anything may be made of its answers."""
+"""What people decided about a run, and whether its answers may be used."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from schemas.review import Decision
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
-    """Refuse to make payment files of simulated answers, unless somebody said so.
+    """Refuse to make payment files of simulated answers, unless the user allowed it.
 
     Raises:
-        UsageError: nobody did.
+        UsageError: the answers are simulated, and that was not allowed.
     """
     if run.summary.simulated and not allowed:
         raise UsageError(
@@ -26,7 +26,7 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(path: Path | None, run: FinishedRun) -> Decisions:
-    """`Decisions` of a workbook about this run; of nobody without one.
+    """`Decisions` of a workbook about this run; none without a workbook.
 
     Raises:
         InputError, UsageError: as `formats.excel.decisions.read`.
@@ -45,7 +45,7 @@ def decisions_of(path: Path | None, run: FinishedRun) -> Decisions:
 def approvals_for(
     by: str, time: str, decisions: pl.DataFrame, what: str, decision: Decision | None
 ) -> list[Approval]:
-    """One for each reason that was given.
+    """One approval for each reason that was given.
 
     Args:
         by: who decided.

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.formats import FormatEntry, MessageEntry, entry_named
 from pipeline.formats.table import Dialect
 from pipeline.reports import safe_csv as spreadsheet
@@ -35,7 +35,7 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
 
     Raises:
         InputError: it is not known how the input was written, or that way cannot hold a text.
-        OutputError, DiskError: as `write_whole`.
+        OutputError, DiskError: as `write_atomically`.
     """
     _refuse_obstacle(run)
     source, path = run.summary.input, payment_path(run, stem)
@@ -44,7 +44,7 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     payments_format = entry.payments
     extra = table.columns[table.width - source.extra_column_count :]
     table = table.drop(name for name in extra if table[name].null_count() == table.height)
-    file = files.enter_context(write_whole(path))
+    file = files.enter_context(write_atomically(path))
     data = payments_format.rewrite(table, file, _dialect_of(source), where=path.name)
     said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
     again = read_written(data, payments_format, said, where=path.name)
@@ -82,7 +82,7 @@ def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: Ex
 
     What nobody would see, such as a character that turns the text around, is written as its escape.
     """
-    file = files.enter_context(write_whole(run.folder / name))
+    file = files.enter_context(write_atomically(run.folder / name))
     texts = [visible_texts(column) for column in table if column.dtype == pl.String]
     spreadsheet.write(table.with_columns(texts), file, delimiter=run.summary.input.delimiter)
 

@@ -15,9 +15,9 @@ UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 def split(
     outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict], decisions: Decisions
 ) -> Placements:
-    """Say of every payment whether it may be paid.
+    """Decide for every payment whether it may be paid.
 
-    Of what the policy says of the answer and of the warnings, the strictest counts. A decision to hold or
+    The strictest verdict of the policy on the answer and the warnings counts. A decision to hold or
     to fix always holds. A decision to release counts where the policy leaves the row to a person or
     releases it anyway, and nowhere else.
 
@@ -62,7 +62,7 @@ def _why() -> pl.Expr:
         .when(pl.col("decision") == Decision.FIX)
         .then(pl.lit("A person decided to correct it first."))
         .when(verdict == Verdict.REVIEW)
-        .then(pl.format("The policy leaves {} to a person, and nobody decided to release it.", by))
+        .then(pl.format("The policy leaves {} to a person, and it was not released.", by))
         .when(pl.col("decision") == Decision.RELEASE)
         .then(pl.format("The policy holds {}, and does not leave it to a person.", by))
         .otherwise(pl.format("The policy holds {}.", by))

@@ -1,1 +1,1 @@
-"""The folder of one run: what it is told, what lies in it, and whether it is as the run left it."""
+"""The folder of one run: its arguments, its files, and whether they are as the run left them."""

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from pipeline.errors import InputError, UsageError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from schemas.approvals import Approval, Approvals
 from schemas.folder import APPROVALS
 from schemas.strict import parse
@@ -16,16 +16,16 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
 
     Args:
         folder: of the run.
-        approvals: none of them changes anything.
+        approvals: may be empty.
 
     Raises:
         InputError: what is on record cannot be read; nothing is added to it.
-        OutputError, DiskError: as `write_whole`.
+        OutputError, DiskError: as `write_atomically`.
     """
     if not approvals:
         return
     on_record = [*approvals_of(folder), *approvals]
-    with write_whole(folder / APPROVALS) as file:
+    with write_atomically(folder / APPROVALS) as file:
         file.write(Approvals(on_record).model_dump_json(indent=2).encode() + b"\n")
 
 
@@ -37,7 +37,7 @@ def approvals_of(folder: Path) -> list[Approval]:
     """
     path = folder / APPROVALS
     try:
-        if not path.is_file() and os.path.lexists(path):  # to read a pipe would never end
+        if not path.is_file() and os.path.lexists(path):  # reading a pipe would never end
             raise InputError(f"{path}: something that is not a file has this name", advice="remove it")
         return parse(Approvals, path.read_bytes()).root
     except FileNotFoundError:

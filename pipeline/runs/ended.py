@@ -1,4 +1,4 @@
-"""A run that has ended: what it left in its folder, by what its manifest has on record."""
+"""A run that has ended: the files in its folder, by its manifest."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from pipeline.reports.documents import Rows
 from pipeline.runs.folder import read_summary, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
 from pipeline.stages.read import Source, read
-from pipeline.stores.sqlite.reader import Record
+from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import SUMMARY, changed_since, made_anew
 from schemas.manifest import Manifest
@@ -33,7 +33,7 @@ class EndedRun:
         return self.folder / self.manifest.outcome_file.name
 
     def forgotten(self, name: str) -> str | None:
-        """How a file went, where it is gone by a purge."""
+        """When a purge deleted a file, as a phrase; None where none did."""
         time = None if (self.folder / name).exists() else purged(self.manifest, name)
         return None if time is None else f"deleted by precheck purge at {time}"
 
@@ -53,8 +53,8 @@ class EndedRun:
             raise InputError(changed_since(path))
         return read_summary(self.folder)
 
-    def key_of_names(self, record: Record, config: Path | None = None) -> SecretStr | None:
-        """The key of what servers wrote in the ledger, where it needs one and the run's profile still has it.
+    def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
+        """The key of the names in the ledger, where they are encrypted and the run's profile still has it.
 
         Args:
             record: the ledger.
@@ -91,11 +91,11 @@ class EndedRun:
         return Rows(source.payments, outcomes_in(source, path), source.original, changes_in(self.folder))
 
 
-def ended(folder: Path) -> EndedRun:
-    """Take up a folder in which nobody is at work.
+def ended_run(folder: Path) -> EndedRun:
+    """Open a folder in which no run works.
 
     Raises:
-        UsageError: it is no folder of a run that has ended.
+        UsageError: it is not the folder of a run that has ended.
         InputError: its manifest cannot be read.
         LockedError: a run works in the folder.
     """

@@ -15,7 +15,7 @@ from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.manifest import identity_of
-from pipeline.stores.values import Counts, FinalAnswer, Finish, RunIdentity
+from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, changed_since, made_anew
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
@@ -29,44 +29,44 @@ _SAID = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
     *("check_api", "check_id", "check_time"),
 )
-"""What a row says of the answer to its question, and the ledger too."""
+"""The columns of an answer that both the outcome file and the ledger have."""
 _ON_RECORD = "_on_record"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at, or tried."""
+    """The result of one check of the evidence, or of one trial."""
 
     what: str
     said: str
     """What was found, or what differs and what to do."""
     exit_code: int = 0
-    """0 where it is as it should be."""
+    """0 where nothing is wrong."""
 
 
-class Kept(NamedTuple):
-    """What the ledger of the run holds."""
+class LedgerContents(NamedTuple):
+    """The ledger of the run, as far as the manifest records it."""
 
     run: RunIdentity
-    counts: Counts
-    finish: Finish | None
+    counts: LedgerCounts
+    finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
 
 
-class Answered(NamedTuple):
-    """What the ledger of the run knows of its questions."""
+class LedgerAnswers(NamedTuple):
+    """The answers in the ledger of the run, by question."""
 
     key_of: Callable[[Check], bytes]
-    """What it knows a question by."""
+    """Gives the key of a question."""
     answers: Iterable[FinalAnswer]
     """All of them, with their matched names."""
     has_names: bool
-    """False where they are encrypted, and nobody gave their key."""
+    """False where they are encrypted, and their key was not given."""
     purged_before: str
     """Those of answers before this time may be purged; empty where none is."""
 
 
-def as_recorded(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
-    """Whether a file has the bytes that the manifest says; one that was purged may be gone."""
+def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
+    """Whether a file has the hash in the manifest; one that was purged may be missing."""
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
@@ -119,7 +119,7 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
     """Count the outcome file again.
 
     Args:
-        manifest: what it says there is.
+        manifest: of the run.
         payments: `Payments`, read from the outcome file.
         outcomes: `Outcomes`, read from it too.
     """
@@ -174,7 +174,7 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
     )
 
 
-def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None) -> list[Finding]:
+def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFrame | None) -> list[Finding]:
     """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome file.
 
     Args:
@@ -188,7 +188,9 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None)
         manifest.profile.sha256,
         manifest.environment.value,
     )
-    said = Counts(manifest.ledger.attempt_count, manifest.ledger.answer_count, manifest.ledger.reused_count)
+    said = LedgerCounts(
+        manifest.ledger.attempt_count, manifest.ledger.answer_count, manifest.ledger.reused_count
+    )
     is_same_file = finish is not None and finish.outcome_sha256 == manifest.outcome_file.sha256
     return [
         _finding(
@@ -217,7 +219,7 @@ def ledger_agrees(manifest: Manifest, kept: Kept, outcomes: pl.DataFrame | None)
 def _answers_are_on_record(
     answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, places: Places | None
 ) -> Finding:
-    """Whether every answer in the outcome file is one that the ledger has, word for word."""
+    """Whether every answer in the outcome file is on record in the ledger, verbatim."""
     key = ("check_id", "check_code", "check_time")
     on_record = pl.DataFrame(
         [(final.request_id, final.code, final.time) for final in answers],
@@ -238,15 +240,15 @@ def answers_agree(
     manifest: Manifest,
     planned: tuple[pl.DataFrame, pl.DataFrame],
     outcomes: pl.DataFrame,
-    known: Answered,
+    known: LedgerAnswers,
 ) -> list[Finding]:
-    """Ask the ledger about the very question of each answered row, and compare what the row says of it.
+    """Look up the question of each answered row in the ledger, and compare the answer with the row.
 
     Args:
         manifest: of the run.
-        planned: `Checks` and `Assignments`, made anew from the payments.
+        planned: `Checks` and `Assignments`, planned again from the payments.
         outcomes: `Outcomes`, read from the outcome file.
-        known: what the ledger holds.
+        known: the answers in the ledger.
     """
     checks, assignments = planned
     assert checks.schema == CHECKS
@@ -283,28 +285,28 @@ def answers_agree(
     ]
 
 
-def _not_compared(both: pl.DataFrame, known: Answered) -> str:
+def _not_compared(both: pl.DataFrame, known: LedgerAnswers) -> str:
     count = both["is_known"].not_().sum()
     why = "purged from the ledger" if known.has_names else "encrypted, --config says where their key is"
     return f"; matched names that are {why}, and not compared: {count:,}" if count else ""
 
 
-def _on_record(checks: pl.DataFrame, known: Answered) -> pl.DataFrame:
-    """What rows must say whose questions are these, as far as they have an answer; empty text for nothing."""
+def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
+    """What the rows of these questions must hold, where there is an answer; empty text for nothing."""
     final = {answer.question: answer for answer in known.answers}
     rows = []
     for number, api, *rest in checks.iter_rows():
         check = Check(number, ApiName(api), *rest)
         if (answer := final.get(known.key_of(check))) is not None:
-            outcome, action = _told_by(check, answer)
+            outcome, action = _outcome_of(check, answer)
             name, asked = answer.matched_name, (check.api, answer.request_id, answer.time)
             rows.append((number, outcome, answer.code, action, name, *asked))
     schema = {"check": pl.UInt32(), **dict.fromkeys(_SAID, pl.String())}
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(_SAID).fill_null(""))
 
 
-def _told_by(check: Check, answer: FinalAnswer) -> tuple[str, str]:
-    """The outcome and the action that follow from an answer; none from a code that does not exist."""
+def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
+    """The outcome and the action that follow from an answer; empty for a code that does not exist."""
     meanings, basis = APIS[check.api].meanings, basis_of(check)
     if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in meanings:
         return "", ""
@@ -313,7 +315,7 @@ def _told_by(check: Check, answer: FinalAnswer) -> tuple[str, str]:
 
 
 def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The rows that say that somebody answered."""
+    """The rows with an answer from a server."""
     was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
     is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
     return outcomes.filter(is_answered | pl.col("check_id").is_not_null())

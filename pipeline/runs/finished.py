@@ -1,4 +1,4 @@
-"""The folder of a run, taken up again: nothing in it is used that is not as the run wrote it."""
+"""The folder of a finished run, opened again: only files that are as the run wrote them are used."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -36,8 +36,8 @@ class FinishedRun(NamedTuple):
 
 
 @contextmanager
-def finished(folder: Path, *, now: str) -> Iterator[FinishedRun]:
-    """Take up a folder, for this process alone until the block ends.
+def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
+    """Open the folder of a run, for this process alone until the block ends.
 
     Args:
         folder: of a run.

@@ -1,15 +1,15 @@
-"""The folder of one run: where its files lie, and how it is opened. Every job comes in by here."""
+"""The folder of one run: where its files are, and how it is opened. Every job opens it here."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import require_folder, shared
 from pipeline.formats import NAMES, format_named
-from pipeline.stores.sqlite.ledger_file import explained
-from pipeline.stores.sqlite.reader import Record, recorded
+from pipeline.stores.sqlite.ledger_file import sqlite_errors
+from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
 from schemas.folder import (
     ATTENTION,
     CHANGES,
@@ -30,7 +30,7 @@ def ledger_of(folder: Path) -> Path:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether a run of this tool was ever here."""
+    """Whether a run of this tool ever used the folder."""
     return ledger_of(folder).exists()
 
 
@@ -50,42 +50,42 @@ def files_with_names(folder: Path) -> list[Path]:
     return [*outcome_files(folder).values(), *holding]
 
 
-def fitting(pattern: str) -> list[Path]:
-    """What there is of names that fit a pattern, sorted."""
+def matching_folders(pattern: str) -> list[Path]:
+    """The paths that match a pattern, sorted."""
     root = Path(Path(pattern).anchor)
     return sorted(root.glob(str(Path(pattern).relative_to(root))))
 
 
 def require_idle(folder: Path) -> None:
-    """Refuse a folder that is not there, and one in which somebody is at work.
+    """Refuse a folder that does not exist, and one in which another process works.
 
-    For who reads a file of the folder before the ledger; the ledger's own lock is taken later.
+    For jobs that read a file of the folder before the ledger, whose own lock is taken later.
 
     Raises:
         UsageError: there is no such folder.
-        LockedError: a run works in the folder, or another who must be alone.
+        LockedError: a run or another exclusive job holds the folder.
         InputError, OutputError: it cannot be read.
     """
     require_folder(folder)
-    with explained(ledger_of(folder)), shared(folder):
+    with sqlite_errors(ledger_of(folder)), shared(folder):
         pass
 
 
 @contextmanager
-def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[Record]:
+def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[LedgerReader]:
     """What the ledger of a run has on record; no run can work in the folder until the block ends.
 
     Args:
         folder: of a run.
         now: UTC, ISO 8601 with Z.
-        alone: nobody else can work there either, not even read: for who writes files of the folder.
+        alone: exclude other readers too: for a job that writes files of the folder.
 
     Raises:
-        UsageError: no run was here.
-        LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
-        OutputError, DiskError: as `reader.recorded`.
+        UsageError: no run used the folder.
+        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
+        OutputError, DiskError: as `reader.ledger_reader`.
     """
-    with recorded(ledger_of(folder), now=now, alone=alone) as record:
+    with ledger_reader(ledger_of(folder), now=now, alone=alone) as record:
         yield record
 
 
@@ -93,7 +93,7 @@ def read_summary(folder: Path) -> Summary:
     """The summary of a run, as it is now.
 
     Raises:
-        InputError: it is not there, or is none.
+        InputError: it does not exist, or is no summary.
     """
     path = folder / SUMMARY
     try:
@@ -108,9 +108,9 @@ def write_summary(folder: Path, summary: Summary) -> Path:
     """Write the summary of a run that ends.
 
     Raises:
-        OutputError, DiskError: as `write_whole`.
+        OutputError, DiskError: as `write_atomically`.
     """
     path = folder / SUMMARY
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     return path

@@ -1,4 +1,4 @@
-"""The manifest of a run folder: made when a run ends, and renewed when a file is added to its folder."""
+"""The manifest of a run folder: written when a run ends, updated when files are added to its folder."""
 
 import hashlib
 import platform
@@ -13,14 +13,14 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from pipeline.errors import DiskError, InputError, UsageError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import has_begun
-from pipeline.runs.profile_used import Settings, profile_used
+from pipeline.runs.profile_used import RunSettings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
-from pipeline.stores.values import Counts, Finish
+from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.folder import (
     APPROVALS,
     LEDGER,
@@ -45,16 +45,16 @@ LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schw
 """Those on which the reading of a file, a request or an answer depends."""
 
 
-class Recorded(NamedTuple):
-    """What the ledger of a run holds when its files are written."""
+class LedgerSummary(NamedTuple):
+    """The ledger of a run at the time when its files are written."""
 
-    finish: Finish
-    counts: Counts
+    finish: FinishRecord
+    counts: LedgerCounts
     created_at: str
 
 
 def write_manifest(
-    folder: Path, summary: Summary, settings: Settings, recorded: Recorded, files: Iterable[Path]
+    folder: Path, summary: Summary, settings: RunSettings, recorded: LedgerSummary, files: Iterable[Path]
 ) -> None:
     """Write the manifest of a run that has just ended; the last of its files.
 
@@ -109,21 +109,21 @@ def refresh_manifest(
     removed: Collection[str] = (),
     split: SplitMade | None = None,
 ) -> Manifest:
-    """Take files that were added to a run folder, and the approvals there, into its manifest.
+    """Add files that were written to a run folder, and the approvals there, to its manifest.
 
     What the run itself recorded stays as it was recorded, so that a later change of it shows.
 
     Args:
         folder: of a run that wrote its manifest.
         now: the time.
-        written: names of the files that were just written, which are hashed anew; None means all that
+        written: names of the files that were just written, which are hashed again; None means all that
             the manifest does not have yet.
         removed: names of files that are no longer there, and need not be.
-        split: that the payments were split just now.
+        split: the split that was just made, if any.
 
     Raises:
         UsageError: there is no manifest.
-        InputError: the manifest or the approvals cannot be read, or an approval has gone.
+        InputError: the manifest or the approvals cannot be read, or an approval is missing.
         OutputError, DiskError: the manifest cannot be written.
     """
     manifest = read_manifest(folder)
@@ -154,10 +154,10 @@ def refresh_manifest(
 
 
 def keep_changed_workbook(folder: Path) -> str | None:
-    """Give the workbook another name where it is not as it was written: somebody's decisions may be in it.
+    """Rename the workbook where it was changed since it was written: it may hold decisions.
 
     Returns:
-        The new name; None where there is nothing to keep, or no manifest to tell it by.
+        The new name; None where there is nothing to keep, or no manifest to compare with.
 
     Raises:
         DiskError: it cannot be read or renamed.
@@ -178,12 +178,12 @@ def keep_changed_workbook(folder: Path) -> str | None:
 
 
 def record_purge(folder: Path, purge: Purge) -> bool:
-    """Take into the manifest that names are deleted; before they are, so that no missing file looks lost.
+    """Record a purge in the manifest, before the files are deleted, so that none of them looks lost.
 
-    Names go also where there is no manifest, or none that can be read: then there is nothing to keep true.
+    Without a manifest that can be read nothing is recorded, and the purge goes on.
 
     Returns:
-        Whether there is.
+        Whether it was recorded.
 
     Raises:
         OutputError, DiskError: the manifest cannot be written.
@@ -197,7 +197,7 @@ def record_purge(folder: Path, purge: Purge) -> bool:
 
 
 def purged(manifest: Manifest, name: str) -> str | None:
-    """When a file was deleted by a purge; None where it should be there."""
+    """When a purge deleted a file; None where the file should exist."""
     return next((purge.time for purge in reversed(manifest.purges) if name in purge.files), None)
 
 
@@ -224,7 +224,7 @@ def read_manifest(folder: Path) -> Manifest:
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
     """The names of files in a run folder that its manifest does not have.
 
-    The ledger has seals of its own and is no file to hash: it changes when names are purged from it.
+    The ledger has seals of its own and is not hashed: it changes when names are purged from it.
     """
     ours = {
         MANIFEST,
@@ -238,7 +238,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
 
 
 def evidence(path: Path) -> FileEvidence:
-    """A file by its bytes.
+    """The hash and size of a file.
 
     Raises:
         DiskError: it cannot be read.
@@ -257,9 +257,9 @@ def identity_of(path: Path) -> tuple[str, int]:
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
-    """Write it without a signature: whoever has the key signs it next, by `signing.sign`."""
+    """Write it and remove its signature: it is signed again with `signatures.sign`."""
     remove_signature(folder)
-    with write_whole(folder / MANIFEST) as file:
+    with write_atomically(folder / MANIFEST) as file:
         file.write(manifest.model_dump_json(indent=2).encode() + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""The settings of a run: what its manifest says of them, and where payments could go by what it says."""
+"""The settings of a run as its manifest records them, and the routes that follow from them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,17 +10,17 @@ from schemas.manifest import ProfileUsed, ServerUsed
 _CLIENT_SHOWN_LENGTH = 4
 
 
-class Settings(NamedTuple):
-    """With which settings a run was made."""
+class RunSettings(NamedTuple):
+    """The settings that a run was made with."""
 
     profile_name: str
     profile: Profile
     fingerprint: str
     mapping: Mapping[str, str]
-    """Canonical field -> header, as --map said."""
+    """Canonical field -> header, as the user mapped them."""
 
 
-def profile_used(settings: Settings) -> ProfileUsed:
+def profile_used(settings: RunSettings) -> ProfileUsed:
     """The settings of a run as its manifest has them; credentials are left out."""
     profile = settings.profile
     return ProfileUsed(
@@ -44,11 +44,11 @@ def profile_used(settings: Settings) -> ProfileUsed:
 
 
 _KEPT = set(ServerUsed.model_fields) - {"api", "client", "daily_cap"}
-"""Keys of a section that the manifest has under the same names."""
+"""Keys of a section that the manifest records under the same names."""
 
 
 def routes_of(profile: ProfileUsed) -> Routes:
-    """Where payments could go under the settings of the run."""
+    """The routes of payments under the settings of the run."""
     return Routes(
         apis=tuple(server.api for server in profile.servers),
         gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
@@ -62,5 +62,5 @@ def routes_of(profile: ProfileUsed) -> Routes:
 
 
 def masked_client(client: str) -> str:
-    """Enough of a client's id to tell two apart, and no more."""
+    """Enough of a client's id to distinguish two, and no more."""
     return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import ApiName, Outcome
 
 Clock = Callable[[], datetime]
@@ -94,7 +94,7 @@ class Watch(Protocol):
     def begin(self, *, simulated: bool) -> None:
         """Called before anything is asked: whether a sandbox will answer."""
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: LeaseHolder) -> None:
         """Called with each other run that has to end before anything can be asked."""
 
     def update(self, so_far: RunProgress) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a run, when a run begins and when it ends: what is there already, and what must go."""
+"""The folder of a run when a run begins and when it ends: what is there already, and what is removed."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, OutputError, UsageError
-from pipeline.files.atomic import unfinished
-from pipeline.files.disk_errors import refuse_what_is_no_file
+from pipeline.files.atomic import partial_name
+from pipeline.files.disk_errors import refuse_non_file
 from pipeline.files.folder_lock import require_ours
 from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.approvals import approvals_of
@@ -15,8 +15,8 @@ from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_fil
 from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.runs.request import Job
 from pipeline.stages.read import Source
-from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.stores.sqlite.ledger_file import names_of
+from pipeline.stores.protocols import RunLedger
+from pipeline.stores.sqlite.ledger_file import ledger_files
 from schemas.folder import (
     APPROVALS,
     ATTENTION,
@@ -33,12 +33,12 @@ from schemas.summary import Summary
 
 
 def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
-    """Where the results of each file go: of one, where `out` says; of several, to a folder each.
+    """Where the results of each file go: of one file to `out`; of several, to a folder each.
 
-    Files of one name in different folders are told apart by the name of their folder: `jan-pay`, `feb-pay`.
+    Files of one name in different folders are distinguished by the folder's name: `jan-pay`, `feb-pay`.
 
     Raises:
-        UsageError: two files would share a folder, also where capital letters make no difference.
+        UsageError: two files would share a folder, also on a disk that ignores case.
     """
     if len(files) == 1:
         return {files[0]: out or Path(f"{files[0].stem}.precheck")}
@@ -62,17 +62,17 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
-    """Those that stand there twice, in small letters: not every disk tells capital letters apart."""
+    """Names that occur twice, in lower case: not every disk distinguishes case."""
     folded = [name.casefold() for name in names]
     return {name for name in folded if folded.count(name) > 1}
 
 
 def _absolute(file: Path) -> Path:
-    """The path from the root, by its words alone: a link keeps its own name."""
+    """The path from the root, without resolving links: a link keeps its own name."""
     return Path(os.path.normpath(file.absolute()))
 
 
-def told_apart(places: Mapping[Path, Path]) -> str:
+def renamed_folders(places: Mapping[Path, Path]) -> str:
     """Which files got a folder of another name than theirs, as a sentence; empty where none did."""
     renamed = [f"{file} to {folder}" for file, folder in places.items() if not _has_name_of(folder, file)]
     if len(places) == 1 or not renamed:
@@ -85,23 +85,25 @@ def _has_name_of(folder: Path, file: Path) -> bool:
     return folder.name in (stem, f"{stem}.precheck")
 
 
-class Judged(NamedTuple):
-    """By what else than its questions a file is judged."""
+class LocalReferences(NamedTuple):
+    """What a file is checked against beside the APIs."""
 
     compared_with: str | None
-    """What it is compared with, in words."""
+    """The earlier runs that it is compared with, in words."""
     modulus: Modulus | None
     """The tables of the UK modulus check."""
 
 
-def finished_before(job: Job, source: Source, ledger: SqliteLedger, judged: Judged) -> Summary | None:
+def finished_before(
+    job: Job, source: Source, ledger: RunLedger, references: LocalReferences
+) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there.
 
     Args:
         job: what is to be done.
         source: the payment file.
         ledger: of the folder.
-        judged: by what the file is judged now.
+        references: of the run now.
     """
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
@@ -127,10 +129,10 @@ def finished_before(job: Job, source: Source, ledger: SqliteLedger, judged: Judg
         source.dialect.encoding,
         source.dialect.delimiter,
         job.sheet,
-        judged.compared_with,
+        references.compared_with,
     )
-    if before != now or not same_tables(summary.modulus, judged.modulus):
-        return None  # --map or the like was another one, and so were the questions, or what is compared
+    if before != now or not same_tables(summary.modulus, references.modulus):
+        return None  # another mapping or the like, and so other questions, or another comparison
     nothing = {"request_count": 0, "repeat_count": 0}
     calls = [
         call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})
@@ -139,20 +141,20 @@ def finished_before(job: Job, source: Source, ledger: SqliteLedger, judged: Judg
     return summary.model_copy(update={"calls": calls})
 
 
-def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
-    """Before anything is sent, see to it that what will be written replaces nobody else's file.
+def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
+    """Before anything is sent, refuse to replace files that are not of this tool.
 
     Raises:
-        OutputError: a name of ours is a link or a folder, or a file in a folder without a ledger; or the
-            decisions on record cannot be read, which the manifest will hold.
+        OutputError: one of our file names is a link or a folder, or a file in a folder without a ledger; or
+            the recorded decisions, which go into the manifest, cannot be read.
     """
     fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, *REPORTS)
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
-    ledger = names_of(ledger_of(folder))
+    ledger = ledger_files(ledger_of(folder))
     for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):
-        refuse_what_is_no_file(path)
-        refuse_what_is_no_file(unfinished(path))
+        refuse_non_file(path)
+        refuse_non_file(partial_name(path))
     for path in written:
         if path.exists() and not fresh and not has_begun(folder):
             raise OutputError(
@@ -166,21 +168,21 @@ def refuse_what_is_not_ours(folder: Path, *, fresh: bool) -> None:
         raise OutputError(error.reason, advice=f"{error.advice}, or choose another --out") from error
 
 
-def remove_untrue(folder: Path) -> None:
-    """Remove what was written about answers that a new ledger does not know."""
+def remove_outdated(folder: Path) -> None:
+    """Remove results of answers that the new ledger does not have."""
     names = (SUMMARY, REPORT_HTML, ATTENTION)  # decisions of people may be in the workbook
     for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:
-    """An outcome file of an earlier run in the other format would tell an older story."""
+    """Remove files of an earlier run that the new one does not write, and which would be out of date."""
     for name, path in outcome_files(folder).items():
         if name != format_name:
             path.unlink(missing_ok=True)
     if not compared:
         for name in (PAYEES, CHANGES):
             (folder / name).unlink(missing_ok=True)
-    # So would what `precheck fix` and `precheck split` made of earlier answers.
+    # What `precheck fix` and `precheck split` made of earlier answers is out of date, too.
     for path in files_of_review(folder):
         path.unlink(missing_ok=True)

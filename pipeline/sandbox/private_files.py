@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from pipeline.files.disk_errors import refused
+from pipeline.files.disk_errors import not_writable
 
 
 def make_folder(folder: Path) -> None:
@@ -15,7 +15,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise refused(folder, error, otherwise="choose another folder") from error
+        raise not_writable(folder, error, otherwise="choose another folder") from error
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -33,4 +33,4 @@ def write_private(path: Path, content: bytes) -> None:
             file.write(content)
         draft.replace(path)
     except OSError as error:
-        raise refused(path, error, otherwise="choose another folder") from error
+        raise not_writable(path, error, otherwise="choose another folder") from error

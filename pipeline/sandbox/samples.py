@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import OutputError
-from pipeline.files.disk_errors import refused
+from pipeline.files.disk_errors import not_writable
 from pipeline.sandbox import banks, iban, names
 from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
 from pipeline.sandbox.banks import Bank
@@ -72,7 +72,7 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
     except FileExistsError:
         raise OutputError(f"{path}: exists already; --force replaces it") from None
     except OSError as error:
-        raise refused(path, error, otherwise="choose another path") from error
+        raise not_writable(path, error, otherwise="choose another path") from error
 
 
 def _next_question(seed: int, chance: random.Random, remembered: list[SampleQuestion]) -> SampleQuestion:

@@ -1,8 +1,8 @@
 """compare: Payees, and those of earlier runs -> Changes. Who is paid to another account than last time?
 
-Earlier runs are known by keyed hashes alone, each under the key of its own folder, so that what is compared
-is hashed anew for each. What the latest run that knows a payee says of that payee counts, and likewise of an
-account: an older one is not looked at. Which payments make it known: rules/known_payees.py.
+Earlier runs are known by keyed hashes alone, each under the key of its own folder, so the payees are hashed
+again for each of them. The latest run that knows a payee decides about that payee, and likewise about an
+account: older ones are ignored. Which payments make a payee known: rules/known_payees.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +18,8 @@ SHOWN_MAX = 3
 """Accounts or names of one payee that are shown side by side."""
 
 
-class Earlier(NamedTuple):
-    """What an earlier run says of payees."""
+class EarlierPayees(NamedTuple):
+    """The payees of an earlier run."""
 
     folder: str
     known: pl.DataFrame
@@ -29,31 +29,31 @@ class Earlier(NamedTuple):
     hashed: Hashed
     """Of its folder."""
     names: Callable[[], pl.Series | None]
-    """Reads the name of every payment in its file, in row order; None where they are no longer there."""
+    """Reads the name of every payment in its file, in row order; None where they were deleted."""
 
 
-class Contradicted(NamedTuple):
-    """What an earlier run says that payments contradict: `PayeeKeys`; `row` is that of the payment now."""
+class ContradictedKeys(NamedTuple):
+    """Keys of an earlier run that payments contradict: `PayeeKeys`; `row` is that of the payment now."""
 
     known: pl.DataFrame
     unsure: pl.DataFrame
 
 
-class Differences(NamedTuple):
-    """What is not as it was."""
+class PayeeDifferences(NamedTuple):
+    """What changed since earlier runs."""
 
     changes: Changes
     """`Changes`, by row and code."""
-    contradicted: list[Contradicted]
+    contradicted: list[ContradictedKeys]
     """Of each earlier run."""
 
 
-def compare(payees: Payees, names: pl.Series, earlier: Sequence[Earlier]) -> Differences:
-    """Find what is not as it was.
+def compare(payees: Payees, names: pl.Series, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
+    """Find what changed since earlier runs.
 
     A payee is the same by its id where both files have one, else by its name. Its account has changed where
     it is none of those that the earlier run paid it to. The name of an account has changed where it is none
-    of those that the earlier run paid there. What no run knows is looked for among what runs are unsure of.
+    of those that the earlier run paid there. What no run knows is looked up in their unconfirmed payees.
     A payee is new where neither it nor its account is known, and not changed either.
 
     Args:
@@ -63,58 +63,61 @@ def compare(payees: Payees, names: pl.Series, earlier: Sequence[Earlier]) -> Dif
     """
     assert payees.schema == PAYEES
     if not earlier:
-        return Differences(Changes(pl.DataFrame(schema=CHANGES)), [])
-    everybody = _Left(payees["row"], payees["row"])
-    known, left = _told(payees, names, [(run, run.known) for run in earlier], everybody)
-    unsure, _ = _told(payees, names, [(run, run.unsure) for run in earlier], left)
+        return PayeeDifferences(Changes(pl.DataFrame(schema=CHANGES)), [])
+    everything = _Unmatched(payees["row"], payees["row"])
+    known, left = _compared_with(payees, names, [(run, run.known) for run in earlier], everything)
+    unsure, _ = _compared_with(payees, names, [(run, run.unsure) for run in earlier], left)
     changes = pl.concat([found.changes for found in (*known, *unsure)])
     new = payees.filter(_is_in(left.payees) & _is_in(left.accounts) & ~_is_in(changes["row"]))
     told_new = _changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW)
     contradicted = [
-        Contradicted(of_known.contradicted, of_unsure.contradicted)
+        ContradictedKeys(of_known.contradicted, of_unsure.contradicted)
         for of_known, of_unsure in zip(known, unsure, strict=True)
     ]
-    return Differences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
+    return PayeeDifferences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
 
 
-class _Left(NamedTuple):
-    """The rows of which nothing was found so far."""
+class _Unmatched(NamedTuple):
+    """The rows whose payee or account no run has had so far."""
 
     payees: pl.Series
     accounts: pl.Series
 
 
-class _Told(NamedTuple):
+class _Difference(NamedTuple):
     changes: pl.DataFrame
     contradicted: pl.DataFrame
     """`PayeeKeys`."""
 
 
-def _told(
-    payees: pl.DataFrame, names: pl.Series, runs: Iterable[tuple[Earlier, pl.DataFrame]], left: _Left
-) -> tuple[list[_Told], _Left]:
-    """What each run tells by some of its `PayeeKeys`, and the rows of which none tells anything."""
-    told = []
+def _compared_with(
+    payees: pl.DataFrame,
+    names: pl.Series,
+    runs: Iterable[tuple[EarlierPayees, pl.DataFrame]],
+    left: _Unmatched,
+) -> tuple[list[_Difference], _Unmatched]:
+    """The differences from some of the `PayeeKeys` of each run, and the rows that are in none."""
+    differences = []
     runs = list(runs)
     known_by_id = _known_by_id(payees.filter(_is_in(left.payees)), runs)
     for (run, keys), by_id_elsewhere in zip(runs, known_by_id, strict=True):
         assert keys.schema == PAYEE_KEYS
         some = payees.filter(_is_in(left.payees) | _is_in(left.accounts))
-        # Most payments say what an earlier one said, and then there is nothing more to be found.
+        # Most payments are unchanged, and need no further look.
         ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
         payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys, by_id_elsewhere)
         account = _held_by_others(ours.filter(_is_in(left.accounts)), run, keys, names)
-        told.append(
-            _Told(
+        differences.append(
+            _Difference(
                 pl.concat([payee.changes, account.changes]),
                 pl.concat([payee.contradicted, account.contradicted]).unique(maintain_order=True),
             )
         )
-        left = _Left(payee.left, account.left)
-    return told, left
+        left = _Unmatched(payee.left, account.left)
+    return differences, left
 
 
-def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[Earlier, pl.DataFrame]]) -> list[pl.Series]:
+def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.DataFrame]]) -> list[pl.Series]:
     """For each run, the rows whose payee an older one knows by its id."""
     with_id = payees.filter(pl.col("payee_id").is_not_null())
     older, found = with_id["row"].clear(), []
@@ -126,7 +129,7 @@ def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[Earlier, pl.DataFram
     return found[::-1]
 
 
-class _Found(NamedTuple):
+class _Match(NamedTuple):
     changes: pl.DataFrame
     contradicted: pl.DataFrame
     """`PayeeKeys`."""
@@ -136,7 +139,7 @@ class _Found(NamedTuple):
 
 def _paid_elsewhere(
     ours: pl.DataFrame, folder: str, keys: pl.DataFrame, by_id_elsewhere: pl.Series
-) -> _Found:
+) -> _Match:
     """The payees of a run who are to be paid to none of the accounts that it paid them to.
 
     A payee that an older run knows by its id is left to that one, where this one knows the name alone.
@@ -147,7 +150,7 @@ def _paid_elsewhere(
     payee = (
         pl.when(is_known_by_id)
         .then(_BY_ID)
-        # Whose id is another one is another payee, of the same name.
+        # Another id is another payee of the same name.
         .when(pl.col("payee_id").is_not_null())
         .then(_BY_NAME_ALONE)
         .otherwise(_BY_NAME)
@@ -157,11 +160,11 @@ def _paid_elsewhere(
     changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
     before = known.join(changed, on="payee", how="semi")
     then = before.group_by("payee").agg(then=_listed("account_shown"))
-    told = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
+    shown = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
     left = pl.concat([others["row"], ours.join(known, on="payee", how="anti")["row"]])
     contradicted = changed.select("row", "payee").join(before.drop("row"), on="payee")
-    return _Found(
-        _changes(told, WarningCode.ACCOUNT_CHANGED, folder), contradicted.select(list(PAYEE_KEYS)), left
+    return _Match(
+        _changes(shown, WarningCode.ACCOUNT_CHANGED, folder), contradicted.select(list(PAYEE_KEYS)), left
     )
 
 
@@ -182,7 +185,7 @@ def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
     ).drop_nulls("payee")
 
 
-def _held_by_others(ours: pl.DataFrame, run: Earlier, keys: pl.DataFrame, names: pl.Series) -> _Found:
+def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: pl.Series) -> _Match:
     """The payments to accounts of a run under none of the names that it paid them under."""
     held = keys.drop_nulls("name")
     named = ours.drop_nulls("name").join(held, on="account", how="semi")
@@ -193,16 +196,16 @@ def _held_by_others(ours: pl.DataFrame, run: Earlier, keys: pl.DataFrame, names:
         .group_by("account")
         .agg(then=_listed("name"))
     )
-    told = changed.with_columns(now=_masked(lambda: names, changed["row"]))
+    shown = changed.with_columns(now=_masked(lambda: names, changed["row"]))
     # Where the letters that differ are masked, the two would look the same.
     otherwise = pl.format("{} (spelt otherwise)", "then")
-    told = told.join(then, on="account", how="left").with_columns(
+    shown = shown.join(then, on="account", how="left").with_columns(
         then=pl.when(pl.col("then") == pl.col("now")).then(otherwise).otherwise("then")
     )
     left = ours.join(keys, on="account", how="anti")["row"]
     contradicted = changed.select("row", "account").join(before.drop("row"), on="account")
-    return _Found(
-        _changes(told.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder),
+    return _Match(
+        _changes(shown.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder),
         contradicted.select(list(PAYEE_KEYS)),
         left,
     )
@@ -217,20 +220,20 @@ def _masked(names: Callable[[], pl.Series | None], rows: pl.Series) -> pl.Series
 
 
 def _listed(column: str) -> pl.Expr:
-    """What is in a group, each once; null where nothing is."""
+    """The distinct values of a group; null where there are none."""
     each = pl.col(column).drop_nulls().unique().sort()
     more_count = each.len().cast(pl.Int64) - SHOWN_MAX
     more = pl.when(more_count > 0).then(pl.format(" and {} more", more_count)).otherwise(pl.lit(""))
     return pl.when(each.len() > 0).then(pl.concat_str(each.head(SHOWN_MAX).str.join(", "), more))
 
 
-def _changes(told: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
-    """`Changes` of one code; what is not told is null."""
+def _changes(shown: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
+    """`Changes` of one code; a column that is not given is null."""
     absent = [
-        pl.lit(None, pl.String).alias(column) for column in ("then", "now") if column not in told.columns
+        pl.lit(None, pl.String).alias(column) for column in ("then", "now") if column not in shown.columns
     ]
-    said = told.with_columns(*absent, code=pl.lit(code.value), earlier=pl.lit(folder, pl.String))
-    return said.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())
+    changes = shown.with_columns(*absent, code=pl.lit(code.value), earlier=pl.lit(folder, pl.String))
+    return changes.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())
 
 
 def _is_in(rows: pl.Series) -> pl.Expr:
@@ -238,7 +241,7 @@ def _is_in(rows: pl.Series) -> pl.Expr:
 
 
 def _has_one_of(keys: pl.Series) -> pl.Expr:
-    """Whether the column of that name has one of these; a null is none."""
+    """Whether the column of that name has one of these; a null never has."""
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 
@@ -247,7 +250,7 @@ def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
 
     Args:
         changes: `Changes`.
-        with_names: show masked names too; otherwise the warnings show of accounts the last digits alone.
+        with_names: show masked names too; otherwise only the last digits of accounts.
     """
     assert changes.schema == CHANGES
     is_account, is_name = (

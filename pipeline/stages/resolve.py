@@ -1,8 +1,8 @@
 """resolve: what came back -> Outcomes. One outcome for every payment, and never a guessed one.
 
-What is told of a payment is a *verdict*: outcome, code, reason, action and API. A file of millions has a
-few dozen of them and as many as it has rejected rows. So verdicts are found first, once each; then every
-row takes its verdict, and what came with its answer, by their places.
+A *verdict* is what the payer learns about a payment: outcome, code, reason, action and API. A file of
+millions has a few dozen of them, and one for each rejected row. So verdicts are made first, once each; then
+every row takes its verdict, and the particulars of its answer, by their positions.
 """
 
 from collections.abc import Iterable
@@ -83,11 +83,11 @@ def _asked(asked: Questions, answers: Answers, apis: Iterable[Api]) -> tuple[pl.
     places = _places(answers["check"])
     assert assignments["check"].is_between(1, bases.height).all()
     day = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
-    told = answers.select("state", "code", day=day).hstack(
+    answered = answers.select("state", "code", day=day).hstack(
         bases[_places(bases["check"]).gather(answers["check"] - 1)].drop("check")
     )
-    kinds = told.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
-    verdicts = told.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["verdict"]
+    kinds = answered.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
+    verdicts = answered.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["verdict"]
     place = places.gather(assignments["check"] - 1).alias("place")
     return _verdicts(kinds, apis), assignments.select("row", verdicts.gather(place), place)
 
@@ -118,9 +118,9 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per payment that was not to be asked about: the first code, the sentences of all.
+    """One verdict per payment that was not asked about: the first code, the sentences of all.
 
-    It is rejected where it breaks a rule; where the profile alone is against it, nothing is wrong with it.
+    It is rejected where it breaks a rule; where only the profile excludes it, nothing is wrong with it.
     """
     sentence = pl.format("{}: {}", "field", "message")
     code = pl.col("check_code")
@@ -153,7 +153,7 @@ def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
 def _with_notes(
     verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The same, where a row that is warned of has a verdict of its own, which says so."""
+    """The same, where a row with a warning has a verdict of its own, which includes it."""
     note = pl.format(f"{NOTE}{{}}.", "message")
     notes = warnings.group_by("row", maintain_order=True).agg(note=note.str.join(" "))
     noted = rows.with_row_index("position").join(notes, on="row", maintain_order="left")

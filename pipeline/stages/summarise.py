@@ -39,7 +39,7 @@ UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 """The outcomes that a later run may change."""
 
 
-class Header(NamedTuple):
+class SummaryHeader(NamedTuple):
     """What a summary says about the run as a whole."""
 
     tool_version: str
@@ -51,19 +51,19 @@ class Header(NamedTuple):
     routes: list[RouteCount]
     """Which API was to check how many rows, and why."""
     next_step: str
-    """How to go on, told where rows are left for a later run."""
+    """How to go on, where rows are left for a later run."""
     given_up: bool = False
     """Whether no later run would ask about them."""
     many_names_reason: str | None = None
     """Why one account was allowed to be asked about by many names."""
     compared: Comparison | None = None
-    """With which earlier runs the file was compared."""
+    """The earlier runs that the file was compared with."""
     modulus: ModulusUsed | None = None
-    """By which tables UK accounts were checked first."""
+    """The modulus tables that UK accounts were checked by first."""
 
 
 def summarise(
-    header: Header,
+    header: SummaryHeader,
     payments: Payments,
     outcomes: Outcomes,
     warnings: Warnings,
@@ -139,8 +139,8 @@ def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
     ]
 
 
-class Limits(NamedTuple):
-    """What this client keeps to at one server."""
+class ApiLimits(NamedTuple):
+    """The limits of this client at one server."""
 
     rate_per_s: float
     daily_cap: int | None
@@ -148,26 +148,26 @@ class Limits(NamedTuple):
     """Of the cap, in the current window."""
 
 
-class Spared(NamedTuple):
-    """Which questions a run would not ask, by the numbers of their checks."""
+class SparedChecks(NamedTuple):
+    """The questions that a run would not ask, by the numbers of their checks."""
 
     answered: frozenset[int] = frozenset()
     """Those that have an answer in the folder of the run."""
     reused: frozenset[int] = frozenset()
-    """Those that have a match in an earlier run, by --reuse-from."""
+    """Those that have a match in an earlier run that may be reused."""
     why_uncounted: str | None = None
-    """Why it could not be told what the folder of the run has; None where it could."""
+    """Why the folder of the run could not be read; None where it could."""
 
 
 def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)
     input_name: str,
     environment: Environment,
     findings: tuple[pl.DataFrame, pl.DataFrame],
-    planned: tuple[pl.DataFrame, pl.DataFrame, Spared],
-    limits: Mapping[ApiName, Limits],
+    planned: tuple[pl.DataFrame, pl.DataFrame, SparedChecks],
+    limits: Mapping[ApiName, ApiLimits],
     places: Places | None = None,
 ) -> Forecast:
-    """Say what checking a file would take.
+    """Forecast what checking a file takes.
 
     Args:
         input_name: the file's name.
@@ -219,7 +219,7 @@ def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
     return [BrokenRule(**kind) for kind in kinds.iter_rows(named=True)]
 
 
-def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: Spared, limits: Limits) -> ApiForecast:
+def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: SparedChecks, limits: ApiLimits) -> ApiForecast:
     questions = set(rows["check"])
     call_count = len(questions - spared.answered - spared.reused)
     return ApiForecast(
@@ -237,7 +237,7 @@ def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: Spared, limits: Limi
     )
 
 
-def _day_count(call_count: int, limits: Limits) -> int:
+def _day_count(call_count: int, limits: ApiLimits) -> int:
     if limits.daily_cap is None:
         return 1
     left_count = max(0, limits.daily_cap - limits.used_count)

@@ -82,7 +82,7 @@ class Routes(NamedTuple):
     """Whether VoP is asked about names with letters that are none of the Latin ones."""
 
 
-class Validated(NamedTuple):
+class ValidationResult(NamedTuple):
     """What became of the payments: every one is accepted or has a reject, never both."""
 
     accepted: Accepted
@@ -90,8 +90,8 @@ class Validated(NamedTuple):
     warnings: Warnings
 
 
-def validate(payments: Payments, routes: Routes, places: Places | None = None) -> Validated:
-    """Sort the payments into those fit to be checked and those that are not.
+def validate(payments: Payments, routes: Routes, places: Places | None = None) -> ValidationResult:
+    """Sort the payments into accepted and rejected ones.
 
     Args:
         payments: a `Payments` frame, as read.
@@ -116,20 +116,20 @@ def validate(payments: Payments, routes: Routes, places: Places | None = None) -
     warnings = [warnings_about(accepted, payments["reference"], places), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
-    return Validated(accepted, rejects, Warnings(pl.concat(warnings)))
+    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)))
 
 
 _ROWS_AT_ONCE = 262_144
-"""Rules speak of one row each, so that what they work with need be there for some of the rows only."""
+"""Rules are about one row each, so their working columns are needed for a slice of the rows only."""
 
 
-def _sorted_out(payments: pl.DataFrame, routes: Routes) -> Validated:
+def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
     """What becomes of some of the payments, each row judged by itself."""
     clean = _route(_clean(payments), routes)
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
     is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
-    return Validated(
+    return ValidationResult(
         Accepted(_accepted(clean.lazy().filter(is_fit), routes)),
         Rejects(rejects),
         Warnings(value_warnings(clean, is_fit)),
@@ -262,7 +262,7 @@ def _goes_to(apis: Iterable[ApiName]) -> pl.Expr:
 
 
 def _unasked(routes: Routes) -> pl.Expr:
-    """Why the profile wants a payment not to be asked about; null where nothing stands against it."""
+    """Why the profile excludes a payment from being asked about; null where it does not."""
     reasons = []
     to_vop = _goes_to(VOP)
     if routes.vop_countries is not None:
@@ -291,7 +291,7 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
 
 
 def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
-    """What the user's tables say of each account that CoP is to be asked about, where they may reject it."""
+    """The modulus check of each account that CoP is to be asked about, where it may reject the row."""
     if modulus is None or modulus.is_old:
         return pl.Series("modulus", [None], MODULUS).new_from_index(0, routed.height)
     is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
@@ -302,7 +302,7 @@ def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
 
 
 def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
-    """Ask every rule of the rows that can break it."""
+    """Apply every rule to the rows that can break it."""
     found = [pl.DataFrame(schema={**REJECTS, "position": pl.UInt32})]
     suspects = routed.select(
         suspect.alias(str(number)) for number, (suspect, _) in enumerate(RULES_BY_SUSPECTS)
@@ -321,13 +321,13 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_broken(rule: Rule) -> pl.Expr:
-    """Of a blank row there is nothing to say but that."""
-    is_told = (pl.col("defect").ne_missing(ROW_BLANK)) | (rule.code == ROW_BLANK)
-    return rule.broken.fill_null(value=True) & is_told
+    """A blank row breaks one rule only: that it is blank."""
+    applies = (pl.col("defect").ne_missing(ROW_BLANK)) | (rule.code == ROW_BLANK)
+    return rule.broken.fill_null(value=True) & applies
 
 
 def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
-    """What is said of rows that break a rule."""
+    """The findings about rows that break a rule."""
     rule = RULES[position]
     return rows.to_frame().with_columns(
         field=pl.lit(rule.field),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.formats import format_named
 from pipeline.formats.table import Dialect
 from pipeline.frames import OUTCOMES, Original, Outcomes
@@ -47,7 +47,7 @@ def write(
 
     file_format = format_named(format_name)
     path = folder / outcome_name(file_format.SUFFIX)
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         file_format.write(table, file, column="check_outcome", dialect=dialect)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()

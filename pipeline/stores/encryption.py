@@ -1,7 +1,7 @@
-"""The names that banks returned, as they lie in the ledger: in clear, or encrypted under a key of the user's.
+"""The names that banks returned, as the ledger stores them: in clear, or encrypted under a key of the user's.
 
-A matched name is personal data, and what a server says of a problem may be. They are all of it in a ledger.
-With a key each is encrypted by AES-256-GCM, under a nonce of its own and bound to its line, so that a name
+A matched name is personal data, and the detail of a problem may be. A ledger has no other. With a key each
+is encrypted by AES-256-GCM, under a nonce of its own and bound to its line, so that a name
 which was moved to another line is refused.
 The key is derived from a secret that is not in the folder, by scrypt: a secret that a person made up
 costs whoever guesses it. The run's own key is the salt, so that one secret gives each run another key.
@@ -26,8 +26,8 @@ _PROOF = b"the key of this ledger"
 _SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once a run
 
 
-class Names:
-    """How one ledger writes and reads its matched names. Made by `under`."""
+class NameEncryption:
+    """How one ledger stores its matched names. Made by `under`."""
 
     def __init__(self, path: Path, cipher: "AESGCM | None") -> None:
         self._path = path
@@ -52,11 +52,11 @@ class Names:
 
     @property
     def proof(self) -> bytes | None:
-        """What a ledger keeps to know its key again; None where its names are in clear."""
+        """What a ledger keeps to verify its key; None where its names are in clear."""
         return None if self._cipher is None else _encrypted(self._cipher, b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
-        """See that this is how the ledger was begun.
+        """Refuse another key than the ledger was begun with.
 
         Raises:
             ConfigurationError: it was begun with another key, without one, or with one that is not given.
@@ -82,7 +82,7 @@ class Names:
         return None
 
     def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:
-        """A name, or what else a server wrote, as it goes into the line of an intent in a table."""
+        """A name or a detail as it is stored in the row of an intent in a table."""
         if name is None or self._cipher is None:
             return name
         return _encrypted(self._cipher, name.encode(), _line(intent, table))
@@ -91,7 +91,7 @@ class Names:
         """The name that `write` was given.
 
         Raises:
-            DiskError: it is not what was written to this line.
+            DiskError: it is not what was stored in this row.
         """
         if written is None or (self._cipher is None and isinstance(written, str)):
             return written

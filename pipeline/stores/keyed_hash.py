@@ -1,11 +1,11 @@
-"""The keyed hash of one ledger: it knows its questions by it, and seals its lines with it."""
+"""The keyed hash of one ledger: the key of its questions, and the seal of its rows."""
 
 import hmac
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 PAYEE_KEY_BYTE_COUNT = 8
-"""As many as a number of a frame has; that two accounts of one payee have one key has a chance of 2**-64."""
+"""As many as a number of a frame has; two accounts of one payee collide with a chance of 2**-64."""
 KeyedHash = Callable[[bytes], bytes]
 
 
@@ -25,15 +25,15 @@ def keyed_hash(run_key: bytes) -> KeyedHash:
 
 
 def payee_key(run_key: bytes) -> bytes:
-    """The key of a run's payees, which a later run may keep: nothing else can be told by it."""
+    """The key of a run's payees, which a later run may keep: it reveals nothing else."""
     return blake2b(key=run_key, person=b"payees", digest_size=32).digest()
 
 
 def payee_hashes(payee_key: bytes, columns: Iterable[str]) -> dict[str, Callable[[str], bytes]]:
     """BLAKE2b under the key of a run's payees, another for each column: 8 bytes of any text.
 
-    A file has millions of names and accounts, and HMAC takes four times as long. By a column's hash nothing
-    can be told of another's.
+    A file has millions of names and accounts, and HMAC takes four times as long. The hash of one column
+    reveals nothing about another.
     """
     return {column: _payee_hash(payee_key, column) for column in columns}
 

@@ -1,21 +1,20 @@
-"""The questions that one process is left with by itself, because nobody else can ask them."""
+"""The questions of one process that holds the folder of a run, and so shares them with no other."""
 
 from collections.abc import Callable
 
 import polars as pl
 
 from pipeline.frames import Check
-from pipeline.stores.values import Chunk, Hold, Question
+from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 CHUNK_SIZE = 256
 
 
 class LocalSource:
-    """The questions of one frame, in its order: what keeps others out is the lock of the run's folder.
+    """The questions of one frame, in its order: the lock of the run's folder keeps other processes out.
 
-    Nothing is recorded of who has them. What was asked the ledger knows; and what it does not know, whoever
-    takes the run up finds again.
+    Leases are not recorded. The ledger knows what was asked; a run that resumes finds the rest again.
     """
 
     def __init__(self, todo: pl.DataFrame, question_key: Callable[[Check], bytes]) -> None:
@@ -23,13 +22,13 @@ class LocalSource:
 
         Args:
             todo: `Checks`, with `attempts` and `is_suspect` as in `Question`.
-            question_key: what the ledger knows a check by.
+            question_key: gives the key of a check in the ledger.
         """
         self._left = {ApiName(str(api)): part for (api,), part in todo.group_by("api", maintain_order=True)}
         self._question_key = question_key
         self._chunk_count = 0
 
-    async def claim(self, api: ApiName) -> Chunk | None:
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
         """The next questions for an API."""
         left = self._left.get(api)
         if left is None or left.is_empty():
@@ -37,14 +36,14 @@ class LocalSource:
         self._left[api] = left[CHUNK_SIZE:]
         self._chunk_count += 1
         questions = []
-        for number, _, *said, attempts, is_suspect in left[:CHUNK_SIZE].iter_rows():
-            check = Check(number, api, *said)
+        for number, _, *fields, attempts, is_suspect in left[:CHUNK_SIZE].iter_rows():
+            check = Check(number, api, *fields)
             questions.append(Question(check, self._question_key(check), attempts, is_suspect))
-        return Chunk(Hold(self._chunk_count, fence=1), questions)
+        return QuestionChunk(ChunkLease(self._chunk_count, fence=1), questions)
 
-    async def done(self, hold: Hold) -> None:
-        """The ledger knows it."""
+    async def done(self, hold: ChunkLease) -> None:
+        """Nothing to record: the ledger has the answers."""
 
     async def give_back(self) -> None:
-        """Take up no other."""
+        """Give out no more questions."""
         self._left = {}

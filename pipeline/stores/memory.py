@@ -1,4 +1,4 @@
-"""Stores in the memory of one process, for tests: nothing is durable but as long as somebody holds it.
+"""Stores in the memory of one process, for tests: they last as long as the object.
 
 They are the model that the others are compared with: as short as the protocols allow.
 """
@@ -19,18 +19,18 @@ import anyio.lowlevel
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
 from pipeline.stores.protocols import Share
 from pipeline.stores.values import (
-    Account,
-    Chunk,
-    Counts,
+    ChunkLease,
     FinalAnswer,
-    Finish,
-    Fruitless,
-    Hold,
-    Known,
-    Part,
+    FinishRecord,
+    FruitlessQuestion,
+    LedgerCounts,
     Question,
-    Reuse,
+    QuestionChunk,
+    QuestionHistory,
+    ReusedAnswer,
     RunIdentity,
+    ServerAccount,
+    ShareLimits,
 )
 from schemas.outcomes import ApiName
 
@@ -38,7 +38,7 @@ _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 
 
 @dataclass(slots=True)
-class _Line:
+class _RecordedRequest:
     """One request, and how it ended."""
 
     question: bytes
@@ -55,26 +55,26 @@ class MemoryLedger:
         self.run = run
         self.created_at = created_at
         self.payee_key = sha256(repr(run).encode()).digest()
-        self._lines: list[_Line] = []
-        self._latest: dict[bytes, _Line] = {}
+        self._lines: list[_RecordedRequest] = []
+        self._latest: dict[bytes, _RecordedRequest] = {}
         self._answers: dict[bytes, FinalAnswer] = {}
-        self._finishes: list[Finish] = []
+        self._finishes: list[FinishRecord] = []
         self.is_writing = False
 
     def after_a_crash(self) -> Self:
-        """What would be there if the process ended now."""
+        """What a crash would leave behind now."""
         left = deepcopy(self)
         left.is_writing = False
         return left
 
     @property
-    def counts(self) -> Counts:
-        """How much it holds."""
+    def counts(self) -> LedgerCounts:
+        """How many requests and answers it holds."""
         reused = sum(answer.state is AnswerState.REUSED for answer in self._answers.values())
-        return Counts(len(self._lines), len(self._answers) - reused, reused)
+        return LedgerCounts(len(self._lines), len(self._answers) - reused, reused)
 
     @property
-    def last_finish(self) -> Finish | None:
+    def last_finish(self) -> FinishRecord | None:
         """The latest outcome file on record."""
         return self._finishes[-1] if self._finishes else None
 
@@ -85,16 +85,21 @@ class MemoryLedger:
         return last.time if last is not None and last.unanswered_count == 0 else None
 
     def question_key(self, check: Check) -> bytes:
-        """What it knows a question by."""
+        """The key of a question."""
         return sha256(json.dumps(check[1:]).encode()).digest()
 
-    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, Known]:
-        """What is on record of these questions."""
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer; those of earlier runs come last."""
+        assert not self.is_writing
+        return iter(sorted(self._answers.values(), key=lambda answer: answer.state is AnswerState.REUSED))
+
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        """The history of these questions."""
         assert not self.is_writing
         return {question: self.look_up(question) for question in questions if self._has(question)}
 
-    async def fruitless(self) -> Mapping[bytes, Fruitless]:
-        """The open questions that runs got nowhere with."""
+    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+        """The open questions that runs got no answer to."""
         assert not self.is_writing
         last_codes: dict[bytes, dict[int, tuple[str, int]]] = {}
         for line in self._lines:
@@ -105,7 +110,7 @@ class MemoryLedger:
         for question, by_run in last_codes.items():
             about_it = [last for last in by_run.values() if last[0] in {*TURNED_AWAY_CODES, OwnCode.CONTRACT}]
             if about_it:
-                found[question] = Fruitless(len(about_it), *about_it[-1])
+                found[question] = FruitlessQuestion(len(about_it), *about_it[-1])
         return found
 
     @asynccontextmanager
@@ -123,7 +128,7 @@ class MemoryLedger:
         assert self.is_writing
         assert question not in self._answers
         assert attempt == self._attempts(question) + 1
-        self._latest[question] = _Line(question, attempt, request_id)
+        self._latest[question] = _RecordedRequest(question, attempt, request_id)
         self._lines.append(self._latest[question])
         await anyio.lowlevel.checkpoint()
 
@@ -148,7 +153,7 @@ class MemoryLedger:
         self._answers[question] = FinalAnswer(question, *answer[1:])
         await anyio.lowlevel.checkpoint()
 
-    def reuse(self, answers: Collection[Reuse]) -> None:
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record answers of an earlier run."""
         for used in answers:
             self._answers[used.question] = FinalAnswer(
@@ -162,23 +167,25 @@ class MemoryLedger:
             )
 
     def allow(self, reason: str, *, time: str) -> None:  # noqa: ARG002
-        """Record why this run may ask what would otherwise have stopped it."""
+        """Record why this run may ask in spite of a warning that would have stopped it."""
         assert reason
 
-    def finish(self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str) -> Finish:
+    def finish(
+        self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
+    ) -> FinishRecord:
         """Record that the outcome file is in place."""
         assert len(self._answers) >= question_count - unanswered_count
-        self._finishes.append(Finish(time, question_count, unanswered_count, outcome_sha256))
+        self._finishes.append(FinishRecord(time, question_count, unanswered_count, outcome_sha256))
         return self._finishes[-1]
 
     def _has(self, question: bytes) -> bool:
         return question in self._latest or question in self._answers
 
-    def look_up(self, question: bytes) -> Known:
-        """What is on record of a question now."""
+    def look_up(self, question: bytes) -> QuestionHistory:
+        """The history of a question now."""
         line = self._latest.get(question)
         code = None if line is None or line.failure is None else line.failure[0]
-        return Known(self._answers.get(question), self._attempts(question), code)
+        return QuestionHistory(self._answers.get(question), self._attempts(question), code)
 
     def _attempts(self, question: bytes) -> int:
         return self._latest[question].attempt if question in self._latest else 0
@@ -190,7 +197,7 @@ class MemoryLedger:
 
 
 class MemoryQuestions:
-    """The questions of one run, for all who ask them."""
+    """The questions of one run, shared by all sources."""
 
     def __init__(self, checks: Sequence[Check], ledger: MemoryLedger, *, chunk_size: int = 10) -> None:
         self.ledger = ledger
@@ -209,13 +216,13 @@ class MemoryQuestions:
 
 @dataclass(slots=True)
 class MemorySource:
-    """One of those who ask."""
+    """The questions for one process."""
 
     _all: MemoryQuestions
-    _held: set[Hold] = field(default_factory=set)
+    _held: set[ChunkLease] = field(default_factory=set)
 
-    async def claim(self, api: ApiName) -> Chunk | None:
-        """Take what nobody has, without what is answered."""
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """Lease a free chunk, without its answered questions."""
         for number in self._all.free:
             if self._all.chunks[number][0] == api:
                 break
@@ -223,16 +230,16 @@ class MemorySource:
             return None
         self._all.free.remove(number)
         self._all.fences[number] += 1
-        hold = Hold(number, self._all.fences[number])
+        hold = ChunkLease(number, self._all.fences[number])
         self._held.add(hold)
-        return Chunk(hold, list(self._questions(number)))
+        return QuestionChunk(hold, list(self._questions(number)))
 
-    async def done(self, hold: Hold) -> None:
-        """It is nobody's any more."""
+    async def done(self, hold: ChunkLease) -> None:
+        """Forget the lease; the chunk is not free again."""
         self._held.remove(hold)
 
     async def give_back(self) -> None:
-        """Whoever wants them may have them."""
+        """Make the chunks free again."""
         self._all.free.extendleft(sorted((hold.chunk for hold in self._held), reverse=True))
         self._held.clear()
 
@@ -247,7 +254,7 @@ class MemorySource:
 
 @dataclass(slots=True)
 class MemoryQuota:
-    """The cap of one server for one client; all who hold it hold the same one."""
+    """The cap of one server for one client, shared by all holders of this object."""
 
     cap: int
     clock: Callable[[], datetime]
@@ -279,17 +286,17 @@ class MemoryShare:
     """One process's part of an account."""
 
     def __init__(self) -> None:
-        self.part = Part(0, 0)
+        self.part = ShareLimits(0, 0)
         self.is_entitled = False
-        self._uses: list[Callable[[Part], None]] = []
+        self._uses: list[Callable[[ShareLimits], None]] = []
 
-    def follow(self, use: Callable[[Part], None]) -> None:
-        """Tell of the part as it is, and of each other one."""
+    def follow(self, use: Callable[[ShareLimits], None]) -> None:
+        """Call this with the limits now, and with each change."""
         self._uses.append(use)
         use(self.part)
 
-    def become(self, part: Part) -> None:
-        """Another part from now on."""
+    def become(self, part: ShareLimits) -> None:
+        """Change the limits."""
         if part != self.part:
             self.part = part
             for use in self._uses:
@@ -297,15 +304,15 @@ class MemoryShare:
 
 
 class MemoryShares:
-    """Accounts in equal parts of whole requests; what one gives up is another's one window later."""
+    """Accounts in equal shares of whole requests; what one gives up passes on one window later."""
 
     def __init__(self, window_s: float = 1.1) -> None:
         self._window_s = window_s
-        self._holders: dict[Account, list[MemoryShare]] = {}
+        self._holders: dict[ServerAccount, list[MemoryShare]] = {}
 
     @asynccontextmanager
-    async def lease(self, accounts: Collection[Account]) -> AsyncIterator[Mapping[str, Share]]:
-        """Have a part of each account until the block ends."""
+    async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
+        """Have a share of each account until the block ends."""
         mine = {account: MemoryShare() for account in accounts}
         for account, share in mine.items():
             self._holders.setdefault(account, []).append(share)
@@ -327,12 +334,12 @@ class MemoryShares:
                 self._holders[account].remove(share)
                 self._divide(account)
 
-    def _divide(self, account: Account) -> None:
-        """As many parts as there are holders, those included that have none yet or none any more."""
+    def _divide(self, account: ServerAccount) -> None:
+        """As many shares as there are holders, those included that may not use theirs yet or any more."""
         holders = self._holders[account]
         for share in holders:
             if share.is_entitled:
                 rate = account.rate_per_s // len(holders)
-                share.become(Part(rate, account.in_flight_max // len(holders)))
+                share.become(ShareLimits(rate, account.in_flight_max // len(holders)))
             else:
-                share.become(Part(0, 0))
+                share.become(ShareLimits(0, 0))

@@ -1,48 +1,49 @@
-"""What a store is to those who use it, whatever keeps it: a file of this machine, a database of many, memory.
+"""The protocols of the stores, whatever is behind them: a file, a database that machines share, memory.
 
 Each protocol is one concern, and small. What every store must keep is in tests/contract/stores.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
 
 from pipeline.frames import Answer, Check
 from pipeline.stores.values import (
-    Account,
-    Chunk,
-    Counts,
-    Finish,
-    Fruitless,
-    Hold,
-    Known,
-    Part,
-    Reuse,
+    ChunkLease,
+    FinalAnswer,
+    FinishRecord,
+    FruitlessQuestion,
+    LedgerCounts,
+    QuestionChunk,
+    QuestionHistory,
+    ReusedAnswer,
     RunIdentity,
+    ServerAccount,
+    ShareLimits,
 )
 from schemas.outcomes import ApiName
 
 
 class Ledger(Protocol):
-    """The record of one run, for who asks: which questions may have been sent, and what came back.
+    """The record of one run as asking needs it: which questions may have been sent, and what came back.
 
     A question has at most one answer, for ever. Its attempts are counted from 1, over all processes and all
     kills. What a write was given is durable when the write returns.
     """
 
     @property
-    def counts(self) -> Counts:
-        """How much it holds."""
+    def counts(self) -> LedgerCounts:
+        """How many requests and answers it holds."""
 
     def question_key(self, check: Check) -> bytes:
-        """What the ledger knows a question by: 32 bytes, the same for the same question in this run."""
+        """The key of a question in the ledger: 32 bytes, the same for the same question in this run."""
 
-    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, Known]:
-        """What is on record of these questions; nothing is of one that is left out. Not while `writing()`."""
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        """The history of these questions; one without a history is left out. Not while `writing()`."""
 
-    async def fruitless(self) -> Mapping[bytes, Fruitless]:
-        """The open questions that earlier runs, and this one, got nowhere with. Not while `writing()`."""
+    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+        """The open questions that earlier runs, and this one, got no answer to. Not while `writing()`."""
 
     def writing(self) -> AbstractAsyncContextManager[None]:
         """Accept writes until the block ends; the last of them is durable when it has ended."""
@@ -61,18 +62,18 @@ class Ledger(Protocol):
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt gave nothing usable, and what the server says of it."""
+        """Record that an attempt gave nothing usable, with the detail of the problem."""
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer, to the latest attempt. Once: again is a mistake."""
 
 
 class RunLedger(Ledger, Protocol):
-    """The record of one run, for who carries the run out, and ends it."""
+    """The record of one run as the job needs it that carries the run out."""
 
     @property
     def run(self) -> RunIdentity:
-        """What it is the record of."""
+        """Which run it records."""
 
     @property
     def created_at(self) -> str:
@@ -80,40 +81,45 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def payee_key(self) -> bytes:
-        """Under which this run knows payees and accounts."""
+        """The key of this run's hashes of payees and accounts."""
 
     @property
-    def last_finish(self) -> Finish | None:
+    def last_finish(self) -> FinishRecord | None:
         """The latest outcome file on record, or None."""
 
     @property
     def finished_at(self) -> str | None:
         """When the run was finished, or None where a question still lacks its final answer."""
 
-    def reuse(self, answers: Collection[Reuse]) -> None:
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
+
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, as an earlier run had their answers: all or none."""
 
     def allow(self, reason: str, *, time: str) -> None:
-        """Record why this run may ask what would otherwise have stopped it."""
+        """Record why this run may ask in spite of a warning that would have stopped it."""
 
-    def finish(self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str) -> Finish:
-        """Record that the outcome file is in place. May be said again after each resumption."""
+    def finish(
+        self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
+    ) -> FinishRecord:
+        """Record that the outcome file is in place; again after each resumption."""
 
 
 class QuestionSource(Protocol):
-    """Where the questions come from that this process asks; each is with one process at a time."""
+    """The questions for this process to ask; each is leased to one process at a time."""
 
-    async def claim(self, api: ApiName) -> Chunk | None:
-        """Take a chunk of questions for one API; None where there is none to take now.
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """Lease a chunk of questions for one API; None where there is none now.
 
-        It does not wait for what other processes hold: they may be waiting for what this one holds.
+        It does not wait for chunks of other processes: they may be waiting for those of this one.
         """
 
-    async def done(self, hold: Hold) -> None:
-        """Every question of the chunk has come to its end in this run."""
+    async def done(self, hold: ChunkLease) -> None:
+        """Every question of the chunk is done in this run."""
 
     async def give_back(self) -> None:
-        """Let go of every chunk that is not done. Who takes one next looks up what is known of it."""
+        """Release every chunk that is not done. The next holder looks up its history."""
 
 
 class Quota(Protocol):
@@ -130,25 +136,25 @@ class Quota(Protocol):
         """When there is more to take."""
 
     async def close_for_today(self) -> None:
-        """Believe the server that nothing is left."""
+        """Take the server's word that nothing is left."""
 
     async def go_by(self, server_now: datetime) -> None:
         """Count by the server's clock from now on, where ours is wrong."""
 
 
 class Share(Protocol):
-    """A leased part of an account. The parts of all processes add up to no more than the account, ever."""
+    """A leased part of an account. The shares of all processes never add up to more than the account."""
 
-    def follow(self, use: Callable[[Part], None]) -> None:
-        """Call this with the part as it is, at once, and with each other one that it becomes."""
+    def follow(self, use: Callable[[ShareLimits], None]) -> None:
+        """Call this with the current limits at once, and again whenever they change."""
 
 
 class Shares(Protocol):
     """Divides accounts among the processes that ask at the same time."""
 
-    def lease(self, accounts: Collection[Account]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
+    def lease(self, accounts: Collection[ServerAccount]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
         """Have a share of each account until the block ends, by the name of its API.
 
         Raises:
-            IncompleteError: none is to be had in time; nothing was sent.
+            IncompleteError: none became free in time; nothing was sent.
         """

@@ -2,7 +2,7 @@
 
 A host has many spellings: capital letters, a dot at its end, the port 443 given or not, longer and shorter
 forms of an IP address. They lead to one server, which counts our requests together, and so do we. What no
-spelling tells is not guessed: a name and the IP address behind it, or two names for one machine, are two
+spelling shows is not guessed: a name and the IP address behind it, or two names for one machine, are two
 servers.
 """
 
@@ -22,7 +22,7 @@ def scope_of(netloc: str, client_id: str) -> str:
 
 @cache  # asked for every scope of the file, at every request
 def canonical(scope: str) -> str:
-    """The one spelling of a scope that all its spellings have; what is no scope is left as it is.
+    """The canonical spelling of a scope; what is no scope is left as it is.
 
     >>> canonical("CoP.Example.:443|0123456789abcdef")
     'cop.example|0123456789abcdef'

@@ -1,4 +1,4 @@
-"""What stores speak of: the lines of a ledger, questions that are left to ask, parts of an account."""
+"""The values of the stores: rows of a ledger, questions left to ask, shares of a server account."""
 
 from collections.abc import Sequence
 from math import inf
@@ -8,9 +8,9 @@ from pipeline.frames import AnswerState, Check
 
 
 class RunIdentity(NamedTuple):
-    """What a run is the run of. A folder holds one run; only `tool_version` may change within it.
+    """What identifies a run. A folder holds one run; only `tool_version` may change within it.
 
-    Until there is an answer there is nothing to lose, and the folder takes any other run.
+    Until there is an answer there is nothing to lose, and the folder may be used for another run.
     """
 
     input_sha256: str
@@ -31,8 +31,8 @@ class FinalAnswer(NamedTuple):
     attempts: int
 
 
-class Reuse(NamedTuple):
-    """That a question was not asked, because an earlier run had the answer."""
+class ReusedAnswer(NamedTuple):
+    """A question that was not asked, because an earlier run had the answer."""
 
     question: bytes
     """Its key in this ledger."""
@@ -40,14 +40,14 @@ class Reuse(NamedTuple):
     request_id: str
     """Of the request that was answered."""
     time: str
-    """When the answer came, in whichever run; never when it was used again."""
+    """When the answer came, in whichever run; never when it was reused."""
     source_sha256: str
     """Of the input of the earlier run."""
     reused_at: str
 
 
-class Finish(NamedTuple):
-    """That an outcome file was written, and how much of it was decided then."""
+class FinishRecord(NamedTuple):
+    """An outcome file that was written, and how much of it was decided then."""
 
     time: str
     question_count: int
@@ -55,7 +55,7 @@ class Finish(NamedTuple):
     outcome_sha256: str
 
 
-class Attempt(NamedTuple):
+class RequestAttempt(NamedTuple):
     """One request for a question, and how it ended."""
 
     number: int
@@ -66,24 +66,24 @@ class Attempt(NamedTuple):
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """What the server said of a problem; None where it said nothing, or where it is purged or not read."""
+    """The server's description of a problem; None where there is none, or it is purged or not read."""
     has_hidden_detail: bool = False
-    """Whether it said something that is encrypted, and was read without the key."""
+    """Whether there is a detail that is encrypted, and was read without the key."""
 
 
-class Fruitless(NamedTuple):
-    """That every run so far got nowhere with a question, by a reply that is about the question."""
+class FruitlessQuestion(NamedTuple):
+    """A question that no run so far got an answer to, because of a reply that is about the question."""
 
     run_count: int
-    """Runs that did."""
+    """Runs that failed so."""
     code: str
     """Of the latest such reply."""
     attempts: int
     """Requests for it, in all runs."""
 
 
-class Counts(NamedTuple):
-    """How much a ledger holds."""
+class LedgerCounts(NamedTuple):
+    """How many requests and answers a ledger holds."""
 
     attempt_count: int
     """Requests that were sent, or were about to be."""
@@ -93,7 +93,7 @@ class Counts(NamedTuple):
     """Questions answered by an earlier run."""
 
 
-class Known(NamedTuple):
+class QuestionHistory(NamedTuple):
     """What a ledger knows of a question."""
 
     answer: FinalAnswer | None
@@ -103,12 +103,12 @@ class Known(NamedTuple):
     """Of the latest request, where it gave nothing usable."""
 
 
-class Hold(NamedTuple):
-    """That one process has a chunk of questions, until it lets go of it or another takes it over."""
+class ChunkLease(NamedTuple):
+    """A chunk of questions in the hands of one process, until it is released or taken over."""
 
     chunk: int
     fence: int
-    """How often the chunk was taken: what an earlier holder writes is known by it, and refused."""
+    """How often the chunk was leased: a write by an earlier holder is recognised by it, and refused."""
 
 
 class Question(NamedTuple):
@@ -116,21 +116,21 @@ class Question(NamedTuple):
 
     check: Check
     key: bytes
-    """What the ledger knows it by."""
+    """Its key in the ledger."""
     attempts: int
     """Requests for it in earlier runs."""
     is_suspect: bool
-    """Whether it ended by a reply about itself in an earlier run."""
+    """Whether an earlier run ended it by a reply that is about the question."""
 
 
-class Chunk(NamedTuple):
-    """Questions that one process asks, in this order, and no other does meanwhile."""
+class QuestionChunk(NamedTuple):
+    """Questions that one process asks, in this order, and no other at the same time."""
 
-    hold: Hold
+    hold: ChunkLease
     questions: Sequence[Question]
 
 
-class Account(NamedTuple):
+class ServerAccount(NamedTuple):
     """What a server allows one client of one of its APIs, all processes together."""
 
     scope: str
@@ -140,7 +140,7 @@ class Account(NamedTuple):
     in_flight_max: int
 
 
-class Part(NamedTuple):
+class ShareLimits(NamedTuple):
     """What one process may use of an account; nothing at all where both are 0."""
 
     rate_per_s: float
@@ -149,13 +149,13 @@ class Part(NamedTuple):
     """On this process's monotonic clock."""
 
 
-class Holder(NamedTuple):
-    """The run that has its turn at a server."""
+class LeaseHolder(NamedTuple):
+    """The run that holds the lease of a server."""
 
     server: str
     """Host and port."""
     pid: int | None = None
-    """None where it has only just taken its turn, and has not said yet who it is."""
+    """None where it has only just taken the lease, and its record is not written yet."""
     since: str | None = None
     """UTC, ISO 8601 with Z."""
 
@@ -166,7 +166,7 @@ class Holder(NamedTuple):
 
     @property
     def since_when(self) -> str:
-        """Since when it is its turn, for the same sentence; empty where that is not known.
+        """Since when it holds the lease, for the same sentence; empty where that is not known.
 
         >>> Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z").since_when
         ' since 2030-01-02 03:04:05 UTC'

@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 from pipeline.reports.documents import reports
-from pipeline.runs.ended import ended
+from pipeline.runs.ended import ended_run
 
-run = ended(Path(sys.argv[1]))
+run = ended_run(Path(sys.argv[1]))
 summary, rows = run.summary(), run.rows()
 before = time.process_time()
 reports(run.folder, summary, rows, outcome_name=run.outcome_file.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 from pipeline.formats import entry_of
 from pipeline.formats.edits import edited, require_undone
 from pipeline.formats.table import ReadingOptions
@@ -23,7 +23,7 @@ def main(path, folder):
     for role, keep in (("release", 0), ("hold", 1)):
         stays = message.places.select((pl.col("row") % 3 == 0) == bool(keep)).to_series()
         edits = file_format.kept(data, message, stays, role)
-        with write_whole(folder / f"{role}{path.suffix}") as file:
+        with write_atomically(folder / f"{role}{path.suffix}") as file:
             for piece in edited(data, edits):
                 file.write(piece)
         require_undone((folder / f"{role}{path.suffix}").read_bytes(), data, edits)

@@ -16,7 +16,7 @@ from pipeline.rules.enumeration import unknown_in_sequence, why_refused
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import Header, route_counts, summarise
+from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
 from pipeline.stages.validate import Routes, validate
 from pipeline.stages.write import write
 from schemas.outcomes import ApiName, Environment
@@ -28,7 +28,7 @@ def main(file, folder):
     routes, outcomes, warnings, calls = decided(source)
     folder.mkdir(exist_ok=True)
     write(source.original, outcomes, folder, format_name=source.outcome_format, dialect=source.dialect)
-    header = Header(
+    header = SummaryHeader(
         tool_version="0",
         profile="bench",
         environment=Environment.SANDBOX,

@@ -38,7 +38,16 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 from pydantic import Field
 
-from pipeline.apis import MATCH_CODE, Api, Basis, ContractBreachError, Declaration, Reading, Route, post
+from pipeline.apis import (
+    MATCH_CODE,
+    Api,
+    ApiDeclaration,
+    Basis,
+    ContractBreachError,
+    ParsedAnswer,
+    Route,
+    post,
+)
 from pipeline.apis import require_echo, require_json
 from pipeline.frames import Check, RouteReason
 from pipeline.sections.servers import Oauth, Server
@@ -56,14 +65,14 @@ class Fjord(Oauth):
     greeting: str = Field(description="What is said first.")
 
 
-def read(response: "httpx.Response", _check: Check, request_id: str) -> Reading:
+def read(response: "httpx.Response", _check: Check, request_id: str) -> ParsedAnswer:
     require_json(response)
     require_echo(response, "X-Question", request_id)
     try:
         verdict = parse(FjordAnswer, response.content).verdict
     except ValueError:
         raise ContractBreachError("the body is no answer") from None
-    return Reading(MATCH_CODE if verdict == "SAME" else f"FJORD_{verdict}", None)
+    return ParsedAnswer(MATCH_CODE if verdict == "SAME" else f"FJORD_{verdict}", None)
 
 
 def responder(check: Check) -> str:
@@ -88,7 +97,7 @@ MEANINGS = {
     (Basis.NAME, "FJORD_OTHER"): Meaning(Outcome.NO_MATCH, Action.ASK_PAYEE, "Another holder.", "who it is."),
     (Basis.NAME, "FJORD_UNKNOWN"): Meaning(Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "No account.", "why."),
 }
-DECLARATION = Declaration(
+DECLARATION = ApiDeclaration(
     name=ApiName.FJORD,
     key="fjord",
     form="",
@@ -105,7 +114,7 @@ WRITTEN = {"schemas/fjord.py": SCHEMA, "pipeline/apis/fjord.py": MODULE}
 ADDED = {
     "schemas/outcomes.py": [('    VOP_STANDARD = "vop_standard"\n', '    FJORD = "fjord"\n')],
     "pipeline/apis/registry.py": [
-        ("from pipeline.apis import Declaration, cop, vop\n", "from pipeline.apis import fjord\n"),
+        ("from pipeline.apis import ApiDeclaration, cop, vop\n", "from pipeline.apis import fjord\n"),
         (
             "    ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,\n",
             "    ApiName.FJORD: fjord.DECLARATION,\n",

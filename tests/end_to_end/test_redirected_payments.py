@@ -10,7 +10,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from pipeline.stores.sqlite.seals import sealed_anew, teach
+from pipeline.stores.sqlite.seals import new_seal, register_seal
 
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}
@@ -42,9 +42,9 @@ def make_fit(folder, change):
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     with closing(sqlite3.connect(folder / "ledger.db")) as db, db:
         [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        teach(db, run_key)
+        register_seal(db, run_key)
         db.execute("UPDATE finish SET outcome_sha256 = ?", (sha256,))
-        db.execute(f"UPDATE finish SET seal = {sealed_anew('finish')}")
+        db.execute(f"UPDATE finish SET seal = {new_seal('finish')}")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["outcome_file"] |= {"sha256": sha256, "byte_count": path.stat().st_size}
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from pipeline.stores.sqlite.seals import sealed_anew, teach
+from pipeline.stores.sqlite.seals import new_seal, register_seal
 
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}
@@ -33,10 +33,10 @@ def age(path):
     with closing(sqlite3.connect(path)) as db, db:
         db.executescript("DROP TRIGGER answer_never_changes")
         [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        teach(db, run_key)
+        register_seal(db, run_key)
         for table, column in (("run", "created_at"), ("answer", "time"), ("finish", "time")):
             db.execute(f"UPDATE {table} SET {column} = ?", (LONG_AGO,))
-            db.execute(f"UPDATE {table} SET seal = {sealed_anew(table)}")
+            db.execute(f"UPDATE {table} SET seal = {new_seal(table)}")
 
 
 def contents(folder):

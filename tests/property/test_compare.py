@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.frames import PAYEE_KEYS, PAYEES
-from pipeline.jobs.kept_payees import Origin, carried_on, own, runs_of
+from pipeline.jobs.kept_payees import RunOrigin, carried_on, own_payees, runs_of
 from pipeline.rules.known_payees import DecidedRows, kept_once, payee_statuses
 from pipeline.rules.payees import KEYED, keyed
-from pipeline.stages.compare import Earlier, compare
+from pipeline.stages.compare import EarlierPayees, compare
 from pipeline.stores.keyed_hash import payee_hashes
 
 IDS = st.none() | st.sampled_from("123")
@@ -26,7 +26,7 @@ def payees(rows):
 
 def run_of(rows, key, folder="earlier"):
     frame, hashed = payees(rows), payee_hashes(key, KEYED)
-    return Earlier(folder, keyed(frame, hashed), NOTHING, hashed, lambda: frame["name"])
+    return EarlierPayees(folder, keyed(frame, hashed), NOTHING, hashed, lambda: frame["name"])
 
 
 def found(new, *runs):
@@ -112,8 +112,8 @@ def known_after(runs, rows, key, *, released):
     found = compare(frame, frame["name"], [run.earlier for run in runs])
     outcomes = frame.select("row", check_outcome=pl.lit("match"))
     known = payee_statuses(frame["row"], outcomes, found.changes if runs else None)
-    kept = kept_once(pl.concat([own(frame, known, key), carried_on(runs, found.contradicted)]))
-    return runs_of(Origin("month", "2030", key), kept, DecidedRows(released or ()))
+    kept = kept_once(pl.concat([own_payees(frame, known, key), carried_on(runs, found.contradicted)]))
+    return runs_of(RunOrigin("month", "2030", key), kept, DecidedRows(released or ()))
 
 
 @settings(deadline=None)

@@ -34,7 +34,7 @@ from pipeline.rules.rules import RULES, RULES_BY_SUSPECTS
 from pipeline.rules.value_warnings import WARNING_RULES
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import Header, summarise
+from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
@@ -297,7 +297,7 @@ def test_totals_of_the_summary_add_up_to_the_money_of_the_file(rows):
     assert summary.saved_call_count == accepted.height - planned.checks.height
 
 
-HEADER = Header(
+HEADER = SummaryHeader(
     tool_version="0",
     profile="sandbox",
     environment=Environment.SANDBOX,

@@ -15,16 +15,16 @@ from pipeline.config.profiles import sandbox
 from pipeline.connections import (
     api_of,
     context_of,
-    greet,
+    leases_path,
     open_channels,
     quota_of,
     routes,
     shares_of_this_machine,
-    turns_path,
+    try_connection,
 )
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.stores.scopes import scope_of
-from pipeline.stores.sqlite.server_lease import turn
+from pipeline.stores.sqlite.server_lease import leased
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -158,7 +158,7 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
 
     async def ask_while_another_has_its_turn(scope):
         shares = shares_of_this_machine(clock=lambda: NOW, waiting=told.append, wait_max_s=0.3)
-        async with turn(turns_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
+        async with leased(leases_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
             with pytest.raises(IncompleteError, match="--wait-max is over"):
                 async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
                     raise AssertionError("asked while another had its turn")
@@ -200,7 +200,7 @@ def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
 def test_mutual_tls_is_greeted_and_tells_version_and_suite(running):
     [standard] = load(running, "sandbox-standard").servers
 
-    assert anyio.run(greet, standard, datetime.now(UTC)) == "TLSv1.3 TLS_AES_256_GCM_SHA384"
+    assert anyio.run(try_connection, standard, datetime.now(UTC)) == "TLSv1.3 TLS_AES_256_GCM_SHA384"
 
 
 def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
@@ -208,7 +208,7 @@ def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
     nowhere = standard.model_copy(update={"base_url": "https://127.0.0.1:9"})
 
     with pytest.raises(IncompleteError, match=r"127\.0\.0\.1:9"):
-        anyio.run(greet, nowhere, datetime.now(UTC))
+        anyio.run(try_connection, nowhere, datetime.now(UTC))
 
 
 def test_relative_paths_of_the_configuration_are_relative_to_it(running):

@@ -10,7 +10,7 @@ from pipeline.cli.exit_status import status_of_summary
 from pipeline.cli.main import main
 from pipeline.cli.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
-from pipeline.runs.starting import folders, told_apart
+from pipeline.runs.starting import folders, renamed_folders
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 
@@ -144,12 +144,12 @@ def test_files_of_one_name_are_told_apart_by_their_folders_and_that_is_said():
     assert [str(folder) for folder in places.values()] == [
         *("a-x.precheck", "b-x.precheck", "c-X.precheck", "y.precheck")
     ]
-    assert told_apart(places) == (
+    assert renamed_folders(places) == (
         "files of one name, whose results go to folders of their own: a/x.csv to a-x.precheck, "
         "b/x.csv to b-x.precheck, c/X.parquet to c-X.precheck"
     )
-    assert not told_apart(folders(files[2:], None))
-    assert not told_apart(folders(files[:1], Path("out")))
+    assert not renamed_folders(folders(files[2:], None))
+    assert not renamed_folders(folders(files[:1], Path("out")))
 
 
 def test_a_file_beside_others_of_its_name_is_told_apart_by_the_folder_that_it_is_in(tmp_path):

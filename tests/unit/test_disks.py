@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.files.disk_errors import is_full_or_failed, refused, unwritten
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
 
 PATH = Path("results/outcomes.csv")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
-    error = refused(PATH, OSError(code, "full", "/secret/place"), otherwise="choose another --out")
+    error = not_writable(PATH, OSError(code, "full", "/secret/place"), otherwise="choose another --out")
     assert isinstance(error, DiskError)
     assert str(error) == (
         "results/outcomes.csv: cannot be written (full); make room on the disk,"
@@ -25,7 +25,7 @@ def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG])
 def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
-    error = refused(PATH, OSError(code, "no"), otherwise="choose another --out")
+    error = not_writable(PATH, OSError(code, "no"), otherwise="choose another --out")
     assert isinstance(error, OutputError)
     assert str(error) == "results/outcomes.csv: cannot be written (no); choose another --out"
 
@@ -53,4 +53,4 @@ def test_a_full_database_is_the_disks_and_a_damaged_one_is_not(tmp_path):
     is_the_disks = [is_full_or_failed(error) for error in (full, read_only, no_file, no_table, no_database)]
     assert is_the_disks == [True, True, True, False, False]
     assert not is_full_or_failed(error_of(lambda: closed.execute("SELECT 1")))
-    assert "disk is full" in str(unwritten(path, full))
+    assert "disk is full" in str(write_failed(path, full))

@@ -17,7 +17,14 @@ import pytest
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.stores.sqlite.ledger import FinalAnswer, Finish, Fruitless, Reuse, RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import (
+    FinalAnswer,
+    FinishRecord,
+    FruitlessQuestion,
+    ReusedAnswer,
+    RunIdentity,
+    SqliteLedger,
+)
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -148,7 +155,7 @@ def test_a_folder_without_any_answer_takes_another_run(tmp_path, field):
 
 def test_a_folder_whose_answers_were_used_again_belongs_to_its_run(tmp_path):
     with opened(tmp_path) as ledger:
-        ledger.reuse([Reuse(b"q", "MTCH", "id-1", NOW, "3d" * 32, LATER)])
+        ledger.reuse([ReusedAnswer(b"q", "MTCH", "id-1", NOW, "3d" * 32, LATER)])
     with pytest.raises(UsageError, match="another input file"):
         opened(tmp_path, IDENTITY._replace(input_sha256="different"))
 
@@ -411,13 +418,13 @@ def test_a_run_is_finished_only_when_every_question_has_its_answer(tmp_path):
         ask_all(ledger, {b"q": an_answer()})
         ledger.finish(NOW, question_count=2, unanswered_count=1, outcome_sha256="aa")
         assert ledger.finished_at is None
-        assert ledger.last_finish == Finish(NOW, 2, 1, "aa")
+        assert ledger.last_finish == FinishRecord(NOW, 2, 1, "aa")
     with opened(tmp_path) as ledger:
         ask_all(ledger, {b"p": an_answer()})
         ledger.finish(LATER, question_count=2, unanswered_count=0, outcome_sha256="bb")
     with opened(tmp_path) as ledger:
         assert ledger.finished_at == LATER
-        assert ledger.last_finish == Finish(LATER, 2, 0, "bb")
+        assert ledger.last_finish == FinishRecord(LATER, 2, 0, "bb")
 
 
 def test_a_run_cannot_be_called_finished_with_answers_missing(tmp_path):
@@ -623,12 +630,12 @@ def test_runs_that_got_nowhere_with_a_question_are_counted_by_its_last_reply_in_
     with opened(tmp_path) as ledger:
         question = ledger.question_key(a_check())
         fail_in_run(ledger, question, ["HTTP_401", "HTTP_401"], minute=1)
-        assert anyio.run(ledger.fruitless) == {question: Fruitless(1, "HTTP_401", 2)}
+        assert anyio.run(ledger.fruitless) == {question: FruitlessQuestion(1, "HTTP_401", 2)}
         fail_in_run(ledger, question, ["HTTP_403", "SERVER_ERROR"], minute=2)
-        assert anyio.run(ledger.fruitless) == {question: Fruitless(1, "HTTP_401", 2)}
+        assert anyio.run(ledger.fruitless) == {question: FruitlessQuestion(1, "HTTP_401", 2)}
         fail_in_run(ledger, question, ["NETWORK", "CONTRACT"], minute=3)
     with opened(tmp_path) as ledger:
-        assert anyio.run(ledger.fruitless) == {question: Fruitless(2, "CONTRACT", 6)}
+        assert anyio.run(ledger.fruitless) == {question: FruitlessQuestion(2, "CONTRACT", 6)}
         assert anyio.run(ledger.known, [question])[question].code == "CONTRACT"
 
 
@@ -644,7 +651,7 @@ def test_a_run_that_was_killed_counts_as_one_with_the_next(tmp_path):
         anyio.run(killed)
         fail_in_run(ledger, question, ["HTTP_404"], minute=1)
 
-        assert anyio.run(ledger.fruitless) == {question: Fruitless(1, "HTTP_404", 2)}
+        assert anyio.run(ledger.fruitless) == {question: FruitlessQuestion(1, "HTTP_404", 2)}
 
 
 def test_a_question_that_was_answered_in_the_end_is_not_counted_nor_one_in_doubt_said_to_have_failed(
@@ -662,5 +669,5 @@ def test_a_question_that_was_answered_in_the_end_is_not_counted_nor_one_in_doubt
 
         anyio.run(second)
 
-        assert anyio.run(ledger.fruitless) == {in_doubt: Fruitless(1, "HTTP_403", 1)}
+        assert anyio.run(ledger.fruitless) == {in_doubt: FruitlessQuestion(1, "HTTP_403", 1)}
         assert anyio.run(ledger.known, [in_doubt])[in_doubt].code is None

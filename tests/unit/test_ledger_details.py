@@ -12,7 +12,7 @@ from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.purge import purge
-from pipeline.stores.sqlite.reader import recorded
+from pipeline.stores.sqlite.reader import ledger_reader
 
 OLD, NOW, LATER = (f"2031-03-0{day}T09:00:00.000Z" for day in (1, 2, 3))
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "test", "0.1.0")
@@ -50,7 +50,7 @@ def details(path, check_of):
     """`details(number)`: of each request for a question, first to last."""
 
     def of(number=1, secret=None):
-        with recorded(path, now=LATER) as record:
+        with ledger_reader(path, now=LATER) as record:
             attempts = record.attempts(check_of(name=f"Payee {number}"), secret)
             return [(attempt.detail, attempt.has_hidden_detail) for attempt in attempts]
 
@@ -93,7 +93,7 @@ def test_an_older_ledger_is_purged_as_before(path, fill):
 def test_it_goes_with_the_names_of_its_time(path, fill, details):
     fill(OLD)
     fill(NOW, number=2)
-    with recorded(path, now=LATER) as record:
+    with ledger_reader(path, now=LATER) as record:
         assert [record.detail_count(time) for time in (OLD, NOW, LATER)] == [0, 2, 4]
 
     purge(path, answers_before=NOW, now=LATER)
@@ -116,12 +116,12 @@ def test_under_a_key_it_cannot_be_passed_off_as_a_name(path, fill):
     fill(NOW, secret=KEY)
     with closing(sqlite3.connect(path)) as db, db:
         [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        seals.teach(db, run_key)
+        seals.register_seal(db, run_key)
         db.execute("DROP TRIGGER answer_never_changes")
         db.execute(
             "UPDATE answer SET matched_name = (SELECT detail FROM problem WHERE intent = answer.intent)"
         )
-        db.execute(f"UPDATE answer SET seal = {seals.sealed_anew('answer')}")
+        db.execute(f"UPDATE answer SET seal = {seals.new_seal('answer')}")
     with (
         SqliteLedger.open(path, IDENTITY, now=LATER, secret=KEY) as ledger,
         pytest.raises(DiskError, match="cannot be decrypted"),

@@ -108,11 +108,11 @@ def forge(path, change):
     """Change a ledger as somebody would who knows the format: the seals are made anew."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        seals.teach(db, run_key)
+        seals.register_seal(db, run_key)
         db.execute("DROP TRIGGER answer_never_changes")
         db.execute(change)
         for table in ("answer", "run"):
-            db.execute(f"UPDATE {table} SET seal = {seals.sealed_anew(table)}")
+            db.execute(f"UPDATE {table} SET seal = {seals.new_seal(table)}")
 
 
 def test_an_encrypted_name_that_was_changed_breaks_its_seal(path, open_ledger):

@@ -10,12 +10,12 @@ from pydantic import SecretStr
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.ledger import FinalAnswer, Reuse, RunIdentity, SqliteLedger
-from pipeline.stores.sqlite.reader import Counts, recorded
+from pipeline.stores.sqlite.ledger import FinalAnswer, ReusedAnswer, RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.reader import LedgerCounts, ledger_reader
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-01T09:00:01.000Z"
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "test", "0.1.0")
-REUSED = Reuse(b"r" * 32, "MTCH", "id-9", "2031-02-01T00:00:00.000Z", "3d" * 32, NOW)
+REUSED = ReusedAnswer(b"r" * 32, "MTCH", "id-9", "2031-02-01T00:00:00.000Z", "3d" * 32, NOW)
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ def filled(path, check_of):
 
 
 def test_a_record_tells_what_the_ledger_holds(filled, check_of):
-    with recorded(filled, now=NOW) as record:
+    with ledger_reader(filled, now=NOW) as record:
         assert record.run == IDENTITY
         assert record.created_at == NOW
-        assert record.counts == Counts(attempt_count=3, answer_count=1, reused_count=1)
+        assert record.counts == LedgerCounts(attempt_count=3, answer_count=1, reused_count=1)
         assert record.last_finish.outcome_sha256 == "0f" * 32
         answered, reused = record.answers()
         assert answered.question == record.question_key(check_of())
@@ -55,7 +55,7 @@ def test_a_record_tells_what_the_ledger_holds(filled, check_of):
 
 
 def test_every_attempt_has_its_end(filled, check_of):
-    with recorded(filled, now=NOW) as record:
+    with ledger_reader(filled, now=NOW) as record:
         assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
             (1, "id-1", NOW, "failed", "TIMEOUT_ERROR", NOW, None, False),
             (2, "id-2", NOW, "answered", "ANNM", LATER, None, False),
@@ -70,7 +70,7 @@ def test_an_attempt_without_an_end_is_in_doubt(path, check_of):
 
     with SqliteLedger.open(path, IDENTITY, now=NOW) as ledger:
         anyio.run(main, ledger)
-    with recorded(path, now=NOW) as record:
+    with ledger_reader(path, now=NOW) as record:
         assert [tuple(attempt) for attempt in record.attempts(check_of())] == [
             (1, "id-1", NOW, "in doubt", None, None, None, False)
         ]
@@ -78,38 +78,38 @@ def test_an_attempt_without_an_end_is_in_doubt(path, check_of):
 
 def test_reading_changes_nothing_in_the_folder(filled):
     before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in filled.parent.iterdir()}
-    with recorded(filled, now=NOW):
+    with ledger_reader(filled, now=NOW):
         pass
     assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in filled.parent.iterdir()} == before
 
 
 def test_two_may_read_and_no_run_may_work_meanwhile(filled):
-    with recorded(filled, now=NOW), recorded(filled, now=NOW), pytest.raises(LockedError):
+    with ledger_reader(filled, now=NOW), ledger_reader(filled, now=NOW), pytest.raises(LockedError):
         SqliteLedger.open(filled, IDENTITY, now=NOW)
     with SqliteLedger.open(filled, IDENTITY, now=NOW), pytest.raises(LockedError, match="is working"):
-        recorded(filled, now=NOW).__enter__()
+        ledger_reader(filled, now=NOW).__enter__()
 
 
 def test_who_writes_beside_the_ledger_is_alone_and_says_so_in_the_lock(filled):
-    with recorded(filled, now=NOW, alone=True) as record:
+    with ledger_reader(filled, now=NOW, alone=True) as record:
         assert record.counts.answer_count == 1
         for alone in (True, False):
             with pytest.raises(LockedError, match="is working"):
-                recorded(filled, now=NOW, alone=alone).__enter__()
-    with recorded(filled, now=NOW), pytest.raises(LockedError):
-        recorded(filled, now=NOW, alone=True).__enter__()
+                ledger_reader(filled, now=NOW, alone=alone).__enter__()
+    with ledger_reader(filled, now=NOW), pytest.raises(LockedError):
+        ledger_reader(filled, now=NOW, alone=True).__enter__()
 
 
 def test_a_copy_without_the_lock_file_is_read(filled):
     (filled.parent / ".lock").unlink()
-    with recorded(filled, now=NOW) as record:
+    with ledger_reader(filled, now=NOW) as record:
         assert record.counts.answer_count == 1
 
 
 def test_what_a_kill_left_in_the_log_is_read_too(filled):
     with closing(sqlite3.connect(filled, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        seals.teach(db, *db.execute("SELECT run_key FROM run").fetchone())
+        seals.register_seal(db, *db.execute("SELECT run_key FROM run").fetchone())
         db.execute(seals.insertion("purge"), ("x", "y", 0))
         copies = [(file, file.read_bytes()) for file in filled.parent.glob("ledger.db*")]
     for file, content in copies:
@@ -117,7 +117,7 @@ def test_what_a_kill_left_in_the_log_is_read_too(filled):
     log = filled.with_name("ledger.db-wal")
     assert log.stat().st_size
 
-    with recorded(filled, now=NOW) as record:
+    with ledger_reader(filled, now=NOW) as record:
         assert record.counts.answer_count == 1
 
     assert not log.exists() or not log.stat().st_size
@@ -125,27 +125,27 @@ def test_what_a_kill_left_in_the_log_is_read_too(filled):
 
 def test_a_folder_without_a_ledger_is_a_usage_error_and_none_is_made(path):
     with pytest.raises(UsageError, match="no such folder; check the name"):
-        recorded(path, now=NOW).__enter__()
+        ledger_reader(path, now=NOW).__enter__()
     assert not path.parent.exists()
     path.parent.mkdir()
     with pytest.raises(UsageError, match="give the folder of a run"):
-        recorded(path, now=NOW).__enter__()
+        ledger_reader(path, now=NOW).__enter__()
     assert not list(path.parent.iterdir())
 
 
 def test_a_strangers_file_and_a_changed_line_are_refused(filled):
     filled.write_bytes(filled.read_bytes().replace(b"ANNM", b"MTCH"))
     with pytest.raises(DiskError, match="the table answer were changed: 1"):
-        recorded(filled, now=NOW).__enter__()
+        ledger_reader(filled, now=NOW).__enter__()
     filled.write_bytes(b"not a ledger")
     with pytest.raises(OutputError, match="not a ledger"):
-        recorded(filled, now=NOW).__enter__()
+        ledger_reader(filled, now=NOW).__enter__()
 
 
 def test_a_reused_answer_that_was_changed_is_noticed(filled):
     filled.write_bytes(filled.read_bytes().replace(b"2031-02-01", b"2031-02-28"))
     with pytest.raises(DiskError, match="the table reuse were changed: 1"):
-        recorded(filled, now=NOW).__enter__()
+        ledger_reader(filled, now=NOW).__enter__()
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM reuse", "UPDATE reuse SET code = 'MTCH'"])
@@ -176,7 +176,7 @@ def test_whoever_only_reads_needs_no_key_and_is_told_no_name(path, check_of):
 
     with SqliteLedger.open(path, IDENTITY, now=NOW, secret=SecretStr("canary")) as ledger:
         anyio.run(main, ledger)
-    with recorded(path, now=NOW) as record:
+    with ledger_reader(path, now=NOW) as record:
         [answer] = record.answers()
         assert (answer.code, answer.matched_name) == ("MBAM", None)
         assert [attempt.ended for attempt in record.attempts(check_of())] == ["answered"]

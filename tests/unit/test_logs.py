@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents
 from pipeline.runs.request import RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import Outcome
 
 
@@ -35,7 +35,7 @@ def test_log_tells_every_ten_seconds_what_became_of_the_questions_so_far():
 
 def test_log_tells_whom_a_run_waits_for_and_what_for_when_it_is_to_stop():
     with capture_logs() as events:
-        ProgressEvents().wait(Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z"))
+        ProgressEvents().wait(LeaseHolder("cop.example:443", 4242, "2030-01-02T03:04:05Z"))
         ProgressEvents().stop(3, 8.0)
     waiting, stopping = events
     assert (waiting["event"], waiting["server"], waiting["pid"]) == (

@@ -14,14 +14,14 @@ from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.rules.totals import control_totals
 from pipeline.runs.manifest import (
-    Recorded,
+    LedgerSummary,
     read_manifest,
     refresh_manifest,
     unrecorded,
     write_manifest,
 )
-from pipeline.runs.profile_used import Settings
-from pipeline.stores.sqlite.ledger import Counts, Finish
+from pipeline.runs.profile_used import RunSettings
+from pipeline.stores.sqlite.ledger import FinishRecord, LedgerCounts
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary
 
@@ -96,8 +96,8 @@ def folder(tmp_path, summary):
     for path in files:
         path.write_bytes(path.name.encode())
     sha256 = hashlib.sha256(b"outcomes.csv").hexdigest()
-    recorded = Recorded(Finish(TIME, 2, 0, sha256), Counts(3, 1, 1), TIME)
-    settings = Settings("main", PROFILE, "2e" * 32, {"name": "Payee"})
+    recorded = LedgerSummary(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME)
+    settings = RunSettings("main", PROFILE, "2e" * 32, {"name": "Payee"})
     write_manifest(tmp_path, summary, settings, recorded, files)
     return tmp_path
 

@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.cli.progress import LINE_INTERVAL_S, Lines, ProgressBar, progress
+from pipeline.cli.progress import LINE_INTERVAL_S, ProgressBar, ProgressLines, progress
 from pipeline.reports.wording import visible
 from pipeline.runs.request import RunProgress
-from pipeline.stores.values import Holder
+from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import ApiName, Outcome
 
 
@@ -24,7 +24,7 @@ class Clock:
         return self.now_s
 
 
-HOLDER = Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z")
+HOLDER = LeaseHolder("cop.example:443", 4242, "2030-01-02T03:04:05Z")
 
 
 def console_of(*, is_terminal=False, width=80, **environment):
@@ -34,7 +34,7 @@ def console_of(*, is_terminal=False, width=80, **environment):
 
 def test_line_is_said_every_ten_seconds_and_not_more_often():
     console, clock = console_of(), Clock()
-    lines = Lines(console, "pay.csv", clock=clock)
+    lines = ProgressLines(console, "pay.csv", clock=clock)
     for _ in range(100):
         clock.now_s += LINE_INTERVAL_S / 4
         lines.update(RunProgress(int(clock.now_s), 1000))
@@ -43,7 +43,7 @@ def test_line_is_said_every_ten_seconds_and_not_more_often():
 
 def test_line_says_how_many_how_fast_and_how_long_still():
     console, clock = console_of(), Clock()
-    lines = Lines(console, "pay.csv", clock=clock)
+    lines = ProgressLines(console, "pay.csv", clock=clock)
     clock.now_s += 20
     lines.update(RunProgress(500, 2500, {Outcome.NO_MATCH: 20, Outcome.MATCH: 480}))
     said = "pay.csv: 500 of 2,500 questions, 25.0/s, 80 s left; match 480, no match 20\n"
@@ -52,7 +52,7 @@ def test_line_says_how_many_how_fast_and_how_long_still():
 
 def test_line_before_the_first_answer_promises_nothing():
     console, clock = console_of(), Clock()
-    lines = Lines(console, "pay.csv", clock=clock)
+    lines = ProgressLines(console, "pay.csv", clock=clock)
     clock.now_s += 20
     lines.update(RunProgress(0, 2500))
     assert console.file.getvalue() == "pay.csv: 0 of 2,500 questions, 0.0/s\n"
@@ -60,7 +60,7 @@ def test_line_before_the_first_answer_promises_nothing():
 
 def test_every_line_says_that_a_sandbox_answers():
     console, clock = console_of(), Clock()
-    lines = Lines(console, "pay.csv", clock=clock)
+    lines = ProgressLines(console, "pay.csv", clock=clock)
     lines.begin(simulated=True)
     clock.now_s += 20
     lines.update(RunProgress(100, 200, {Outcome.MATCH: 100}))
@@ -69,7 +69,7 @@ def test_every_line_says_that_a_sandbox_answers():
 
 def test_line_of_an_incomplete_first_interval_is_held_back_and_the_wait_counts_for_no_speed():
     console, clock = console_of(), Clock()
-    lines = Lines(console, "pay.csv", clock=clock)
+    lines = ProgressLines(console, "pay.csv", clock=clock)
     for _ in range(100):
         clock.now_s += 1
         lines.update(RunProgress(0, 0))
@@ -80,7 +80,7 @@ def test_line_of_an_incomplete_first_interval_is_held_back_and_the_wait_counts_f
 
 def test_line_says_at_once_whom_the_run_waits_for_and_every_ten_seconds_that_it_still_does():
     console, clock = console_of(), Clock()
-    lines = Lines(console, "pay.csv", clock=clock)
+    lines = ProgressLines(console, "pay.csv", clock=clock)
     lines.wait(HOLDER)
     for _ in range(24):
         clock.now_s += 1
@@ -95,7 +95,7 @@ def test_line_says_at_once_whom_the_run_waits_for_and_every_ten_seconds_that_it_
 
 def test_run_that_is_to_stop_says_what_it_waits_for_in_a_whole_sentence():
     console = console_of()
-    Lines(console, "pay.csv", clock=Clock()).stop(1200, 8.0)
+    ProgressLines(console, "pay.csv", clock=Clock()).stop(1200, 8.0)
     said = "pay.csv: stopping; waiting up to 8 s for the answers to 1,200 requests in flight.\n"
     assert console.file.getvalue() == said
 
@@ -148,7 +148,7 @@ def test_bar_fits_a_terminal_of_80_columns_whatever_the_name_of_the_file():
     assert "SIMULATED" in seen
 
 
-@pytest.mark.parametrize(("is_terminal", "kind"), [(True, ProgressBar), (False, Lines)])
+@pytest.mark.parametrize(("is_terminal", "kind"), [(True, ProgressBar), (False, ProgressLines)])
 def test_kind_of_progress_suits_the_console(is_terminal, kind):
     with progress(console_of(is_terminal=is_terminal), "pay.csv") as watch:
         assert isinstance(watch, kind)
@@ -161,7 +161,7 @@ def test_kind_of_progress_suits_the_console(is_terminal, kind):
 
 def test_terminal_that_cannot_move_its_cursor_gets_lines():
     with progress(console_of(is_terminal=True, TERM="dumb"), "pay.csv") as watch:
-        assert isinstance(watch, Lines)
+        assert isinstance(watch, ProgressLines)
 
 
 def test_bar_has_no_colour_where_none_is_wanted():
@@ -186,7 +186,7 @@ def test_what_is_drawn_leaves_room_for_the_echo_of_ctrl_c():
 def test_a_server_that_wants_fewer_requests_is_told_of_by_line_and_bar():
     clock = Clock()
     said = io.StringIO()
-    lines = Lines(Console(file=said, width=200), "pay.csv", clock=clock)
+    lines = ProgressLines(Console(file=said, width=200), "pay.csv", clock=clock)
     clock.now_s += 10.0
     lines.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9, ApiName.VOP_GATEWAY: 0.25}))
 

@@ -14,24 +14,30 @@ import anyio.abc
 import polars as pl
 
 from pipeline.errors import first_of
-from pipeline.stages.ask.feed import Feed
-from pipeline.stages.ask.left import RUNS_MAX, Left, given_up, left_to_ask, so_far
-from pipeline.stages.ask.values import Channel, Sender, Tally, World
-from pipeline.stages.ask.worker import Asker, Run
+from pipeline.stages.ask.feed import QuestionFeed
+from pipeline.stages.ask.remaining import (
+    RUNS_MAX,
+    RemainingQuestions,
+    answers_so_far,
+    count_given_up,
+    remaining_questions,
+)
+from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally, RequestSender
+from pipeline.stages.ask.worker import ApiAsker, WorkerContext
 from pipeline.stores.protocols import Ledger, QuestionSource
 from schemas.outcomes import ApiName
 
 __all__ = [
     "RUNS_MAX",
-    "Channel",
-    "Left",
-    "Sender",
-    "Tally",
-    "World",
+    "ApiChannel",
+    "AskingContext",
+    "AskingTally",
+    "RemainingQuestions",
+    "RequestSender",
+    "answers_so_far",
     "ask",
-    "given_up",
-    "left_to_ask",
-    "so_far",
+    "count_given_up",
+    "remaining_questions",
 ]
 
 DRAIN_MAX_S = 8.0
@@ -40,9 +46,9 @@ DRAIN_MAX_S = 8.0
 
 async def ask(
     source: QuestionSource,
-    channels: Mapping[ApiName, Channel],
+    channels: Mapping[ApiName, ApiChannel],
     ledger: Ledger,
-    world: World,
+    world: AskingContext,
     *,
     has_answered: Collection[ApiName] = (),
 ) -> pl.DataFrame:
@@ -52,7 +58,7 @@ async def ask(
         source: what is left to ask; its chunks are asked in the order in which they are claimed.
         channels: one per API that there are questions for.
         ledger: the record of this run, open for writing.
-        world: time, chance and the wish to stop. After a stop no question is taken up, requests
+        world: time, chance and the request to stop. After a stop no question is taken up, requests
             in flight are awaited for a while, and the questions left are given back.
         has_answered: APIs that answered another question of this run before.
 
@@ -60,15 +66,15 @@ async def ask(
         `Answers`: one per question that was taken from the source, unless stopped.
 
     Raises:
-        CredentialsError, ConfigurationError: the server lets in no question at all.
+        CredentialsError, ConfigurationError: the server refuses access to every question.
         ProtocolError: the server broke the protocol repeatedly.
         DiskError: the ledger cannot be written.
     """
-    run = Run(ledger, world)
+    run = WorkerContext(ledger, world)
     try:
         async with ledger.writing(), _workers(world) as workers:
             for name, channel in channels.items():
-                asking = Asker(run, channel, Feed(source, name), has_answered=name in has_answered)
+                asking = ApiAsker(run, channel, QuestionFeed(source, name), has_answered=name in has_answered)
                 for _ in range(channel.in_flight_max):
                     workers.start_soon(asking.work)
     except BaseExceptionGroup as failures:
@@ -82,7 +88,7 @@ async def ask(
 
 
 @asynccontextmanager
-async def _workers(world: World) -> AsyncIterator[anyio.abc.TaskGroup]:
+async def _workers(world: AskingContext) -> AsyncIterator[anyio.abc.TaskGroup]:
     """Tasks that are awaited; after a stop, only for as long as their requests may take."""
     async with anyio.create_task_group() as watch:
 

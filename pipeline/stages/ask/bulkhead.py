@@ -1,4 +1,4 @@
-"""Who holds the places in flight: a bank that keeps us waiting may not hold them all.
+"""A bulkhead for slow banks: one that keeps us waiting may not hold all places in flight.
 
 Every request to a silent bank holds its place until the service gives the bank up, for seconds. In a file
 that is sorted by bank such requests would soon hold every place, and all other banks would wait for this
@@ -6,7 +6,7 @@ one. So a bank gets no more than half of the places until it has answered in tim
 to it has waited for too long; the questions for others go first. A bank that answers in time is not held
 back, even where it is the only one.
 
-Where a daily cap leaves questions unasked, their order matters more than the time, and nobody goes first.
+Where a daily cap leaves questions unasked, their order matters more than the time, and no question overtakes.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ SLOW_S = 2.0
 """A bank that takes longer is slow: the schemes want an answer within one second, and give up after five."""
 
 SHARE_MIN = 8
-"""Places that any bank may hold; where there are no more in all, none are kept free."""
+"""Places that any bank may hold; where there are no more in all, none are reserved for others."""
 
 
 class Bulkhead:

@@ -19,26 +19,26 @@ from schemas.strict import parse
 from schemas.wire import timestamp
 
 SKEW_MAX_S = 30.0
-"""How far two clocks may differ without a word; those set by a time server differ by less than one."""
+"""How far two clocks may differ without a warning; those set by a time server differ by less than one."""
 DAY_WRONG_S = 12 * 3600.0
 """Two clocks that differ by more are on different days more often than not."""
 _ADVICE = "set this machine's clock by a time server (NTP)"
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
 _STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECASE)
-"""What a detail says of our stamp. The bare word would not do: a detail may quote a payee's name."""
+"""How a detail complains about our stamp. The bare word would not do: it may be part of a payee's name."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-class Clocks:
-    """Compares our clock with those of servers, and says once in a run that one of them is wrong."""
+class ClockComparison:
+    """Compares our clock with those of servers, and warns once in a run that one of them is wrong."""
 
     def __init__(self) -> None:
         self._said = False
 
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
-        """Look at the stamp of one response."""
+        """Compare the stamp of one response."""
         skew_s = server_ahead_s(response, sent=sent, received=received)
         if abs(skew_s) > SKEW_MAX_S and not self._said:
             self._said = True
@@ -54,7 +54,7 @@ def server_ahead_s(response: httpx.Response, *, sent: datetime, received: dateti
     """How far the server's clock is ahead of ours, at least; negative where it is behind.
 
     0 where the server can have written its stamp between sending and receiving, or wrote none that can
-    be read: it is no part of the answer, and decides nothing about it.
+    be read: it is no part of the answer, and does not affect it.
 
     >>> from datetime import UTC, timedelta
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -80,9 +80,9 @@ def server_time(response: httpx.Response) -> datetime | None:
 def wrong_day(
     api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime
 ) -> ConfigurationError | None:
-    """The end of a run with a daily cap whose clock is days wrong; None where it is not.
+    """The error for a run with a daily cap whose clock is days wrong; None where it is not.
 
-    Only the server can tell: its first reply ends the run, and what it answers is kept.
+    Only a reply shows it: the first one ends the run, and its answer is kept.
     """
     skew_s = server_ahead_s(response, sent=sent, received=received)
     if abs(skew_s) <= DAY_WRONG_S:
@@ -109,10 +109,12 @@ def refuses_our_time(response: httpx.Response) -> bool:
 
 
 def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> ConfigurationError:
-    """The end of a run whose requests the server finds too old or too early; tells both clocks."""
+    """The error for a run whose requests the server finds too old or too early; it gives both clocks."""
     theirs = server_time(response)
-    told = "the server does not tell its own" if theirs is None else f"the server's {timestamp(theirs)}"
+    server_clock = (
+        "the server does not give its own" if theirs is None else f"the server's {timestamp(theirs)}"
+    )
     return ConfigurationError(
         f"{api}: the server refuses the time of our requests; this machine's clock says {timestamp(now)}, "
-        f"{told}; {_ADVICE}, then run again"
+        f"{server_clock}; {_ADVICE}, then run again"
     )

@@ -1,9 +1,9 @@
 """How many requests to one API may be in flight: one at a time at first, then all that may.
 
-*The door.* A run begins with one question alone. Whether a server lets us in, with these credentials and at
-this address, is told by its first answer only: until then a second question would be a second payee told
-to somebody who may not be the right one. The door opens with the first answer, and is shut again where the
-server begins to turn everything away.
+*The door.* A run begins with one question alone. Only the first answer shows that a server accepts us, with
+these credentials and at this address: until then a second question might disclose a second payee to the
+wrong party. The door opens with the first answer, and is shut again where the server begins to refuse
+access to everything.
 
 *The window.* A server that says "too many" (429) is hurried. What may be in flight is halved, at most once
 for each pause; after the pause one request tries, alone; and with every answer a little more may be in
@@ -16,7 +16,7 @@ from math import inf
 import anyio
 
 ALONE_MAX_S = 1.0
-"""How long a question is awaited alone: a bank that is slow to answer does not hold up the whole file."""
+"""How long the others wait for a question sent alone: a slow bank does not hold up the whole file."""
 GROWTH = 0.04
 """What each answer adds to the requests that may be in flight: so a server that is too slow for us says "too
 many" once in some twenty requests. Below one, it adds as much of what is left."""
@@ -27,7 +27,7 @@ class ConcurrencyLimit:
     """The places in flight of one API. Times are seconds of a clock that never goes back."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
-        """Begin with a shut door, and nobody in flight.
+        """Begin with a shut door, and nothing in flight.
 
         Args:
             most: in flight at any time.
@@ -102,13 +102,13 @@ class ConcurrencyLimit:
         self._left_at = self._clock()
 
     def _wait_s(self) -> float:
-        """How long until there is a place: 0 where there is one; for ever, if somebody must give one back."""
+        """How long until there is a place: 0 where there is one; inf where one must be given back first."""
         if self._most == 0:
             return inf
         if self._is_trying:
             most = 1
         elif not self.is_open:
-            # Whoever has waited for too long goes on waiting in company.
+            # After too long alone it no longer holds up the others.
             since_s = self._clock() - self._left_at
             return 0.0 if self._in_flight == 0 else max(ALONE_MAX_S - since_s, 0.0)
         else:

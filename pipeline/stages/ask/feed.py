@@ -10,25 +10,25 @@ from typing import NamedTuple
 import anyio
 
 from pipeline.stores.protocols import QuestionSource
-from pipeline.stores.values import Chunk, Hold, Question
+from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 
-class Taken(NamedTuple):
+class ClaimedQuestion(NamedTuple):
     """A question to be asked now, and the chunk that it came in."""
 
     question: Question
-    hold: Hold
+    hold: ChunkLease
 
 
-class Feed:
-    """What the workers of one API take their questions from."""
+class QuestionFeed:
+    """The queue from which the workers of one API take their questions."""
 
     def __init__(self, source: QuestionSource, api: ApiName) -> None:
         self._source = source
         self._api = api
-        self._here: Iterator[Taken] = iter(())
-        self._open: dict[Hold, int] = {}  # questions without an end, of each chunk
+        self._here: Iterator[ClaimedQuestion] = iter(())
+        self._open: dict[ChunkLease, int] = {}  # questions without an end, of each chunk
         self._claiming = anyio.Lock(fast_acquire=True)
         self._is_over = False
         self._taken_count = 0
@@ -38,7 +38,7 @@ class Feed:
         """How many questions there were; None while there may be more."""
         return self._taken_count if self._is_over else None
 
-    async def take(self) -> Taken | None:
+    async def take(self) -> ClaimedQuestion | None:
         """The next question; None where there is none left."""
         while (taken := next(self._here, None)) is None:
             if self._is_over:
@@ -47,15 +47,15 @@ class Feed:
         self._taken_count += 1
         return taken
 
-    async def ended(self, hold: Hold) -> None:
-        """A question of this chunk has come to its end in this run."""
+    async def ended(self, hold: ChunkLease) -> None:
+        """A question of this chunk is done in this run."""
         self._open[hold] -= 1
         if self._open[hold] == 0:
             del self._open[hold]
             await self._source.done(hold)
 
     async def _claim(self) -> None:
-        """Have another chunk, which who was here first claims for all."""
+        """Claim another chunk; one worker does it for all."""
         here = self._here
         async with self._claiming:
             if self._here is not here or self._is_over:
@@ -70,5 +70,5 @@ class Feed:
                 await self._source.done(chunk.hold)
 
 
-def _each(chunk: Chunk) -> Iterator[Taken]:
-    return (Taken(question, chunk.hold) for question in chunk.questions)
+def _each(chunk: QuestionChunk) -> Iterator[ClaimedQuestion]:
+    return (ClaimedQuestion(question, chunk.hold) for question in chunk.questions)

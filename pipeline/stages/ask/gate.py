@@ -1,4 +1,4 @@
-"""Whether a request may leave: the limits, the server's own wishes, and how it has been doing."""
+"""Whether a request may leave: the limits, pauses that the server asked for, and its recent failures."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -14,12 +14,12 @@ import structlog
 from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.bulkhead import Bulkhead
-from pipeline.stages.ask.values import Channel, World
+from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 
 PAUSE_MAX_S = 60.0
-"""The longest pause on the server's wish that a run sits out; a longer one is for a later run."""
+"""The longest pause at the server's request that a run sits out; a longer one is for a later run."""
 PAUSE_FIRST_S = 0.5
 """The shortest pause after a reply that asks for one; it doubles until there is another reply."""
 PAUSES_MAX = 5
@@ -34,15 +34,15 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 Reply = httpx.Response | retry.NetworkFailure
 
 
-class Closed(NamedTuple):
+class Closure(NamedTuple):
     """Why no more may be sent in this run, and so what becomes of the questions that are left."""
 
     state: AnswerState
     code: str
 
 
-class Ticket(NamedTuple):
-    """How things stood when a request left."""
+class DepartureState(NamedTuple):
+    """The state of the gate when a request left."""
 
     alone: bool
     """It was sent one at a time."""
@@ -50,8 +50,8 @@ class Ticket(NamedTuple):
     """After so many pauses of this run."""
 
 
-class Entry(Enum):
-    """What the gate says to a question."""
+class GateDecision(Enum):
+    """What a question is to do at the gate."""
 
     GO = auto()  # now, and only now: the slot is taken
     LATER = auto()  # its responder is slow, or has fallen silent; others may go first
@@ -72,7 +72,7 @@ def code_of(reply: Reply) -> str:
 
 
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
-    """Whether a server that is well only wants fewer requests, and has not looked at this one."""
+    """Whether a healthy server only wants fewer requests, and has not processed this one."""
     if isinstance(reply, retry.NetworkFailure):
         return False
     return reply.status_code == 429 or (
@@ -85,11 +85,11 @@ def was_held(reply: Reply) -> bool:
     return isinstance(reply, retry.NetworkFailure) and reply.kind == "held"
 
 
-class Gate:
+class RequestGate:
     """The way out to one API."""
 
-    def __init__(self, channel: Channel, world: World) -> None:
-        self.closed: Closed | None = None
+    def __init__(self, channel: ApiChannel, world: AskingContext) -> None:
+        self.closed: Closure | None = None
         self.budget = RetryBudget(free=RETRIES_FREE + channel.in_flight_max)
         self._channel = channel
         self._world = world
@@ -100,23 +100,23 @@ class Gate:
         self._pause_count = self._pauses_in_a_row = 0
         self._paused_s = 0.0  # by the pauses in a row
         self._places = channel.places
-        self._tickets: dict[int, Ticket] = {}  # by check
+        self._tickets: dict[int, DepartureState] = {}  # by check
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
 
-    async def enter(self, check: Check) -> Entry:
+    async def enter(self, check: Check) -> GateDecision:
         """Wait until a request for this question may leave, and take its place."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
-                return Entry.NEVER
+                return GateDecision.NEVER
             if self._is_for_later(responder):
-                return Entry.LATER
+                return GateDecision.LATER
             if (wait_s := self._wait_s()) > 0:
                 await self.sleep(wait_s)
                 continue
             await self._places.take()
-            ticket = Ticket(not self._places.is_open, self._pause_count)
+            ticket = DepartureState(not self._places.is_open, self._pause_count)
             if self._is_free(responder):
                 await self._channel.pace.slot()
                 if await self._reserve(responder):
@@ -127,7 +127,7 @@ class Gate:
             self._responders[responder].start()
         self._bulkhead.take(responder, check.check, self._world.clock())
         self._tickets[check.check] = ticket
-        return Entry.GO
+        return GateDecision.GO
 
     def may_leave(self) -> bool:
         """Whether the server has not asked for a pause since a request was let go."""
@@ -143,12 +143,12 @@ class Gate:
             return self._silent_as[responder]
         return breaker.wait_s(self._world.clock())
 
-    async def note(self, check: Check, reply: Reply) -> tuple[int | None, Ticket]:
-        """Learn from a reply how the server and the responder are doing, and what they wish.
+    async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
+        """Learn from a reply the health of the server and the responder, and any pause they ask for.
 
         Returns:
-            The server's run of failures that the reply belongs to, None where it shows a server at work;
-            and how things stood when its request left.
+            The server's run of failures that the reply belongs to, None where it shows a healthy server;
+            and the state of the gate when its request left.
         """
         responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak
@@ -179,14 +179,14 @@ class Gate:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         return streak, ticket
 
-    def _succeed(self, responder: str, ticket: Ticket) -> None:
+    def _succeed(self, responder: str, ticket: DepartureState) -> None:
         self._server.succeed()
         if responder in self._responders:
             self._responders[responder].succeed()
         if ticket.pause_count == self._pause_count:
             self._pauses_in_a_row, self._paused_s = 0, 0.0
             self._places.grow()
-            self._tell()
+            self._publish_window()
 
     def answered(self) -> None:
         """A question was answered: others may follow."""
@@ -199,10 +199,10 @@ class Gate:
         self._places.shut()
 
     def was_outage(self, streak: int | None) -> bool | None:
-        """Whether a run of failures, as `note` told it, became an outage; None while there is no telling."""
+        """Whether a run of failures, as returned by `note`, became an outage; None while that is open."""
         return False if streak is None else self._server.was_outage(streak)
 
-    async def _heed(self, response: httpx.Response, ticket: Ticket) -> None:
+    async def _heed(self, response: httpx.Response, ticket: DepartureState) -> None:
         """Keep silent for as long as the server asks; longer than a while is for a later run."""
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)
@@ -233,10 +233,10 @@ class Gate:
         self._pause_count += 1
         self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
         self._places.halve()
-        self._tell()
+        self._publish_window()
 
-    def _tell(self) -> None:
-        """Let the watchers of the run know how many requests may be in flight, where that is not all."""
+    def _publish_window(self) -> None:
+        """Put into the tally how many requests may be in flight, where that is not all."""
         tally, name, window = self._world.tally, self._channel.api.name, self._places.window
         tally.pauses[name] = self._pause_count
         if self._places.is_slowed:
@@ -255,10 +255,10 @@ class Gate:
         """Send no more in this run; what is left ends in this state."""
         if self.closed is None:
             log.warning("no more requests in this run", api=self._channel.api.name.value, code=str(code))
-            self.closed = Closed(state, code)
+            self.closed = Closure(state, code)
 
     async def sleep(self, wait_s: float) -> None:
-        """Wait, but not beyond the wish to stop."""
+        """Wait, but not beyond a request to stop."""
         with anyio.move_on_after(max(wait_s, 0)):
             await self._world.stop.wait()
 

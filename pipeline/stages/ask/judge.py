@@ -12,10 +12,10 @@ from pipeline.apis.details import problem_detail, with_detail
 from pipeline.apis.problem_codes import problem_code
 from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
+from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
-from pipeline.stages.ask.standing import Standing
-from pipeline.stages.ask.values import Channel, World
+from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
 
 BREACHES_MIN = 20
@@ -25,25 +25,25 @@ BREACHES_WINDOW = 100
 always get a broken reply, and a few in a hundred of a large file, end nothing."""
 REFUSALS_IN_A_ROW_MAX = 20
 """Refused questions, with no other reply between them, that a run tolerates of a server that never answered:
-our rules let nothing pass that the reference says is refused, so that more of them speak of a wrong API or
-of a mistake of ours."""
+our rules let nothing pass that the reference refuses, so that more of them point to a wrong API or to a
+mistake of ours."""
 REFUSALS_IN_A_ROW_LATER_MAX = 100
 """The same, of a server that has answered: rows of one kind, such as one bank's, stand side by side."""
 
-TOLD_MAX = 20
+DETAILS_LOGGED_MAX = 20
 """Different details of problems that a run logs; a server may put a number of its own into each."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-class Final(NamedTuple):
+class FinalReply(NamedTuple):
     """A reply that settles its question for good."""
 
     state: AnswerState
     code: str
     matched_name: str | None
     detail: str = ""
-    """What the server says of the problem, where it refused the question."""
+    """The server's description of the problem, where it refused the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +53,34 @@ class EndRun:
     error: PrecheckError
 
 
-class Useless(NamedTuple):
-    """A reply that tells nothing about the payee, and what to do about it."""
+class UselessReply(NamedTuple):
+    """A reply without information about the payee, and what to do about it."""
 
     code: str
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False
-    """Whether it belongs to another request, so that its connection has lost its place."""
+    """Whether it belongs to another request, so that its connection is out of step."""
     told_to_wait: bool = False
     """Whether it only asks for a pause."""
     detail: str = ""
-    """What the server says of the problem."""
+    """The server's description of the problem."""
 
 
-class Judge:
+class ReplyJudge:
     """Judges the replies of one API, and knows when the server has broken the protocol too often."""
 
-    def __init__(self, channel: Channel, world: World, standing: Standing) -> None:
+    def __init__(self, channel: ApiChannel, world: AskingContext, admission: Admission) -> None:
         self._api = channel.api
         self._requester = channel.requester
         self._world = world
-        self._standing = standing
+        self._admission = admission
         self._breaches: deque[bool] = deque(maxlen=BREACHES_WINDOW)  # of the latest replies
         self._refusals_in_a_row = 0
-        self._told: set[tuple[int, str, str]] = set()
+        self._logged: set[tuple[int, str, str]] = set()
 
     def judge(
         self, check: Check, reply: Reply, request_id: str, attempt: retry.RetryState
-    ) -> Final | Useless:
+    ) -> FinalReply | UselessReply:
         """Decide what a reply is worth."""
         decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
         if not isinstance(decision, retry.Refuse):
@@ -91,26 +91,28 @@ class Judge:
                 return self._read(check, reply, request_id, attempt)
             case retry.Refuse():
                 assert isinstance(reply, httpx.Response)
-                return self._refused(reply, self._tell(check, reply, request_id))
+                return self._refused(reply, self._log_detail(check, reply, request_id))
             case retry.TurnAway(error):
                 assert isinstance(reply, httpx.Response)
-                detail = self._tell(check, reply, request_id)
+                detail = self._log_detail(check, reply, request_id)
                 error = self._not_let_in(reply) or error
                 away = retry.TurnAway(type(error)(with_detail(str(error), detail)))
-                return Useless(f"HTTP_{reply.status_code}", away, detail=detail)
+                return UselessReply(f"HTTP_{reply.status_code}", away, detail=detail)
             case _:
-                detail = self._tell(check, reply, request_id) if isinstance(reply, httpx.Response) else ""
+                detail = (
+                    self._log_detail(check, reply, request_id) if isinstance(reply, httpx.Response) else ""
+                )
                 if isinstance(decision, retry.RenewToken):
-                    return Useless("HTTP_401", decision, detail=detail)
+                    return UselessReply("HTTP_401", decision, detail=detail)
                 is_busy = asks_for_a_pause(reply, self._world.now())
-                return Useless(code_of(reply), decision, told_to_wait=is_busy, detail=detail)
+                return UselessReply(code_of(reply), decision, told_to_wait=is_busy, detail=detail)
 
-    def _tell(self, check: Check, response: httpx.Response, request_id: str) -> str:
-        """Log what a server says of a problem, each thing once in a run, and return it."""
+    def _log_detail(self, check: Check, response: httpx.Response, request_id: str) -> str:
+        """Log the server's description of a problem, each once in a run, and return it."""
         code, detail = problem_code(response), problem_detail(response, check)
         said = (response.status_code, code, detail)
-        if detail and said not in self._told and len(self._told) < TOLD_MAX:
-            self._told.add(said)
+        if detail and said not in self._logged and len(self._logged) < DETAILS_LOGGED_MAX:
+            self._logged.add(said)
             log.warning(
                 "the server reports a problem",
                 api=self._api.name.value, status=response.status_code, code=code, detail=detail,
@@ -118,12 +120,12 @@ class Judge:
             )  # fmt: skip
         return detail
 
-    def not_renewed(self, refused: CredentialsError) -> Useless:
+    def not_renewed(self, refused: CredentialsError) -> UselessReply:
         """What a 401 is worth to a token that was renewed only just now: another would be no better."""
-        return Useless("HTTP_401", retry.TurnAway(refused))
+        return UselessReply("HTTP_401", retry.TurnAway(refused))
 
     def _not_let_in(self, response: httpx.Response) -> CredentialsError | None:
-        """What to say where the server knows us by our certificate, and does not let us in."""
+        """The error where the server identifies us by our certificate, and refuses access."""
         if self._requester is None or response.status_code not in {401, 403}:
             return None
         return CredentialsError(
@@ -132,18 +134,18 @@ class Judge:
             "provider whether the participant directory lists this number"
         )
 
-    def _refused(self, response: httpx.Response, detail: str) -> Final | Useless:
+    def _refused(self, response: httpx.Response, detail: str) -> FinalReply | UselessReply:
         """A refusal of one question; the end for a server that refuses them all."""
         code = problem_code(response)
         if refuses_our_time(response):
             wrong = wrong_clock(self._api.name, response, self._world.now())
-            return Useless(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
+            return UselessReply(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
         self._refusals_in_a_row += 1
-        has_answered = self._standing.has_answered
+        has_answered = self._admission.has_answered
         if self._refusals_in_a_row <= (
             REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
         ):
-            return Final(AnswerState.REFUSED, code, None, detail)
+            return FinalReply(AnswerState.REFUSED, code, None, detail)
         refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
         error = ProtocolError(
             with_detail(
@@ -152,20 +154,20 @@ class Judge:
                 detail,
             )
         )
-        return Useless(code, EndRun(error), detail=detail)
+        return UselessReply(code, EndRun(error), detail=detail)
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
-    ) -> Final | Useless:
+    ) -> FinalReply | UselessReply:
         try:
             reading = self._api.read(response, check, request_id)
         except ContractBreachError as breach:
             log.warning("contract breach", api=self._api.name.value, request_id=request_id, rule=str(breach))
             self._breaches.append(True)
             decision = self._after_breach(breach, attempt)
-            return Useless(OwnCode.CONTRACT, decision, misdirected=isinstance(breach, MisdirectedError))
+            return UselessReply(OwnCode.CONTRACT, decision, misdirected=isinstance(breach, MisdirectedError))
         self._breaches.append(False)
-        return Final(AnswerState.ANSWERED, reading.code, reading.matched_name)
+        return FinalReply(AnswerState.ANSWERED, reading.code, reading.matched_name)
 
     def _after_breach(
         self, breach: ContractBreachError, attempt: retry.RetryState

@@ -1,4 +1,4 @@
-"""What asking works with: the way to each API, and the world outside."""
+"""The values of asking: a channel per API, and its context: time, chance, the request to stop."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome
 
 
-class Sender(Protocol):
+class RequestSender(Protocol):
     """Sends one request; `transport.client.Client` is the one there is."""
 
     async def token(self) -> Token | None:
@@ -48,11 +48,11 @@ class Sender(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class ApiChannel:
     """One API, the way to it, and the limits on the way."""
 
     api: Api
-    sender: Sender
+    sender: RequestSender
     pace: Pace
     places: ConcurrencyLimit
     quota: Quota | None
@@ -63,19 +63,19 @@ class Channel:
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S
-    """How long a responder may take before it has to leave places to others."""
+    """How long a responder may take before it counts as slow."""
     requester: str | None = None
-    """The authorisation number in our certificate, where the server knows us by one."""
+    """The authorisation number in our certificate, where the server identifies us by one."""
 
 
 @dataclass(slots=True)
-class Tally:
+class AskingTally:
     """What a run has done so far; read by the progress display while the run goes on."""
 
     check_count: int = 0
     done_count: int = 0
     settled_count: int = 0
-    """Of these, those that were done before anything was asked, as there was an answer or a limit."""
+    """Of these, those that were done before anything was asked, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     """What became of the others."""
     in_flight_count: int = 0
@@ -86,7 +86,7 @@ class Tally:
     """Answers of an earlier run of another folder."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
-    """Of these, those that asked a question again, as an earlier run may have asked it."""
+    """Of these, those that repeated a question, which an earlier run may have asked."""
     pauses: Counter[ApiName] = field(default_factory=Counter)
     """That servers asked for."""
     slowed: dict[ApiName, float] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Tally:
     longer pause than a run sits out."""
 
 
-class Answers:
+class AnswerBuffer:
     """What came back so far: packed into frames, because so many tuples would take twice the memory."""
 
     def __init__(self) -> None:
@@ -128,8 +128,8 @@ _LOOSE_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """Time and chance, and those outside who watch the run or want it to stop."""
+class AskingContext:
+    """What asking gets from outside: time and chance, the tally to fill, and the request to stop."""
 
     now: Callable[[], datetime]
     clock: Callable[[], float]
@@ -137,4 +137,4 @@ class World:
     chance: Callable[[], float]
     new_id: Callable[[], str]
     stop: anyio.Event
-    tally: Tally
+    tally: AskingTally

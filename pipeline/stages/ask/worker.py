@@ -11,39 +11,39 @@ from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import CredentialsError, PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
-from pipeline.stages.ask.clock_skew import Clocks, server_time, wrong_day
-from pipeline.stages.ask.feed import Feed
-from pipeline.stages.ask.gate import Entry, Gate, Reply, was_held
-from pipeline.stages.ask.judge import EndRun, Final, Judge, Useless
-from pipeline.stages.ask.standing import Standing
-from pipeline.stages.ask.values import Answers, Channel, World
+from pipeline.stages.ask.admission import Admission
+from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_day
+from pipeline.stages.ask.feed import QuestionFeed
+from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, was_held
+from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
+from pipeline.stages.ask.values import AnswerBuffer, ApiChannel, AskingContext
 from pipeline.stores.protocols import Ledger, Quota
-from pipeline.stores.values import Hold, Question
+from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
-"""How often it is looked whether trouble has turned out to be an outage."""
+"""How often to look whether failures have become an outage."""
 
 
 @dataclass(slots=True)
-class Run:
+class WorkerContext:
     """What all the workers of a run share."""
 
     ledger: Ledger
-    world: World
-    answers: Answers = field(default_factory=Answers)
-    clocks: Clocks = field(default_factory=Clocks)
+    world: AskingContext
+    answers: AnswerBuffer = field(default_factory=AnswerBuffer)
+    clocks: ClockComparison = field(default_factory=ClockComparison)
     ended_by: PrecheckError | None = None
 
 
 @dataclass(slots=True)
-class Task:
+class QuestionInProgress:
     """A question that has been taken up, and how far it has come."""
 
     question: Question
-    hold: Hold
+    hold: ChunkLease
     sent_count: int
     """Requests for it, those of earlier runs included."""
     tries: int = 0
@@ -53,7 +53,7 @@ class Task:
     in_doubt: bool = False
     """Its attempts are used up, and the server may have been in an outage all the time."""
     token_renewed: bool = False
-    useless: Useless | None = None
+    useless: UselessReply | None = None
     """What its latest request brought."""
 
     @property
@@ -62,14 +62,16 @@ class Task:
         return self.question.check
 
     def answer(self, state: AnswerState, code: str) -> Answer:
-        """The end of a question that no server answered."""
+        """The answer of a question that no server answered."""
         return Answer(self.check.check, state, code, None, None, None, self.sent_count)
 
 
-class Asker:
+class ApiAsker:
     """The asking of one API."""
 
-    def __init__(self, run: Run, channel: Channel, feed: Feed, *, has_answered: bool) -> None:
+    def __init__(
+        self, run: WorkerContext, channel: ApiChannel, feed: QuestionFeed, *, has_answered: bool
+    ) -> None:
         """Begin to ask.
 
         Args:
@@ -82,10 +84,10 @@ class Asker:
         self._world = run.world
         self._channel = channel
         self._feed = feed
-        self._standing = Standing(has_answered=has_answered)
-        self._gate = Gate(channel, run.world)
-        self._judge = Judge(channel, run.world, self._standing)
-        self._postponed: list[Task] = []  # for banks that have fallen silent, or in doubt
+        self._admission = Admission(has_answered=has_answered)
+        self._gate = RequestGate(channel, run.world)
+        self._judge = ReplyJudge(channel, run.world, self._admission)
+        self._postponed: list[QuestionInProgress] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
 
     async def work(self) -> None:
@@ -93,19 +95,19 @@ class Asker:
         try:
             while not self._world.stop.is_set() and (taken := await self._feed.take()) is not None:
                 self._gate.budget.earn()
-                task = Task(*taken, taken.question.attempts)
+                task = QuestionInProgress(*taken, taken.question.attempts)
                 await self._keep(task, await self._exchange(task))
             while self._postponed and not self._world.stop.is_set():
                 task = self._postponed.pop(0)
                 await self._keep(task, await self._take_up_again(task))
         except PrecheckError as error:
-            # Every row would meet the same end; what is in flight elsewhere may still land.
+            # Every row would end so; what is in flight elsewhere may still land.
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
-        if (turned_away := self._standing.all_turned_away(self._feed.count)) is not None:
+        if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
 
-    async def _keep(self, task: Task, answer: Answer | None) -> None:
+    async def _keep(self, task: QuestionInProgress, answer: Answer | None) -> None:
         """Keep an answer, if it came: not where the question was postponed, or the run stopped before."""
         if answer is None:
             return
@@ -115,7 +117,7 @@ class Asker:
         self._world.tally.done_count += 1
         await self._feed.ended(task.hold)
 
-    async def _take_up_again(self, task: Task) -> Answer | None:
+    async def _take_up_again(self, task: QuestionInProgress) -> Answer | None:
         """Go on with a postponed question, once its bank may be tried again or is given up."""
         if task.in_doubt:
             return await self._decide(task)
@@ -129,21 +131,21 @@ class Asker:
             case _:
                 return await self._exchange(task)
 
-    async def _decide(self, task: Task) -> Answer | None:
+    async def _decide(self, task: QuestionInProgress) -> Answer | None:
         """End a question whose attempts are used up, unless it was an outage that used them up."""
         assert task.useless is not None
         match self._gate.was_outage(task.streak):
             case True:
                 task.in_doubt, task.tries = False, 0
                 return await self._exchange(task)
-            case None if self._exchanging_count:  # their replies will tell
+            case None if self._exchanging_count:  # their replies will decide
                 self._postponed.append(task)
                 await self._gate.sleep(DOUBT_INTERVAL_S)
                 return None
             case _:
                 return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
-    async def _exchange(self, task: Task) -> Answer | None:
+    async def _exchange(self, task: QuestionInProgress) -> Answer | None:
         """Send a question, and again where that may help, until there is an answer or will be none."""
         self._exchanging_count += 1
         try:
@@ -151,17 +153,17 @@ class Asker:
         finally:
             self._exchanging_count -= 1
 
-    async def _send_until_answered(self, task: Task) -> Answer | None:
-        """As `_exchange`; a question that nobody could have answered yet is kept in doubt."""
+    async def _send_until_answered(self, task: QuestionInProgress) -> Answer | None:
+        """As `_exchange`; a question asked during a possible outage is kept in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
             match await self._gate.enter(task.check):
-                case Entry.LATER:
+                case GateDecision.LATER:
                     self._postponed.append(task)
                     return None
-                case Entry.NEVER:
+                case GateDecision.NEVER:
                     return self._left(task)
-                case Entry.GO:
+                case GateDecision.GO:
                     pass
             answer = await self._try(task)
             if answer is not None:
@@ -175,13 +177,13 @@ class Asker:
             return None
         return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
-    def _left(self, task: Task) -> Answer | None:
+    def _left(self, task: QuestionInProgress) -> Answer | None:
         """What becomes of a question that may not be sent in this run."""
         if self._gate.closed is None:
             return None
         return task.answer(*self._gate.closed)
 
-    async def _try(self, task: Task) -> Answer | None:
+    async def _try(self, task: QuestionInProgress) -> Answer | None:
         """Send a question once; None where the reply was of no use."""
         ledger, check = self._run.ledger, task.check
         task.tries += 1
@@ -201,7 +203,7 @@ class Asker:
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
             verdict = self._judge.judge(check, reply, request_id, attempt)
-            if isinstance(verdict, Final):
+            if isinstance(verdict, FinalReply):
                 state, code, matched_name, detail = verdict
                 time = self._time()
                 answer = Answer(check.check, state, code, matched_name, request_id, time, task.sent_count)
@@ -215,7 +217,7 @@ class Asker:
                     detail=verdict.detail,
                 )
         task.streak, ticket = await self._gate.note(check, reply)
-        if isinstance(verdict, Final):
+        if isinstance(verdict, FinalReply):
             self._let_in(verdict)
             return answer
         if verdict.misdirected:
@@ -228,7 +230,7 @@ class Asker:
         task.useless = verdict
         return None
 
-    async def _renew(self, task: Task, token: Token) -> Useless | None:
+    async def _renew(self, task: QuestionInProgress, token: Token) -> UselessReply | None:
         """Get another token after a 401; what the 401 is worth where there is none that is newer."""
         try:
             await self._channel.sender.renew(token)
@@ -238,27 +240,29 @@ class Asker:
         task.tries -= 1  # it was the token that was refused, not the question
         return None
 
-    def _let_in(self, final: Final) -> None:
-        """The server looked at a question."""
+    def _let_in(self, final: FinalReply) -> None:
+        """The server processed a question."""
         if final.state is AnswerState.ANSWERED:
-            self._standing.answered()
+            self._admission.answered()
             self._gate.answered()
         else:
-            self._standing.let_in()
+            self._admission.let_in()
 
-    def _turned_away(self, task: Task, verdict: Useless, error: PrecheckError, *, alone: bool) -> None:
-        """The server did not look at a question; it may be so with all of them."""
+    def _turned_away(
+        self, task: QuestionInProgress, verdict: UselessReply, error: PrecheckError, *, alone: bool
+    ) -> None:
+        """The server refused access to a question; perhaps to all of them."""
         again = task.question.is_suspect
-        if self._standing.turned_away(verdict.code, error, alone=alone, again=again):
+        if self._admission.turned_away(verdict.code, error, alone=alone, again=again):
             self._gate.ask_alone()
-        if (reason := self._standing.is_over) is None:
+        if (reason := self._admission.is_over) is None:
             return
         self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
         self._world.tally.closed[self._channel.api.name] = str(reason)
-        if not self._standing.has_answered:
+        if not self._admission.has_answered:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
-    async def _again(self, task: Task) -> bool:
+    async def _again(self, task: QuestionInProgress) -> bool:
         """Whether a question is to be sent again, after the wait that its last reply asks for."""
         assert task.useless is not None
         match task.useless.decision:
@@ -267,11 +271,11 @@ class Asker:
             case retry.RenewToken() | retry.Held():
                 return True
             case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
-                # The gate sits out the pause; the server has not looked at the question.
+                # The gate sits out the pause; the server has not processed the question.
                 task.tries -= 1
                 return self._gate.budget.spend()
             case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
-                # The gate waits for the server; an outage is charged to no question.
+                # The gate waits for the server; an outage does not count against a question.
                 task.tries = 0
                 return True
             case retry.Retry(wait_s):

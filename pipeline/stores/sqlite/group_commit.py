@@ -10,13 +10,13 @@ import anyio
 import anyio.to_thread
 
 from pipeline.errors import DiskError
-from pipeline.files.disk_errors import unwritten
+from pipeline.files.disk_errors import write_failed
 
 BATCH_MAX = 512
 """Writes in one transaction: enough that fsync costs nothing per write, few enough to stay quick."""
 LINGER_BELOW = 16
 LINGER_S = 0.001
-"""A batch of fewer writes waits this long for company: a commit costs as much CPU as thirty writes."""
+"""A smaller batch waits this long for more writes: a commit costs as much CPU as thirty writes."""
 
 Row = tuple[str | bytes | int | None, ...]
 Insert = tuple[str, Row]
@@ -33,7 +33,7 @@ class _Batch:
         self.durable = False
 
 
-class Commits:
+class GroupCommit:
     """The transactions of one SQLite connection, made on behalf of the tasks of one event loop.
 
     There is no writer to start, to feed or to drain. The first write of a batch commits the batch,
@@ -51,20 +51,20 @@ class Commits:
 
     @property
     def accepting(self) -> bool:
-        """Whether the connection is in the hands of the writing tasks."""
+        """Whether the writing tasks own the connection."""
         return self._joining is not None
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
         """Accept writes until the block ends; when it has ended, none is under way."""
         assert not self.accepting, "one block of writing at a time"
-        self._turn = anyio.Lock()
+        self._commit_lock = anyio.Lock()
         self._joining = _Batch()
         try:
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                async with self._turn:
+                async with self._commit_lock:
                     self._joining = None
 
     async def write(self, *inserts: Insert) -> None:
@@ -86,14 +86,14 @@ class Commits:
         else:
             await batch.ended.wait()
         if not batch.durable:
-            assert self.refusal is not None, "a write failed, and nothing says why"
+            assert self.refusal is not None, "a write failed without a reason"
             raise DiskError(self.refusal)
 
     async def _commit_in_turn(self, batch: _Batch) -> None:
         """Commit a batch after the earlier ones. Not to be cancelled: others wait for it."""
         try:
             with anyio.CancelScope(shield=True):
-                async with self._turn:
+                async with self._commit_lock:
                     if batch.size < LINGER_BELOW:
                         await anyio.sleep(LINGER_S)
                     if self._joining is batch:
@@ -104,7 +104,7 @@ class Commits:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise  # a mistake of ours, not the disk's
-            self.refusal = str(unwritten(self._path, error))
+            self.refusal = str(write_failed(self._path, error))
         finally:
             if not batch.durable and self.refusal is None:
                 self.refusal = f"{self._path}: an earlier write failed; run the same command again to go on"

@@ -5,10 +5,10 @@ only after its intent is on disk, and a check counts as done only after its answ
 crash leaves in doubt is therefore known exactly: intents with neither failure nor answer.
 
 The ledger is append-only, and it holds no name or account that the payer sent: a question is known by
-a keyed hash. The only personal data in it are what servers wrote of their own: the matched names, and
-perhaps the detail of a problem, whose caller takes out of it what was asked. They are also the only thing
-that can ever leave it, by `pipeline.stores.sqlite.purge`; the answer they came with stays final. With a
-secret of the user's they are encrypted (`pipeline.stores.encryption`).
+a keyed hash. The only personal data in it are what servers sent: the matched names, and perhaps the detail
+of a problem, from which the caller removes what was asked. They are also the only thing that can ever be
+deleted from it, by `pipeline.stores.sqlite.purge`; the answer they came with stays final. With a secret of
+the user's they are encrypted (`pipeline.stores.encryption`).
 
 It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and
 SMB shares. One process and one connection work on it at a time: SQLite before 3.51.3 can corrupt a
@@ -25,20 +25,36 @@ from typing import NamedTuple, Self
 
 from pydantic import SecretStr
 
-from pipeline.files.disk_errors import unwritten
+from pipeline.files.disk_errors import write_failed
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.stores.encryption import Names
+from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
-from pipeline.stores.sqlite import lines
-from pipeline.stores.sqlite.group_commit import Commits, Insert
+from pipeline.stores.sqlite import ledger_queries
+from pipeline.stores.sqlite.group_commit import GroupCommit, Insert
 from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.question_index import QuestionIndex
 from pipeline.stores.sqlite.seals import damaged, insertion
-from pipeline.stores.values import Counts, FinalAnswer, Finish, Fruitless, Known, Reuse, RunIdentity
+from pipeline.stores.values import (
+    FinalAnswer,
+    FinishRecord,
+    FruitlessQuestion,
+    LedgerCounts,
+    QuestionHistory,
+    ReusedAnswer,
+    RunIdentity,
+)
 
-__all__ = ["Counts", "FinalAnswer", "Finish", "Fruitless", "Reuse", "RunIdentity", "SqliteLedger"]
+__all__ = [
+    "FinalAnswer",
+    "FinishRecord",
+    "FruitlessQuestion",
+    "LedgerCounts",
+    "ReusedAnswer",
+    "RunIdentity",
+    "SqliteLedger",
+]
 
-_INTEND, _FAIL, _SETTLE, _TELL = map(insertion, ("intent", "failure", "answer", "problem"))
+_INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 
@@ -69,13 +85,13 @@ class SqliteLedger:
         [run_key, name_proof] = connection.execute("SELECT run_key, name_proof FROM run").fetchone()
         self._hashed = keyed_hash(run_key)
         self.payee_key = payee_key(run_key)
-        self._names = Names.under(secret, run_key, path)
+        self._names = NameEncryption.under(secret, run_key, path)
         self._names.require(name_proof)
-        self._commits = Commits(path, connection)
+        self._commits = GroupCommit(path, connection)
         self._unsettled = _unsettled(path, connection)
         self._index = QuestionIndex(connection)
-        self.run = lines.identity(connection)
-        self.created_at = lines.created_at(connection)
+        self.run = ledger_queries.identity(connection)
+        self.created_at = ledger_queries.created_at(connection)
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
@@ -90,20 +106,20 @@ class SqliteLedger:
         fresh: bool = False,
         secret: SecretStr | None = None,
     ) -> Self:
-        """Start the ledger of a run, or take it up again.
+        """Start the ledger of a run, or resume it.
 
         The folder is created if it is missing, and locked before anything in it is touched.
 
         Args:
             path: the ledger's file, conventionally `ledger.db` in the output folder.
-            identity: what this run is the run of.
+            identity: the input, profile and environment of this run.
             now: UTC, ISO 8601 with Z.
             fresh: forget the run that the folder holds, and every answer in it.
-            secret: what matched names are encrypted with; None: they lie in clear.
+            secret: what matched names are encrypted with; None: they are stored in clear.
 
         Raises:
-            ConfigurationError: the ledger was begun with another secret, or with one and none is given,
-                or without one.
+            ConfigurationError: the ledger was begun with another secret, or with one where none is given, or
+                without one where one is.
             LockedError: another process works in this folder.
             UsageError: the folder holds a run of another input, profile or environment.
             OutputError: the ledger cannot be created, or the file there is not one of ours.
@@ -122,7 +138,7 @@ class SqliteLedger:
         self.close()
 
     def close(self) -> None:
-        """Fold the write-ahead log into the file and let the folder go. Safe to call twice.
+        """Fold the write-ahead log into the file and release the folder. Safe to call twice.
 
         Raises:
             DiskError: the log could not be folded. It stays beside the file, and nothing is lost.
@@ -135,7 +151,7 @@ class SqliteLedger:
         The key of the hash lives in the ledger: two runs cannot be linked by their questions, but
         whoever holds the file can try names on it, which is why the file is 0600.
         """
-        return lines.question_key(self._hashed, check)
+        return ledger_queries.question_key(self._hashed, check)
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, in the order in which their requests left. Not while `writing()`.
@@ -143,7 +159,7 @@ class SqliteLedger:
         Those of earlier runs, which `reuse` recorded, come last.
         """
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        return lines.final_answers(self._db, self._names.read)
+        return ledger_queries.final_answers(self._db, self._names.read)
 
     def open_attempts(self) -> dict[bytes, int]:
         """Attempts so far of every question that was intended and has no final answer.
@@ -152,15 +168,15 @@ class SqliteLedger:
         """
         return {question: intent.attempt for question, intent in self._unsettled.items()}
 
-    async def known(self, questions: Sequence[bytes]) -> dict[bytes, Known]:
-        """What is on record of these questions; nothing is of one that is left out. Not while `writing()`."""
+    async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
+        """The history of these questions; one without a history is left out. Not while `writing()`."""
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
         return self._index.known(questions, self._names.read)
 
-    async def fruitless(self) -> dict[bytes, Fruitless]:
+    async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
         """The open questions that earlier runs, and this one, got nowhere with. Not while `writing()`."""
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        return lines.fruitless(self._db)
+        return ledger_queries.fruitless(self._db)
 
     def writing(self) -> AbstractAsyncContextManager[None]:
         """Accept writes until the block ends; the last of them is on disk when it has ended."""
@@ -190,15 +206,15 @@ class SqliteLedger:
         Args:
             question: the question's key.
             attempt: the number of its latest intent.
-            code: what it came to.
+            code: how it failed.
             time: UTC, ISO 8601 with Z.
-            detail: what the server says of it, without what the question said of anybody.
+            detail: the server's description of the problem, without personal data of the question.
 
         Raises:
             DiskError: as `intend`.
         """
         intent = self._latest_intent(question, attempt)
-        await self._commits.write((_FAIL, (intent.id, code, time)), *self._told(intent, detail))
+        await self._commits.write((_FAIL, (intent.id, code, time)), *self._problem(intent, detail))
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer, to the latest intent; `answer.attempts` is that intent's number.
@@ -209,7 +225,7 @@ class SqliteLedger:
         Args:
             question: the question's key.
             answer: what came back.
-            detail: what the server says of a refusal, without what the question said of anybody.
+            detail: the server's description of a refusal, without personal data of the question.
 
         Raises:
             DiskError: as `intend`.
@@ -220,17 +236,17 @@ class SqliteLedger:
         del self._unsettled[question]
         written = self._names.write(matched_name, intent.id)
         settled = (_SETTLE, (intent.id, str(state), code, written, request_id, time))
-        await self._commits.write(settled, *self._told(intent, detail))
+        await self._commits.write(settled, *self._problem(intent, detail))
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> LedgerCounts:
         """How much it holds."""
-        return lines.counts(self._db)
+        return ledger_queries.counts(self._db)
 
     @property
-    def last_finish(self) -> Finish | None:
+    def last_finish(self) -> FinishRecord | None:
         """The latest outcome file on record, or None."""
-        return lines.last_finish(self._db)
+        return ledger_queries.last_finish(self._db)
 
     @property
     def finished_at(self) -> str | None:
@@ -238,8 +254,10 @@ class SqliteLedger:
         last = self.last_finish
         return last.time if last is not None and last.unanswered_count == 0 else None
 
-    def finish(self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str) -> Finish:
-        """Record that the outcome file is in place. May be said again after each resumption.
+    def finish(
+        self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
+    ) -> FinishRecord:
+        """Record that the outcome file is in place; again after each resumption.
 
         Args:
             time: UTC, ISO 8601 with Z.
@@ -262,10 +280,10 @@ class SqliteLedger:
         try:
             self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
         except sqlite3.OperationalError as error:
-            raise unwritten(self._path, error) from error
-        return Finish(time, question_count, unanswered_count, outcome_sha256)
+            raise write_failed(self._path, error) from error
+        return FinishRecord(time, question_count, unanswered_count, outcome_sha256)
 
-    def reuse(self, answers: Collection[Reuse]) -> None:
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, because an earlier run had their answers.
 
         Such an answer is final in this run too. All of them are on disk when this returns, or none.
@@ -279,13 +297,13 @@ class SqliteLedger:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany(_REUSE, answers)
         except sqlite3.OperationalError as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
 
     def allow(self, reason: str, *, time: str) -> None:
-        """Record why this run may ask what would otherwise have stopped it.
+        """Record why this run may ask in spite of a warning that would have stopped it.
 
         Args:
-            reason: what the person said who allowed it.
+            reason: as the user gave it.
             time: UTC, ISO 8601 with Z.
 
         Raises:
@@ -295,12 +313,12 @@ class SqliteLedger:
         try:
             self._db.execute(insertion("allowance"), (time, reason))
         except sqlite3.OperationalError as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
 
-    def _told(self, intent: _Intent, detail: str) -> Iterator[Insert]:
-        """The line of what the server says, if it says anything."""
+    def _problem(self, intent: _Intent, detail: str) -> Iterator[Insert]:
+        """The row for the detail of a problem, where there is one."""
         if detail:
-            yield _TELL, (intent.id, self._names.write(detail, intent.id, "problem"))
+            yield _DETAIL, (intent.id, self._names.write(detail, intent.id, "problem"))
 
     def _latest_intent(self, question: bytes, attempt: int) -> _Intent:
         intent = self._unsettled.get(question)
@@ -310,11 +328,11 @@ class SqliteLedger:
 
     def _fold(self) -> None:
         if self._commits.refusal is not None:
-            return  # a disk that refused a write is left alone; the log is played when it is opened again
+            return  # a disk that refused a write is left alone; the log is replayed at the next opening
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            raise unwritten(self._path, error) from error
+            raise write_failed(self._path, error) from error
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:

@@ -1,4 +1,4 @@
-"""The ledger's file: created whole, opened only if it is sound and ours."""
+"""The ledger's file: created atomically, opened only if it is sound and of this tool."""
 
 import os
 import sqlite3
@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
-from pipeline.files.disk_errors import is_full_or_failed, refuse_what_is_no_file, refused, unwritten
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_non_file, write_failed
 from pipeline.files.folder_lock import locked, require_folder, shared
-from pipeline.stores.encryption import Names
+from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import damaged
 from pipeline.stores.values import RunIdentity
@@ -19,13 +19,13 @@ from pipeline.stores.values import RunIdentity
 _APPLICATION_ID = int.from_bytes(b"PCL1")
 _SCHEMA_VERSION = 5
 _VERSION_WITHOUT_PROBLEMS = 4
-"""Of older ledgers: the same, but what servers said of a problem was not kept."""
+"""Of older ledgers: the same, without the details of problems."""
 _PROBLEM = """
 CREATE TABLE problem(
     intent INTEGER PRIMARY KEY REFERENCES intent, detail ANY NOT NULL, seal BLOB NOT NULL) STRICT;
 """
 _NO_PROBLEM = "CREATE TEMP TABLE problem(intent, detail, seal)"
-"""With it an older ledger reads like one in which no server said anything."""
+"""With it an older ledger reads like one without details."""
 _SCHEMA_WITHOUT_PROBLEMS = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
@@ -94,18 +94,18 @@ def opened(
     """The folder's ledger, new or taken up again, for this process alone until the block ends.
 
     Without an identity it is the ledger that is there, of whichever run. A new one has its names
-    encrypted where there is a secret; whether one that is there has is for `Names.require` to see.
+    encrypted where there is a secret; `NameEncryption.require` verifies that of an existing one.
     One that holds no answer becomes the ledger of the run that opens it.
 
     Raises:
-        LockedError, UsageError, OutputError, DiskError: as `Ledger.open` tells.
+        LockedError, UsageError, OutputError, DiskError: as `SqliteLedger.open`.
     """
     with ExitStack() as stack:
-        with explained(path):
+        with sqlite_errors(path):
             otherwise = ", or choose another --out" if identity is not None else ""
             stack.enter_context(locked(path.parent, now, otherwise=otherwise))
-            for ours in names_of(path):
-                refuse_what_is_no_file(ours)
+            for ours in ledger_files(path):
+                refuse_non_file(ours)
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
@@ -127,31 +127,31 @@ def opened(
 
 @contextmanager
 def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sqlite3.Connection]:
-    """The ledger that is in a folder, for reading only; others may read it at the same time, or not.
+    """The existing ledger of a folder, for reading only, shared with other readers or not.
 
     Nothing is written, so it may lie on a read-only disk; unless a killed run left a log that is
-    not yet in the ledger: that one is played into it first, as the next run would do.
+    not yet in the ledger: that log is replayed first, as the next run would do.
 
     Args:
         path: the ledger's file.
         now: UTC, ISO 8601 with Z.
-        alone: for who writes other files of the folder: then nobody else works there, as in a run.
+        alone: exclude other readers too, as a run does: for a job that writes other files of the folder.
 
     Raises:
         UsageError: there is no ledger.
-        LockedError: a run works in the folder, or another who must be alone; with `alone`, anybody.
-        OutputError, DiskError: as `Ledger.open` tells.
+        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
+        OutputError, DiskError: as `SqliteLedger.open`.
     """
     require_ledger(path)
     with ExitStack() as stack:
-        with explained(path):
+        with sqlite_errors(path):
             log = path.with_name(path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 with opened(path, None, now=now, fresh=False):
-                    pass  # to close it folds the log
+                    pass  # closing it folds the log
             stack.enter_context(locked(path.parent, now) if alone else shared(path.parent))
             _require_ours(path)
-            # Nobody writes while the lock is held, and SQLite need not make files of its own beside it.
+            # Nothing is written while the lock is held, so SQLite needs no files of its own beside it.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
             db.executescript("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
@@ -159,8 +159,8 @@ def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sql
         yield db
 
 
-def names_of(path: Path) -> tuple[Path, ...]:
-    """A ledger's file, what it is called until it is whole, and what SQLite writes beside it."""
+def ledger_files(path: Path) -> tuple[Path, ...]:
+    """A ledger's file, its name until it is complete, and what SQLite writes beside it."""
     return (path, *(path.with_name(path.name + suffix) for suffix in (".new", "-wal", "-shm")))
 
 
@@ -177,35 +177,35 @@ def require_ledger(path: Path) -> None:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what the system and SQLite say of a ledger into our errors."""
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system and of SQLite into those of this program."""
     try:
         yield
     except OSError as error:
-        raise refused(path, error, otherwise="choose another --out") from error
+        raise not_writable(path, error, otherwise="choose another --out") from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise LockedError(
                 f"{path}: another program has the ledger open; close it, then run again"
             ) from error
         if is_full_or_failed(error):
-            raise unwritten(path, error) from error
+            raise write_failed(path, error) from error
         raise damaged(path, str(error)) from error
     except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
         raise damaged(path, "text that is not UTF-8") from error
 
 
 def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | None) -> None:
-    """Build the ledger under another name and move it into place: it is there whole, or not at all."""
-    _, growing, *logs = names_of(path)
+    """Build the ledger under another name and move it into place: it appears whole or not at all."""
+    _, growing, *logs = ledger_files(path)
     for stale in (growing, *logs):
-        stale.unlink(missing_ok=True)  # a log without its ledger would be played into the new one
+        stale.unlink(missing_ok=True)  # a log without its ledger would be replayed into the new one
     os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(growing, isolation_level=None)) as db:
         db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
         run_key = os.urandom(32)
-        proof = Names.under(secret, run_key, path).proof
-        seals.teach(db, run_key)
+        proof = NameEncryption.under(secret, run_key, path).proof
+        seals.register_seal(db, run_key)
         db.execute(seals.insertion("run"), (*identity, now, run_key, proof))
     growing.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -216,7 +216,7 @@ def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | Non
 
 
 def _require_ours(path: Path) -> None:
-    """Look at the file's header before SQLite touches it: a stranger's file is left as it is."""
+    """Read the file's header before SQLite touches it: a foreign file is left as it is."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         header = os.pread(descriptor, 100, 0)
@@ -247,8 +247,8 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     if len(runs) != 1:
         raise damaged(path, "it names no run")
     [[run_key]] = runs
-    seals.teach(db, run_key)
-    if (changed := seals.finding(db)) is not None:
+    seals.register_seal(db, run_key)
+    if (changed := seals.first_broken_seal(db)) is not None:
         raise damaged(path, changed)
 
 
@@ -258,7 +258,7 @@ def _is_older(db: sqlite3.Connection) -> bool:
 
 
 def _make_room_for_problems(db: sqlite3.Connection) -> None:
-    """Let an older ledger, which a run takes up again, keep what servers say of a problem."""
+    """Let an older ledger, which a run resumes, keep the details of problems."""
     if not _is_older(db):
         return
     db.execute("DROP TABLE temp.problem")
@@ -269,7 +269,7 @@ def _make_room_for_problems(db: sqlite3.Connection) -> None:
 
 
 def _binds(db: sqlite3.Connection) -> bool:
-    """Whether there is something to lose: an answer, or a request that may have been answered."""
+    """Whether the ledger is tied to its run: it has an answer, or a request that may have been answered."""
     [has_any] = db.execute(
         "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
         " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
@@ -284,7 +284,7 @@ def _make_its_own(
     *recorded, run_key, proof = db.execute(
         "SELECT input_sha256, profile_sha256, environment, run_key, name_proof FROM run"
     ).fetchone()
-    names = Names.under(secret, run_key, path)
+    names = NameEncryption.under(secret, run_key, path)
     if recorded == [*identity[:3]] and names.proves(proof):
         return
     with db:

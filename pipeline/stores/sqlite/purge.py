@@ -1,21 +1,21 @@
-"""Forgetting the names that banks returned, with nothing left of them in the ledger's bytes.
+"""Erase the names that banks returned, with nothing left of them in the ledger's bytes.
 
-A matched name is personal data of somebody else's customer, and is needed until the payment is
-corrected. Its answer is needed as long as the run: purged, it stays final and is never asked again.
-What a server said of a problem may quote a name of its own, and goes with them.
+A matched name is personal data of another bank's customer, and is needed until the payment is
+corrected. The answer is needed as long as the run: purged, it stays final and is never asked again.
+The detail of a problem may quote a name, and is erased with them.
 """
 
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.files.disk_errors import unwritten
+from pipeline.files.disk_errors import write_failed
 from pipeline.stores.sqlite.ledger_file import opened, require_ledger
-from pipeline.stores.sqlite.lines import DETAIL_IS_DUE
-from pipeline.stores.sqlite.seals import insertion, sealed_anew
+from pipeline.stores.sqlite.ledger_queries import DETAIL_IS_DUE
+from pipeline.stores.sqlite.seals import insertion, new_seal
 
 _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
-_WITHOUT_NAME = sealed_anew("answer", matched_name="NULL")
+_WITHOUT_NAME = new_seal("answer", matched_name="NULL")
 
 
 def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], object] = lambda: None) -> int:
@@ -25,9 +25,9 @@ def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], obje
         path: the ledger's file.
         answers_before: UTC, ISO 8601 with Z; what came from then on is kept.
         now: UTC, ISO 8601 with Z.
-        first: deletes what else holds the names. It is called before they go, so that a purge that was
-            interrupted is made good by the next one; but not where all names are to be kept that the
-            ledger ever held, unless its last outcome file is older. The folder is locked meanwhile.
+        first: deletes the other files with these names. It is called before the ledger is purged, so that
+            the next purge completes one that was interrupted; but not where the ledger keeps all the
+            names that it ever held, unless its last outcome file is older. The folder is locked meanwhile.
 
     Returns:
         How many names were deleted.
@@ -53,12 +53,12 @@ def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], obje
         try:
             _erase(db, answers_before, now)
         except sqlite3.OperationalError as error:
-            raise unwritten(path, error) from error
+            raise write_failed(path, error) from error
     return int(due_count)
 
 
 def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
-    """Delete what is due, then every copy of it: in the log, and in what the file has left unused."""
+    """Delete what is due, then every copy of it: in the log, and in the file's free pages."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         erased = db.execute(

@@ -1,17 +1,17 @@
-"""What a ledger knows of a question, found by its key: the file itself is in the order of the requests.
+"""An index from a question's key to its history: the file itself is in the order of the requests.
 
-The index is a table of this connection's own and lies in memory, 50 bytes a question. It is made when it is
-first needed, which a run that has asked nothing before never does, and the file stays as it is.
+It is a temporary table of this connection, in memory, 50 bytes a question. It is built on first use, which
+a run that asked nothing before never makes, and leaves the file as it is.
 """
 
 import sqlite3
 from collections.abc import Callable, Sequence
 
 from pipeline.frames import AnswerState
-from pipeline.stores.values import FinalAnswer, Known
+from pipeline.stores.values import FinalAnswer, QuestionHistory
 
 NameOf = Callable[[str | bytes | None, int], str | None]
-"""Gives the matched name behind what is written in the line of an intent's answer."""
+"""Reads the matched name as it is stored in the row of an intent's answer."""
 
 _AT_ONCE = 1_000
 _MADE = (
@@ -36,21 +36,21 @@ class QuestionIndex:
         self._db = db
         self._indexed_to = 0
 
-    def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, Known]:
+    def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
         """What is on record of these questions."""
         self._grow()
-        known: dict[bytes, Known] = {}
+        known: dict[bytes, QuestionHistory] = {}
         for start in range(0, len(questions), _AT_ONCE):
             self._look_up(questions[start : start + _AT_ONCE], name_of, known)
         return known
 
     def _grow(self) -> None:
-        """Have in the index what was written since it was last used."""
+        """Add what was written since the index was last used."""
         self._db.execute(_MADE)
         self._db.execute(_GROWN, (self._indexed_to,))
         [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
 
-    def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, Known]) -> None:
+    def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, QuestionHistory]) -> None:
         places = ", ".join("?" * len(some))
         for question, intent, attempts, state, code, name, request_id, time, failed in self._db.execute(
             _ASKED.format(places), some
@@ -59,8 +59,8 @@ class QuestionIndex:
             if state is not None:
                 found = name_of(name, intent)
                 answer = FinalAnswer(question, AnswerState(state), code, found, request_id, time, attempts)
-            known[question] = Known(answer, attempts, failed)
+            known[question] = QuestionHistory(answer, attempts, failed)
         for question, code, request_id, time in self._db.execute(_REUSED.format(places), some):
             attempts = known[question].attempts if question in known else 0
             answer = FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
-            known[question] = Known(answer, attempts, None)
+            known[question] = QuestionHistory(answer, attempts, None)

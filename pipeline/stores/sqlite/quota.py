@@ -8,18 +8,18 @@ The server's day is not known exactly: its clock differs from ours, and a reques
 just before midnight may be counted just after. What was taken in the last `EDGE_S` seconds before a
 window opens therefore counts in that window too.
 
-Time never goes back here. Each scope keeps the latest time it has seen and counts by that, so that a
-clock which is set back opens no new day. A clock that ran ahead keeps a scope waiting for its time
-to come, unless the server tells the time: the day that is counted is the server's.
+Time never goes back here. Each scope keeps the latest time it has seen and counts by that, so that
+setting a clock back opens no new day. After a clock that ran ahead a scope waits until that time has
+come, unless the server's own time is known: the day that is counted is the server's.
 
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
 machines with one client need a cap of half each.
 
-A scope lies in the file as the configuration spells it, and is counted together with all its other
-spellings (`scopes.canonical`). So what earlier versions took, which counted each spelling by itself,
-counts from the first moment, nothing is moved, and a process of such a version that still runs under
-the same configuration sees what is taken here.
+A scope is stored as the configuration spells it, and counted together with all its other spellings
+(`scopes.canonical`). So the units that earlier versions took, which counted each spelling by itself,
+count at once without migration, and a process of such a version that still runs under the same
+configuration sees what is taken here.
 """
 
 import os
@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple, Self, assert_never
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.files.disk_errors import is_full_or_failed, refused, unwritten
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
 from pipeline.stores.scopes import canonical
 
 Window = Literal["utc_day", "rolling_24h"]
@@ -45,7 +45,7 @@ BUSY_MAX_S = 30
 
 _DAY_MS = 86_400_000
 _EDGE_MS = EDGE_S * 1000
-_KEPT_MS = 8 * _DAY_MS  # a week to look back on; counting needs two days
+_KEPT_MS = 8 * _DAY_MS  # a week of history; counting needs two days
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
@@ -77,13 +77,13 @@ class QuotaUse(NamedTuple):
     """What one client has used of one server's cap, as last configured."""
 
     scope: str
-    """In its one spelling."""
+    """In its canonical spelling."""
     window: Window
     window_start: datetime
     used_count: int
     cap: int
     closed: bool
-    """Whether the server itself said that there is no more."""
+    """Whether the server itself reported that the day's cap is used up."""
     resets_at: datetime
 
 
@@ -143,14 +143,14 @@ class SqliteQuota:
         self.close()
 
     def close(self) -> None:
-        """Let the file go. Safe to call twice."""
+        """Close the file. Safe to call twice."""
         self._db.close()
 
     def reserve(self, spare_count: int = 0) -> bool:
         """Take one unit, durably, for one request about to be sent; False where there is none.
 
         Args:
-            spare_count: units that must be left afterwards; a request of less worth leaves some to others.
+            spare_count: units that must be left afterwards, for requests that matter more.
 
         Raises:
             DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
@@ -186,7 +186,7 @@ class SqliteQuota:
             return self._count(db).resets_at(self._cap)
 
     def close_for_today(self) -> None:
-        """Believe the server that nothing is left: no more in this UTC day, or for 24 hours."""
+        """Take the server's word that nothing is left: no more in this UTC day, or for 24 hours."""
         with self._transaction() as db:
             count = self._count(db)
             db.execute(
@@ -197,8 +197,8 @@ class SqliteQuota:
     def go_by(self, server_now: datetime) -> None:
         """Count by the server's clock from now on, where ours is wrong: the cap is one of the server's day.
 
-        What this process has taken by the wrong clock, and what anybody took in a time that is still to
-        come, was taken in the server's day of now, at the latest.
+        Units that this process took by the wrong clock, and units of any process stamped in the future,
+        are moved to the server's current day.
         """
         with self._transaction() as db:
             ours = self._clock
@@ -218,7 +218,7 @@ class SqliteQuota:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._one_at_a_time, _told(self._path), self._db:
+        with self._one_at_a_time, _count_errors(self._path), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
 
@@ -229,14 +229,14 @@ class SqliteQuota:
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
     """What every scope of the file has used, in the order of their names; [] where there is no file.
 
-    All spellings of a scope are one, told by the cap and the window of the one that was used last.
+    All spellings of a scope count as one, with the cap and the window of the one that was used last.
 
     Raises:
         OutputError, DiskError, IncompleteError: as `SqliteQuota`.
     """
     if not path.exists():
         return []
-    with _told(path), closing(_connected(path)) as db:
+    with _count_errors(path), closing(_connected(path)) as db:
         # SQLite takes kind and cap from the row that has the maximum.
         scopes = db.execute(
             "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
@@ -316,8 +316,8 @@ def _window_start_ms(window: Window, now_ms: int) -> int:
 def _create(path: Path) -> None:
     """Make the folder and an empty file, private to this user, unless they are there.
 
-    A file that is there is not opened here, not even to look: to close it again would release the
-    locks that SQLite holds on it elsewhere in this process.
+    An existing file is not even opened here: closing it would release the locks that SQLite holds on it
+    elsewhere in this process.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -325,7 +325,7 @@ def _create(path: Path) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise refused(
+        raise not_writable(
             path, error, otherwise="the daily cap needs a file that it can write to: set XDG_STATE_HOME"
         ) from error
 
@@ -333,7 +333,7 @@ def _create(path: Path) -> None:
 def _connected(path: Path) -> sqlite3.Connection:
     if path.is_symlink() or not path.is_file():
         raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
-    with _told(path):
+    with _count_errors(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
         db.create_function("canonical", 1, canonical)
         try:
@@ -363,8 +363,8 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Say what an error of SQLite means for the count, and what to do."""
+def _count_errors(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into those of this program, with what to do."""
     try:
         yield
     except sqlite3.IntegrityError:
@@ -377,7 +377,7 @@ def _failure(path: Path, error: sqlite3.Error) -> PrecheckError:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
         return IncompleteError(f"{path}: other processes kept the count busy for {BUSY_MAX_S} s; run again")
     if is_full_or_failed(error):
-        return unwritten(path, error)
+        return write_failed(path, error)
     return DiskError(
         f"{path}: damaged ({error}); move it away once the server's day is over, to count from nothing"
     )

@@ -1,8 +1,8 @@
-"""A seal on every line of the ledger, so that a byte that was changed is never taken for an answer.
+"""A seal on every row of the ledger, so that a corrupted byte is never taken for an answer.
 
-SQLite notices a page that cannot be, not a letter that became another: BANM to PANM is sound to it. Each
-line therefore carries a keyed hash of its values, and all of them are looked at when a ledger is opened.
-The key lies in the same file: this is against failing disks and careless hands, not against a forger.
+SQLite detects an invalid page, not a flipped letter: BANM and PANM are equally sound to it. Each row
+therefore carries a keyed hash of its values, and all of them are verified when a ledger is opened.
+The key lies in the same file: this guards against failing disks and careless edits, not against forgery.
 """
 
 import json
@@ -32,8 +32,8 @@ SEALED: Mapping[str, Sequence[str]] = {
 _ENCODER = json.JSONEncoder(default=bytes.hex)
 
 
-def teach(db: sqlite3.Connection, run_key: bytes) -> None:
-    """Make this connection know the SQL function `seal(table, values...)` of its run."""
+def register_seal(db: sqlite3.Connection, run_key: bytes) -> None:
+    """Register the SQL function `seal(table, values...)` of a run on this connection."""
     hashed = keyed_hash(run_key)
 
     def seal(*values: str | int | bytes | None) -> bytes:
@@ -43,22 +43,22 @@ def teach(db: sqlite3.Connection, run_key: bytes) -> None:
 
 
 def insertion(table: str) -> str:
-    """The INSERT of one sealed line; its parameters are the columns in `SEALED`."""
+    """The INSERT of one sealed row; its parameters are the columns in `SEALED`."""
     columns = SEALED[table]
     places = ", ".join(f"?{number}" for number, _ in enumerate(columns, start=1))
     return f"INSERT INTO {table}({', '.join(columns)}, seal) VALUES({places}, seal('{table}', {places}))"
 
 
-def sealed_anew(table: str, **changed: str) -> str:
-    """The SQL of a line's seal once some columns have other values, given as SQL."""
+def new_seal(table: str, **changed: str) -> str:
+    """The SQL of a row's seal once some columns have other values, given as SQL."""
     return f"seal('{table}', {', '.join(changed.get(column, column) for column in SEALED[table])})"
 
 
-def finding(db: sqlite3.Connection) -> str | None:
-    """What is wrong with the lines of a ledger whose pages are sound, or None."""
+def first_broken_seal(db: sqlite3.Connection) -> str | None:
+    """What is wrong with the rows of a ledger whose pages are sound, or None."""
     for table in SEALED:
         [broken_count] = db.execute(
-            f"SELECT count(*) FROM {table} WHERE seal IS NOT {sealed_anew(table)}"  # noqa: S608 (constants)
+            f"SELECT count(*) FROM {table} WHERE seal IS NOT {new_seal(table)}"  # noqa: S608 (constants)
         ).fetchone()
         if broken_count:
             return f"lines of the table {table} were changed: {broken_count}"
@@ -67,7 +67,7 @@ def finding(db: sqlite3.Connection) -> str | None:
 
 
 def damaged(path: Path, finding: str) -> DiskError:
-    """What to say of a ledger that cannot be trusted: it is never mended or replaced in silence."""
+    """The error for a ledger that cannot be trusted: it is never silently repaired or replaced."""
     return DiskError(
         f"{path}: damaged or unreadable ({finding}); bring it back from a copy,"
         " or start over with --fresh, which asks every question again"

@@ -1,12 +1,12 @@
-"""One run at a time asks a server for one client, so that its limits are those of all runs together.
+"""A lease per server and client, held by one run at a time, so that all runs together keep its limits.
 
-The rate and the requests in flight are kept by each run for itself. Two runs that asked the same
-server at the same time would each keep them, and exceed them together; so the second waits for the
-first. Under a limit that costs nothing: the calls of both take as long one after the other.
+Each run keeps the rate and the requests in flight for itself. Two runs that ask the same server at the
+same time would each keep them, and exceed them together; so the second waits for the first. Under a
+limit that costs nothing: the calls of both take as long one after the other.
 
-A turn is a lock on a small file. The system lets go of it when the process ends, however it ends. The
-file tells whose turn it is and since when, and afterwards when it ended; where it still says whose it
-was, it never did: what was sent then may still count, so the next turn begins one window of the rate
+A lease is a lock on a small file, which the system releases when the process ends, however it ends. The
+file names the holder and the start, and afterwards the end. Where it still names a holder, the lease was
+never ended properly: its last requests may still count, so the next lease begins one window of the rate
 later. This holds on one machine, on a local disk.
 """
 
@@ -22,28 +22,28 @@ from pathlib import Path
 import anyio
 
 from pipeline.errors import IncompleteError
-from pipeline.files.disk_errors import refused
-from pipeline.stores.values import Holder
+from pipeline.files.disk_errors import not_writable
+from pipeline.stores.values import LeaseHolder
 
 POLL_INTERVAL_S = 0.25
 _UNFINISHED = "unfinished"
-_TOLD_BYTES_MAX = 64
+_RECORD_BYTES_MAX = 64
 _ELSEWHERE = "set XDG_STATE_HOME"
 
 
 @asynccontextmanager
-async def turn(  # noqa: PLR0913 (where, at what, and what a wait needs)
+async def leased(  # noqa: PLR0913 (where, at what, and what a wait needs)
     folder: Path,
     scope: str,
     window_s: float,
     *,
     clock: Callable[[], datetime],
-    waiting: Callable[[Holder], None],
+    waiting: Callable[[LeaseHolder], None],
     deadline: float = inf,
 ) -> AsyncIterator[None]:
-    """Wait until no other run asks this server, and keep others waiting until the block ends.
+    """Wait for the lease of a server, and hold it until the block ends.
 
-    A run that asks several servers takes its turns in the order of their scopes, as all runs do, so
+    A run that asks several servers takes their leases in the order of their scopes, as all runs do, so
     that no two wait for one another.
 
     Args:
@@ -51,7 +51,7 @@ async def turn(  # noqa: PLR0913 (where, at what, and what a wait needs)
         scope: server and client, as `scopes.scope_of` gives them.
         window_s: the window in which the rate holds.
         clock: the time in UTC, which other processes of this machine go by too.
-        waiting: called with each run that is waited for, one after the other as a rule.
+        waiting: called with each run that is waited for.
         deadline: on the clock of anyio; a run that still waits then ends.
 
     Raises:
@@ -62,7 +62,7 @@ async def turn(  # noqa: PLR0913 (where, at what, and what a wait needs)
     lock = _opened(folder, scope)
     try:
         await _take(lock, scope, waiting, deadline)
-        ending = os.pread(lock, _TOLD_BYTES_MAX, 0)
+        ending = os.pread(lock, _RECORD_BYTES_MAX, 0)
         since = clock().strftime("%Y-%m-%dT%H:%M:%SZ")
         _write(lock, folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
         await anyio.sleep(_rest_s(ending, window_s, clock().timestamp()))
@@ -78,11 +78,11 @@ def _opened(folder: Path, scope: str) -> int:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise refused(path, error, otherwise=_ELSEWHERE) from error
+        raise not_writable(path, error, otherwise=_ELSEWHERE) from error
 
 
-async def _take(lock: int, scope: str, waiting: Callable[[Holder], None], deadline: float) -> None:
-    told: Holder | None = None
+async def _take(lock: int, scope: str, waiting: Callable[[LeaseHolder], None], deadline: float) -> None:
+    reported: LeaseHolder | None = None
     while not _taken(lock):
         holder = _holder(lock, scope)
         if anyio.current_time() >= deadline:
@@ -90,19 +90,19 @@ async def _take(lock: int, scope: str, waiting: Callable[[Holder], None], deadli
                 f"{holder.server}: {holder.name} has been asking this server{holder.since_when}, and "
                 "--wait-max is over; nothing was sent: run the same command again when that run has ended"
             )
-        if holder != told:
+        if holder != reported:
             waiting(holder)
-            told = holder
+            reported = holder
         await anyio.sleep(min(POLL_INTERVAL_S, deadline - anyio.current_time()))
 
 
-def _holder(lock: int, scope: str) -> Holder:
-    """Who has the lock, as its file tells."""
+def _holder(lock: int, scope: str) -> LeaseHolder:
+    """The holder that the lock's file names."""
     server = scope.partition("|")[0]
-    match os.pread(lock, _TOLD_BYTES_MAX, 0).decode("ascii", "replace").split():
+    match os.pread(lock, _RECORD_BYTES_MAX, 0).decode("ascii", "replace").split():
         case [word, pid, since] if word == _UNFINISHED and pid.isdigit():
-            return Holder(server, int(pid), since)
-    return Holder(server)
+            return LeaseHolder(server, int(pid), since)
+    return LeaseHolder(server)
 
 
 def _taken(lock: int) -> bool:
@@ -114,7 +114,7 @@ def _taken(lock: int) -> bool:
 
 
 def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
-    """What is left of the window in which the last request of the turn before may still count."""
+    """What is left of the window in which the last request of the previous lease may still count."""
     if not ending:
         return 0.0
     try:
@@ -125,9 +125,9 @@ def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
 
 
 def _write(lock: int, folder: Path, ending: bytes) -> None:
-    """Tell how the turn ended, over what was told last: a lock that is cut short there is unfinished."""
+    """Overwrite the record of the lease. One that a crash leaves half written counts as unfinished."""
     try:
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))
     except OSError as error:
-        raise refused(folder, error, otherwise=_ELSEWHERE) from error
+        raise not_writable(folder, error, otherwise=_ELSEWHERE) from error

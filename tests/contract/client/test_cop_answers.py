@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis import Basis, ContractBreachError, MisdirectedError, Reading, cop
+from pipeline.apis import Basis, ContractBreachError, MisdirectedError, ParsedAnswer, cop
 from schemas.cop import ReasonCode
 from schemas.outcomes import Outcome
 
@@ -37,12 +37,12 @@ def reading_by_the_reference(matched, code, name):
     """Rules 1 to 3 of the section; a member that is null is absent. None: a breach."""
     code, name = (None if member in (ABSENT, None) else member for member in (code, name))
     if matched is True:
-        return Reading("MTCH", None) if code is None and name is None else None
+        return ParsedAnswer("MTCH", None) if code is None and name is None else None
     if matched is not False or code not in MAPS_TO:
         return None
     if MAPS_TO[code] == "Close Match":
-        return Reading(code, name) if name is not None and name.strip() else None
-    return Reading(code, None) if name is None else None
+        return ParsedAnswer(code, name) if name is not None and name.strip() else None
+    return ParsedAnswer(code, None) if name is None else None
 
 
 def test_reason_codes_are_those_of_the_table():
@@ -65,7 +65,7 @@ def test_name_comes_with_a_close_match_and_only_then(code, maps_to, response_of,
     with_name = response_of(report_of(False, code, "Ada Quillon"))
     without_name = response_of(report_of(False, code, ABSENT))
     good, bad = (with_name, without_name) if is_close else (without_name, with_name)
-    assert cop.read(good, check_of(), request_id) == Reading(code, "Ada Quillon" if is_close else None)
+    assert cop.read(good, check_of(), request_id) == ParsedAnswer(code, "Ada Quillon" if is_close else None)
     with pytest.raises(ContractBreachError, match="contradict"):
         cop.read(bad, check_of(), request_id)
 
@@ -85,7 +85,7 @@ def test_every_combination_is_the_outcome_of_the_reference_or_a_breach(
 
 
 def test_exactly_one_kind_of_combination_is_a_match():
-    matches = [c for c in COMBINATIONS if reading_by_the_reference(*c) == Reading("MTCH", None)]
+    matches = [c for c in COMBINATIONS if reading_by_the_reference(*c) == ParsedAnswer("MTCH", None)]
     assert {matched for matched, _, _ in matches} == {True}
     assert len(matches) == 4
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.apis import Basis, ContractBreachError, Reading, vop
+from pipeline.apis import Basis, ContractBreachError, ParsedAnswer, vop
 from schemas.outcomes import ApiName, Outcome
 from schemas.vop import IdMatch, NameMatch
 
@@ -56,8 +56,10 @@ def reading_by_the_reference(basis, name_match, id_match, matched_name):
     if answered not in codes or other not in (None, "NOAP"):
         return None
     if answered == "CMTC":
-        return Reading("CMTC", matched_name) if matched_name is not None and matched_name.strip() else None
-    return Reading(answered, None) if matched_name is None else None
+        return (
+            ParsedAnswer("CMTC", matched_name) if matched_name is not None and matched_name.strip() else None
+        )
+    return ParsedAnswer(answered, None) if matched_name is None else None
 
 
 def test_codes_are_those_of_the_table():

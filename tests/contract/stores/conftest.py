@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from pipeline.frames import CHECKS
-from pipeline.stages.ask import Tally, left_to_ask
+from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -88,7 +88,7 @@ class SqliteStore:
 
     def sources(self, checks):
         frame = pl.DataFrame(checks, schema=CHECKS, orient="row")
-        left = anyio.run(left_to_ask, frame, self.ledger, Tally())
+        left = anyio.run(remaining_questions, frame, self.ledger, AskingTally())
         return [LocalSource(left.todo, self.ledger.question_key)]
 
     def quotas(self, cap):

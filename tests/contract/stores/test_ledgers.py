@@ -4,7 +4,14 @@ import anyio
 import pytest
 
 from pipeline.frames import Answer, AnswerState, OwnCode
-from pipeline.stores.values import Counts, FinalAnswer, Finish, Fruitless, Known, Reuse
+from pipeline.stores.values import (
+    FinalAnswer,
+    FinishRecord,
+    FruitlessQuestion,
+    LedgerCounts,
+    QuestionHistory,
+    ReusedAnswer,
+)
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -40,15 +47,17 @@ def written(store, *steps):
 
 def test_of_a_question_that_was_never_asked_nothing_is_known(store):
     assert known(store, b"q") == {}
-    assert store.ledger.counts == Counts(0, 0, 0)
+    assert store.ledger.counts == LedgerCounts(0, 0, 0)
 
 
 def test_an_answer_is_known_as_it_came(store):
     written(store, ("intend", b"q", 1), ("settle", b"q", 1))
     store.reopen()
 
-    assert known(store, b"q", b"other") == {b"q": Known(FinalAnswer(b"q", *an_answer()[1:]), 1, None)}
-    assert store.ledger.counts == Counts(1, 1, 0)
+    assert known(store, b"q", b"other") == {
+        b"q": QuestionHistory(FinalAnswer(b"q", *an_answer()[1:]), 1, None)
+    }
+    assert store.ledger.counts == LedgerCounts(1, 1, 0)
 
 
 @pytest.mark.parametrize("step", ["settle", "fail"])
@@ -77,7 +86,7 @@ def test_after_a_crash_a_request_in_doubt_is_attempt_one_and_the_next_is_two(sto
     written(store, ("intend", b"q", 1))
     store.restore(store.snapshot())
 
-    assert known(store, b"q") == {b"q": Known(None, 1, None)}
+    assert known(store, b"q") == {b"q": QuestionHistory(None, 1, None)}
     with pytest.raises(AssertionError):
         written(store, ("intend", b"q", 1))
     written(store, ("intend", b"q", 2), ("settle", b"q", 2))
@@ -87,7 +96,7 @@ def test_after_a_crash_a_request_in_doubt_is_attempt_one_and_the_next_is_two(sto
 def test_attempts_are_counted_on_over_runs_and_none_is_skipped(store):
     for attempt in (1, 2, 3):
         written(store, ("intend", b"q", attempt), ("fail", b"q", attempt))
-        assert known(store, b"q") == {b"q": Known(None, attempt, "TIMEOUT_ERROR")}
+        assert known(store, b"q") == {b"q": QuestionHistory(None, attempt, "TIMEOUT_ERROR")}
         store.reopen()
     with pytest.raises(AssertionError):
         written(store, ("intend", b"q", 5))
@@ -96,7 +105,7 @@ def test_attempts_are_counted_on_over_runs_and_none_is_skipped(store):
 def test_a_failure_is_that_of_the_latest_request(store):
     written(store, ("intend", b"q", 1), ("fail", b"q", 1), ("intend", b"q", 2))
 
-    assert known(store, b"q") == {b"q": Known(None, 2, None)}
+    assert known(store, b"q") == {b"q": QuestionHistory(None, 2, None)}
 
 
 def test_nothing_is_written_about_a_request_that_was_not_intended(store):
@@ -172,7 +181,7 @@ def test_outside_of_writing_nothing_is_written_and_inside_nothing_is_read(store)
 
 def test_an_answer_that_is_used_again_is_one_and_counts_its_own_requests(store):
     written(store, ("intend", b"asked", 1), ("fail", b"asked", 1))
-    used = [Reuse(question, "MTCH", "id-0", NOW, "ab", LATER) for question in (b"asked", b"new")]
+    used = [ReusedAnswer(question, "MTCH", "id-0", NOW, "ab", LATER) for question in (b"asked", b"new")]
     store.ledger.reuse(used)
     store.reopen()
 
@@ -180,13 +189,14 @@ def test_an_answer_that_is_used_again_is_one_and_counts_its_own_requests(store):
     assert [one.answer.state for one in found.values()] == [AnswerState.REUSED] * 2
     assert {question: one.answer.attempts for question, one in found.items()} == {b"asked": 1, b"new": 0}
     assert found[b"new"].answer == FinalAnswer(b"new", AnswerState.REUSED, "MTCH", None, "id-0", NOW, 0)
-    assert store.ledger.counts == Counts(1, 0, 2)
+    assert list(store.ledger.answers()) == [one.answer for one in found.values()]
+    assert store.ledger.counts == LedgerCounts(1, 0, 2)
 
 
 def test_runs_that_got_nowhere_with_a_question_are_counted_by_their_last_reply_about_it(store):
     async def one_run(minute, *codes):
         time = f"2031-03-01T09:{minute:02}:00.000Z"
-        attempts = (await store.ledger.known([b"q"])).get(b"q", Known(None, 0, None)).attempts
+        attempts = (await store.ledger.known([b"q"])).get(b"q", QuestionHistory(None, 0, None)).attempts
         async with store.ledger.writing():
             for attempt, code in enumerate(codes, start=attempts + 1):
                 await store.ledger.intend(b"q", attempt=attempt, request_id="id", time=time)
@@ -195,9 +205,9 @@ def test_runs_that_got_nowhere_with_a_question_are_counted_by_their_last_reply_a
         store.ledger.finish(ended, question_count=1, unanswered_count=1, outcome_sha256="f")
         return await store.ledger.fruitless()
 
-    assert anyio.run(one_run, 1, "HTTP_401", "HTTP_401") == {b"q": Fruitless(1, "HTTP_401", 2)}
-    assert anyio.run(one_run, 2, "HTTP_403", OwnCode.NETWORK) == {b"q": Fruitless(1, "HTTP_401", 2)}
-    assert anyio.run(one_run, 3, OwnCode.CONTRACT) == {b"q": Fruitless(2, OwnCode.CONTRACT, 5)}
+    assert anyio.run(one_run, 1, "HTTP_401", "HTTP_401") == {b"q": FruitlessQuestion(1, "HTTP_401", 2)}
+    assert anyio.run(one_run, 2, "HTTP_403", OwnCode.NETWORK) == {b"q": FruitlessQuestion(1, "HTTP_401", 2)}
+    assert anyio.run(one_run, 3, OwnCode.CONTRACT) == {b"q": FruitlessQuestion(2, OwnCode.CONTRACT, 5)}
     written(store, ("intend", b"q", 6), ("settle", b"q", 6))
     assert anyio.run(store.ledger.fruitless) == {}
 
@@ -213,5 +223,5 @@ def test_a_run_is_finished_once_every_question_has_its_answer(store):
     last = store.ledger.finish(LATER, question_count=1, unanswered_count=0, outcome_sha256="e")
 
     store.reopen()
-    assert store.ledger.last_finish == last == Finish(LATER, 1, 0, "e")
+    assert store.ledger.last_finish == last == FinishRecord(LATER, 1, 0, "e")
     assert store.ledger.finished_at == LATER

@@ -6,10 +6,10 @@ import anyio
 import pytest
 
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from pipeline.stores.values import Account
+from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import Pace
 
-ACCOUNT = Account("cop.example|0123456789abcdef", "cop", 30, 6)
+ACCOUNT = ServerAccount("cop.example|0123456789abcdef", "cop", 30, 6)
 EACH = 24
 
 

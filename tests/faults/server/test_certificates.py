@@ -16,7 +16,7 @@ from pipeline.sandbox.certificates import (
     load_client_issuer,
 )
 from pipeline.sandbox.private_files import write_private
-from pipeline.stages.ask.standing import ALIKE_MAX
+from pipeline.stages.ask.admission import ALIKE_MAX
 
 SERVERS = {
     ("--server-certificate", "wrong-authority"): "certificate is not trusted",

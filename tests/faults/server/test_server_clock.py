@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.stages.ask.standing import ALIKE_MAX
+from pipeline.stages.ask.admission import ALIKE_MAX
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 WRONG_BY = {"clock-ahead": "s behind the server's", "clock-behind": "s ahead of the server's"}

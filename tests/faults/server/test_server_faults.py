@@ -3,8 +3,8 @@
 The truth is what the same server answers without faults: no row may ever have another answer.
 """
 
+from pipeline.stages.ask.admission import ALIKE_MAX
 from pipeline.stages.ask.judge import REFUSALS_IN_A_ROW_LATER_MAX
-from pipeline.stages.ask.standing import ALIKE_MAX
 
 GRACE_S = 0.3  # for what is on the way while a reply travels back
 CONNECT_MAX_S = 1.0  # for a new connection, where every core is at work

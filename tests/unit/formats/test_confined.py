@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.files.confined import heard, parse_confined
+from pipeline.files.confined import parse_confined, received_table
 
 PARSERS = """
 import os, signal, sys
@@ -98,9 +98,9 @@ def test_parts_may_not_fill_the_parent_one_after_the_other():
     part = io.BytesIO()
     pl.DataFrame({"said": ["x" * 100]}).write_ipc_stream(part)
     said = (len(part.getvalue()).to_bytes(8) + part.getvalue()) * 3
-    assert heard(io.BytesIO(said), table_bytes_max=3 * len(part.getvalue())).height == 3
+    assert received_table(io.BytesIO(said), table_bytes_max=3 * len(part.getvalue())).height == 3
     with pytest.raises(MemoryError):
-        heard(io.BytesIO(said), table_bytes_max=3 * len(part.getvalue()) - 1)
+        received_table(io.BytesIO(said), table_bytes_max=3 * len(part.getvalue()) - 1)
 
 
 def test_a_child_that_does_not_read_to_the_end_is_no_error_of_ours(parse):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 
 
 def write(path, data=b"new"):
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(data)
 
 
@@ -25,7 +25,7 @@ def names_in(folder):
 
 def test_the_file_has_its_name_only_when_it_is_whole(tmp_path):
     path = tmp_path / "outcomes.csv"
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(b"half")
         file.flush()
         assert not path.exists()
@@ -36,7 +36,7 @@ def test_the_file_has_its_name_only_when_it_is_whole(tmp_path):
 def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path):
     path = tmp_path / "outcomes.csv"
     path.write_bytes(b"old")
-    with contextlib.suppress(KeyboardInterrupt), write_whole(path) as file:
+    with contextlib.suppress(KeyboardInterrupt), write_atomically(path) as file:
         file.write(b"half")
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
@@ -52,7 +52,7 @@ def test_only_the_owner_can_read_it_whatever_the_earlier_file_allowed(tmp_path):
 
 
 def test_what_was_written_can_be_read_back_before_it_is_seen(tmp_path):
-    with write_whole(tmp_path / "outcomes.csv") as file:
+    with write_atomically(tmp_path / "outcomes.csv") as file:
         file.write(b"abc")
         file.seek(1)
         assert file.read() == b"bc"
@@ -107,7 +107,7 @@ def test_a_folder_that_may_not_be_written_is_an_output_error():
 def test_a_failing_disk_is_told_from_a_wrong_place(tmp_path, number):
     with (
         pytest.raises(DiskError, match=r"outcomes\.csv: cannot be written .*; make room"),
-        write_whole(tmp_path / "outcomes.csv"),
+        write_atomically(tmp_path / "outcomes.csv"),
     ):
         raise OSError(number, os.strerror(number))
     assert names_in(tmp_path) == []
@@ -117,11 +117,11 @@ FILL_UP = """
 import resource, signal, sys
 from pathlib import Path
 from pipeline.errors import DiskError
-from pipeline.files.atomic import write_whole
+from pipeline.files.atomic import write_atomically
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    with write_whole(Path(sys.argv[1])) as file:
+    with write_atomically(Path(sys.argv[1])) as file:
         file.write(b"x" * 200_000)
 except DiskError as error:
     print(error)

@@ -20,11 +20,21 @@ from structlog.testing import capture_logs
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, CHECKS, slim
-from pipeline.stages.ask import Channel, Tally, World, ask, concurrency, gate, given_up, left_to_ask, so_far
+from pipeline.stages.ask import (
+    ApiChannel,
+    AskingContext,
+    AskingTally,
+    answers_so_far,
+    ask,
+    concurrency,
+    count_given_up,
+    gate,
+    remaining_questions,
+)
+from pipeline.stages.ask.admission import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
-from pipeline.stages.ask.standing import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
@@ -146,7 +156,7 @@ class Asking:
     """A run of ask that has ended."""
 
     answers: pl.DataFrame
-    tally: Tally
+    tally: AskingTally
     given_up_count: int
     so_far: pl.DataFrame
     """As it would be told of the same moment, had the run ended by an error."""
@@ -176,11 +186,11 @@ def asking(tmp_path):
         slow_s=2.0,
         retry_unanswered=False,
     ):
-        tally = Tally()
+        tally = AskingTally()
         began = START + timedelta(minutes=next(runs))
 
         async def main():
-            world = World(
+            world = AskingContext(
                 now or (lambda: began),
                 time.monotonic,
                 lambda: 0.0,
@@ -190,7 +200,7 @@ def asking(tmp_path):
             )
             senders = sender if isinstance(sender, dict) else {ApiName.COP: sender}
             channels = {
-                name: Channel(
+                name: ApiChannel(
                     APIS[name],
                     one,
                     Pace(rate_per_s),
@@ -207,7 +217,7 @@ def asking(tmp_path):
                 for name, one in senders.items()
             }
             with anyio.fail_after(TEST_MAX_S):
-                left = await left_to_ask(
+                left = await remaining_questions(
                     questions, ledger, tally, limit=limit, retry_unanswered=retry_unanswered
                 )
                 source = LocalSource(left.todo, ledger.question_key)
@@ -229,7 +239,10 @@ def asking(tmp_path):
                     unanswered_count=max(open_count, 0),
                     outcome_sha256="f",
                 )
-            counted, ended_here = anyio.run(given_up, questions, ledger), anyio.run(so_far, questions, ledger)
+            counted, ended_here = (
+                anyio.run(count_given_up, questions, ledger),
+                anyio.run(answers_so_far, questions, ledger),
+            )
             return Asking(answers, tally, counted, ended_here)
 
     return run

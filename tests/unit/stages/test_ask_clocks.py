@@ -7,7 +7,13 @@ import pytest
 from httpx import Response
 from structlog.testing import capture_logs
 
-from pipeline.stages.ask.clock_skew import Clocks, refuses_our_time, server_ahead_s, wrong_clock, wrong_day
+from pipeline.stages.ask.clock_skew import (
+    ClockComparison,
+    refuses_our_time,
+    server_ahead_s,
+    wrong_clock,
+    wrong_day,
+)
 from schemas.outcomes import ApiName
 from schemas.wire import timestamp
 
@@ -37,7 +43,7 @@ def test_the_time_on_the_way_is_no_difference_of_clocks(stamp, ahead_s):
 
 
 def said(*stamps):
-    clocks = Clocks()
+    clocks = ClockComparison()
     with capture_logs() as lines:
         for stamp in stamps:
             clocks.compare(ApiName.COP, stamped(stamp), sent=SENT, received=RECEIVED)
@@ -78,7 +84,7 @@ def test_a_refusal_of_the_time_is_told_from_a_refusal_of_the_row(status, problem
 
 def test_a_server_without_a_stamp_still_gives_a_whole_sentence():
     sentence = str(wrong_clock(ApiName.COP, Response(400, headers={}, content=b""), SENT))
-    assert "2030-01-01T12:00:00.000Z, the server does not tell its own;" in sentence
+    assert "2030-01-01T12:00:00.000Z, the server does not give its own;" in sentence
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pipeline.stages.ask.feed import Feed
-from pipeline.stores.values import Chunk, Hold, Question
+from pipeline.stages.ask.feed import QuestionFeed
+from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 
@@ -17,8 +17,8 @@ class Source:
         self.done_holds = []
         self._wait_s = wait_s
         self._chunks = [
-            Chunk(
-                Hold(number, 1),
+            QuestionChunk(
+                ChunkLease(number, 1),
                 [Question(check_of(check=10 * number + n), b"", 0, False) for n in range(size)],
             )
             for number, size in enumerate(sizes)
@@ -40,7 +40,7 @@ def source(check_of):
 
 def test_many_workers_take_each_question_once_and_claim_each_chunk_once(source):
     given = source(3, 0, 2, wait_s=0.01)
-    feed = Feed(given, ApiName.COP)
+    feed = QuestionFeed(given, ApiName.COP)
     numbers = []
 
     async def work():
@@ -60,7 +60,7 @@ def test_many_workers_take_each_question_once_and_claim_each_chunk_once(source):
 
 
 def test_a_slow_question_keeps_nobody_from_the_next_chunk(source):
-    feed = Feed(source(2, 2), ApiName.COP)
+    feed = QuestionFeed(source(2, 2), ApiName.COP)
 
     async def main():
         return [(await feed.take()).question.check.check for _ in range(4)]
@@ -70,7 +70,7 @@ def test_a_slow_question_keeps_nobody_from_the_next_chunk(source):
 
 def test_a_chunk_is_done_with_its_last_question_whichever_that_is(source):
     given = source(2, 1)
-    feed = Feed(given, ApiName.COP)
+    feed = QuestionFeed(given, ApiName.COP)
     done = []
 
     async def main():
@@ -81,11 +81,11 @@ def test_a_chunk_is_done_with_its_last_question_whichever_that_is(source):
 
     anyio.run(main)
     assert done == [0, 1, 2]
-    assert given.done_holds == [Hold(1, 1), Hold(0, 1)]
+    assert given.done_holds == [ChunkLease(1, 1), ChunkLease(0, 1)]
 
 
 def test_how_many_there_were_is_not_known_while_there_may_be_more(source):
-    feed = Feed(source(1), ApiName.COP)
+    feed = QuestionFeed(source(1), ApiName.COP)
 
     async def main():
         await feed.take()

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES
 from pipeline.rules.payees import KEYED, keyed
-from pipeline.stages.compare import Earlier, compare, warnings_of
+from pipeline.stages.compare import EarlierPayees, compare, warnings_of
 from pipeline.stores.keyed_hash import payee_hashes
 
 A, B, C, D = ("1" * 14, "2" * 14, "3" * 14, "4" * 14)
@@ -21,7 +21,7 @@ def payees(*rows):
 def earlier(*rows, folder="january", key=b"\x01" * 32, has_names=True):
     frame, hashed = payees(*rows), payee_hashes(key, KEYED)
     names = frame["name"] if has_names else None
-    return Earlier(folder, keyed(frame, hashed), NOTHING, hashed, lambda: names)
+    return EarlierPayees(folder, keyed(frame, hashed), NOTHING, hashed, lambda: names)
 
 
 def changes(new, *runs):

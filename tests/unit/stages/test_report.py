@@ -8,9 +8,9 @@ import pytest
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
 from pipeline.stages.summarise import (
     ROWS_LISTED_MAX,
-    Header,
-    Limits,
-    Spared,
+    ApiLimits,
+    SparedChecks,
+    SummaryHeader,
     forecast,
     plain,
     route_counts,
@@ -34,7 +34,7 @@ def header_of(environment=Environment.PRODUCTION):
     source = InputFile(
         name="x.csv", sha256="0", byte_count=1, row_count=1, format="csv", encoding="utf-8", columns={}
     )
-    return Header("0", "production", environment, TIME, TIME, source, [], "run again")
+    return SummaryHeader("0", "production", environment, TIME, TIME, source, [], "run again")
 
 
 def calls_of(question_count):
@@ -223,7 +223,7 @@ def test_amount_has_two_decimals_or_the_third_that_it_needs(amount, written):
 
 @pytest.fixture
 def forecast_of(checks_of, check_of):
-    def build(question_count, row_count, limits, rejects=(), spared=Spared(), places=None):  # noqa: B008 (it is frozen)
+    def build(question_count, row_count, limits, rejects=(), spared=SparedChecks(), places=None):  # noqa: B008 (it is frozen)
         checks = checks_of(*(check_of(check=number) for number in range(1, question_count + 1)))
         rows = [(row, (row - 1) % question_count + 1) for row in range(1, row_count + 1)]
         assignments = pl.DataFrame(rows, schema=ASSIGNMENTS, orient="row")
@@ -235,7 +235,7 @@ def forecast_of(checks_of, check_of):
 
 def test_forecast_counts_questions_time_and_days(forecast_of):
     rejects = [(11, "name", "NAME_MISSING", "no name"), (11, "iban", "IBAN_FORMAT", "not an IBAN")]
-    limits = {ApiName.COP: Limits(2.0, 3), ApiName.VOP_GATEWAY: Limits(2.0, None)}
+    limits = {ApiName.COP: ApiLimits(2.0, 3), ApiName.VOP_GATEWAY: ApiLimits(2.0, None)}
     found = forecast_of(7, 10, limits, rejects)
     assert (found.row_count, found.accepted_count, found.rejected_count) == (11, 10, 1)
     assert found.saved_call_count == 3
@@ -249,7 +249,7 @@ def test_each_reject_says_where_its_row_stands_in_the_file(forecast_of):
     rejects = [(11, "name", "NAME_MISSING", "no name"), (12, "name", "NAME_MISSING", "no name")]
     places = Places(unit="sheet row", stretches=[(1, 5, 1), (12, 40, 1)])
 
-    limits = {ApiName.COP: Limits(2.0, None)}
+    limits = {ApiName.COP: ApiLimits(2.0, None)}
     assert [told.place for told in forecast_of(1, 1, limits, rejects, places=places).rejects] == [
         *("sheet row 15", "sheet row 40")
     ]
@@ -262,14 +262,14 @@ def test_what_the_profile_leaves_unasked_is_no_broken_row(forecast_of):
         (12, "name", "NAME_MISSING", "no name"),
         (12, "iban", "OUT_OF_REACH", "not asked"),
     ]
-    found = forecast_of(7, 10, {ApiName.COP: Limits(2.0, 3)}, rejects)
+    found = forecast_of(7, 10, {ApiName.COP: ApiLimits(2.0, 3)}, rejects)
     assert (found.row_count, found.accepted_count) == (12, 10)
     assert (found.rejected_count, found.unasked_count) == (1, 1)
 
 
 def test_what_is_answered_already_takes_no_call_no_time_and_no_day(forecast_of):
-    spared = Spared(frozenset({1, 2}), frozenset({3}), "the folder: why")
-    found = forecast_of(7, 10, {ApiName.COP: Limits(2.0, 2)}, spared=spared)
+    spared = SparedChecks(frozenset({1, 2}), frozenset({3}), "the folder: why")
+    found = forecast_of(7, 10, {ApiName.COP: ApiLimits(2.0, 2)}, spared=spared)
     (api,) = found.apis
     assert (api.question_count, api.answered_before_count, api.reused_count, api.call_count) == (7, 2, 1, 4)
     assert (api.duration_s, api.day_count) == (2.0, 2)
@@ -278,12 +278,12 @@ def test_what_is_answered_already_takes_no_call_no_time_and_no_day(forecast_of):
 
 @pytest.mark.parametrize(("question_count", "day_count"), [(1, 1), (50, 1), (51, 2), (100, 2), (101, 3)])
 def test_cap_decides_on_how_many_days(forecast_of, question_count, day_count):
-    (api,) = forecast_of(question_count, question_count, {ApiName.COP: Limits(20, 50)}).apis
+    (api,) = forecast_of(question_count, question_count, {ApiName.COP: ApiLimits(20, 50)}).apis
     assert api.day_count == day_count
 
 
 def test_without_a_cap_one_day_will_do(forecast_of):
-    (api,) = forecast_of(1000, 1000, {ApiName.COP: Limits(20, None)}).apis
+    (api,) = forecast_of(1000, 1000, {ApiName.COP: ApiLimits(20, None)}).apis
     assert api.day_count == 1
 
 
@@ -304,5 +304,5 @@ def test_ways_are_counted_with_their_reason_and_where_the_bic_came_from():
 
 @pytest.mark.parametrize(("used_count", "day_count"), [(0, 2), (30, 3), (50, 2), (70, 2)])
 def test_what_is_used_of_today_takes_a_later_day(forecast_of, used_count, day_count):
-    (api,) = forecast_of(100, 100, {ApiName.COP: Limits(20, 50, used_count)}).apis
+    (api,) = forecast_of(100, 100, {ApiName.COP: ApiLimits(20, 50, used_count)}).apis
     assert (api.used_count, api.day_count) == (used_count, day_count)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.jobs.show import ROWS_LISTED_MAX, Told, tell
+from pipeline.jobs.show import ROWS_LISTED_MAX, RowContext, assembled
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import Routes, validate
-from pipeline.stores.sqlite.reader import Attempt
+from pipeline.stores.sqlite.reader import RequestAttempt
 from schemas.outcomes import ApiName, Environment
 
 SENT, ENDED = "2030-01-01T00:00:00.000Z", "2030-01-01T00:00:01.000Z"
@@ -26,8 +26,8 @@ class Requests:
 
 
 TWICE = (
-    Attempt(1, "id-1", SENT, "failed", "TIMEOUT_ERROR", ENDED),
-    Attempt(2, "id-2", SENT, "answered", "MTCH", ENDED),
+    RequestAttempt(1, "id-1", SENT, "failed", "TIMEOUT_ERROR", ENDED),
+    RequestAttempt(2, "id-2", SENT, "answered", "MTCH", ENDED),
 )
 
 
@@ -36,7 +36,7 @@ def story(payments_of, outcomes_of):
     def build(rows, outcomes, row=1, attempts=TWICE, environment=Environment.PRODUCTION):
         payments = payments_of(*rows)
         validated = validate(payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
-        told = Told(
+        told = RowContext(
             "x.csv",
             environment,
             payments,
@@ -45,7 +45,7 @@ def story(payments_of, outcomes_of):
             plan(validated.accepted),
             outcomes_of(*outcomes),
         )
-        return tell(row, told, Requests(*attempts).attempts)
+        return assembled(row, told, Requests(*attempts).attempts)
 
     return build
 

@@ -7,15 +7,15 @@ import pytest
 
 from pipeline.frames import OUTCOMES, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
-from pipeline.runs.evidence import Kept, ledger_agrees, rows_agree
-from pipeline.stores.sqlite.ledger import Counts, FinalAnswer, Finish, RunIdentity
+from pipeline.runs.evidence import LedgerContents, ledger_agrees, rows_agree
+from pipeline.stores.sqlite.ledger import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
 from schemas.outcomes import Environment
 from schemas.summary import InputFile
 
 TIME = "2030-01-01T00:00:00.000Z"
 IDENTITY = RunIdentity("1f", "2e", "production", "1")
-FINISH = Finish(TIME, 2, 0, "0f")
+FINISH = FinishRecord(TIME, 2, 0, "0f")
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def manifest(payments, outcomes):
 
 def kept(**changes):
     answer = FinalAnswer(b"q", AnswerState.ANSWERED, "MTCH", None, "id-1", TIME, 1)
-    usual = {"run": IDENTITY, "counts": Counts(2, 1, 0), "finish": FINISH, "answers": [answer]}
-    return Kept(**{**usual, **changes})
+    usual = {"run": IDENTITY, "counts": LedgerCounts(2, 1, 0), "finish": FINISH, "answers": [answer]}
+    return LedgerContents(**{**usual, **changes})
 
 
 def differing(findings):
@@ -112,7 +112,11 @@ def test_a_ledger_of_another_run_is_found(manifest, outcomes, field):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"counts": Counts(3, 1, 0)}, {"finish": FINISH._replace(outcome_sha256="another")}, {"finish": None}],
+    [
+        {"counts": LedgerCounts(3, 1, 0)},
+        {"finish": FINISH._replace(outcome_sha256="another")},
+        {"finish": None},
+    ],
 )
 def test_a_ledger_that_went_on_is_found(manifest, outcomes, changes):
     assert differing(ledger_agrees(manifest, kept(**changes), outcomes)) == {"ledger"}

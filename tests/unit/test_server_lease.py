@@ -15,17 +15,17 @@ import anyio
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
-from pipeline.stores.sqlite.server_lease import _write, turn
+from pipeline.stores.sqlite.server_lease import _write, leased
 
 HOLDER = """
 import sys, anyio
 from pathlib import Path
 from datetime import UTC, datetime
-from pipeline.stores.sqlite.server_lease import turn
+from pipeline.stores.sqlite.server_lease import leased
 def now():
     return datetime.now(UTC)
 async def main():
-    async with turn(Path(sys.argv[1]), sys.argv[2], 0.1, clock=now, waiting=lambda _: None):
+    async with leased(Path(sys.argv[1]), sys.argv[2], 0.1, clock=now, waiting=lambda _: None):
         print("mine", flush=True)
         await anyio.to_thread.run_sync(sys.stdin.read)
 anyio.run(main)
@@ -38,7 +38,7 @@ def now():
 
 @pytest.fixture
 def holder(tmp_path):
-    """Another process that has the turn at the server "a" until its standard input ends."""
+    """Another process that holds the lease of the server "a" until its standard input ends."""
     command = [sys.executable, "-c", HOLDER, str(tmp_path / "turns"), "a"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "mine\n"
@@ -46,13 +46,13 @@ def holder(tmp_path):
 
 
 def take(folder, scope="a", *, window_s=0.0, within_s=10.0):
-    """Take a turn and end it; how long it was waited for, and whether there was somebody to wait for."""
+    """Take a lease and end it; how long it took, and whether another run held it."""
     said = []
 
     async def main():
         with anyio.fail_after(within_s):
             started = time.monotonic()
-            async with turn(folder, scope, window_s, clock=now, waiting=lambda _: said.append(scope)):
+            async with leased(folder, scope, window_s, clock=now, waiting=lambda _: said.append(scope)):
                 return time.monotonic() - started
 
     return anyio.run(main), bool(said)
@@ -70,7 +70,7 @@ def test_run_that_waits_is_told_so_once(tmp_path, holder):
 
     async def main():
         with anyio.move_on_after(0.8):
-            async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
+            async with leased(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
                 pass
 
     anyio.run(main)
@@ -96,7 +96,7 @@ def test_run_that_does_not_say_yet_who_it_is_is_another_run(tmp_path, holder):
 
         async def main():
             with anyio.move_on_after(0.1):
-                async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
+                async with leased(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
                     pass
 
         anyio.run(main)
@@ -109,7 +109,7 @@ def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(tmp_path
 
     async def main():
         deadline = anyio.current_time() + patience_s
-        async with turn(tmp_path / "turns", "a|0", 0.0, clock=now, waiting=said.append, deadline=deadline):
+        async with leased(tmp_path / "turns", "a|0", 0.0, clock=now, waiting=said.append, deadline=deadline):
             pass
 
     [lock] = (tmp_path / "turns").iterdir()
@@ -124,7 +124,7 @@ def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(tmp_path
 def test_deadline_that_comes_after_the_turn_began_ends_nothing(tmp_path):
     async def main():
         deadline = anyio.current_time()
-        async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=print, deadline=deadline):
+        async with leased(tmp_path / "turns", "a", 0.0, clock=now, waiting=print, deadline=deadline):
             await anyio.sleep(0.01)
             return True
 
@@ -134,7 +134,9 @@ def test_deadline_that_comes_after_the_turn_began_ends_nothing(tmp_path):
 def test_run_that_waits_has_the_turn_once_the_other_one_ended(tmp_path, holder):
     async def main():
         with anyio.fail_after(10):
-            async with turn(tmp_path / "turns", "a", 0.0, clock=now, waiting=lambda _: holder.stdin.close()):
+            async with leased(
+                tmp_path / "turns", "a", 0.0, clock=now, waiting=lambda _: holder.stdin.close()
+            ):
                 return holder.wait(10)
 
     assert anyio.run(main) == 0
@@ -191,7 +193,7 @@ def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path)
 
     async def main():
         for _ in range(2):
-            async with turn(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
+            async with leased(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
                 [lock] = tmp_path.iterdir()
                 told.append(lock.read_text().rstrip())
         told.append(lock.read_text().rstrip())
@@ -204,7 +206,7 @@ def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path)
 
 def test_turn_that_an_error_ended_is_not_finished(tmp_path):
     async def main():
-        async with turn(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
+        async with leased(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
             raise OutputError("x")
 
     with pytest.raises(OutputError):

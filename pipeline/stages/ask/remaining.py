@@ -1,7 +1,7 @@
-"""What a run is left with before it asks anything, and what it has when it ends early.
+"""What is left to ask when a run begins, and what is known when it ends early.
 
-The ledger is asked about a thousand questions at a time, so that its answers are never here all at once but
-as a frame.
+The ledger is queried for a thousand questions at a time, so that its answers are never in memory all at once
+except as a frame.
 """
 
 from collections import Counter
@@ -12,50 +12,50 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import CHECKS, TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
-from pipeline.stages.ask.values import Answers, Tally
+from pipeline.stages.ask.values import AnswerBuffer, AskingTally
 from pipeline.stores.protocols import Ledger
-from pipeline.stores.values import Fruitless, Known
+from pipeline.stores.values import FruitlessQuestion, QuestionHistory
 from schemas.outcomes import ApiName
 
 RUNS_MAX = 3
 """Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
 
 _LOOKED_UP_AT_ONCE = 1_000
-_NOTHING = Known(None, 0, None)
+_NOTHING = QuestionHistory(None, 0, None)
 
 
-class Left(NamedTuple):
+class RemainingQuestions(NamedTuple):
     """The questions of a run, by whether they are to be asked."""
 
     answers: pl.DataFrame
     """`Answers` of those that are not: answered before, given up, or beyond the limit."""
     todo: pl.DataFrame
     """`Checks` of those that are, in the order of asking; of each its `attempts` so far, and `is_suspect`:
-    whether an earlier run got nowhere with it."""
+    whether an earlier run got no answer to it."""
     has_answered: Collection[ApiName]
     """APIs that answered a question of this file before."""
 
 
-async def left_to_ask(
+async def remaining_questions(
     checks: pl.DataFrame,
     ledger: Ledger,
-    tally: Tally,
+    tally: AskingTally,
     *,
     limit: int | None = None,
     retry_unanswered: bool = False,
-) -> Left:
-    """What there is to ask; what an earlier run got nowhere with comes last.
+) -> RemainingQuestions:
+    """What is left to ask; what an earlier run got no answer to comes last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
-        ledger: the record of the run, which nobody writes to now.
-        tally: is told what is done before anything is asked.
+        ledger: the record of the run, not open for writing.
+        tally: gets what is done before anything is asked.
         limit: how many questions to take up at most; the others are deferred.
         retry_unanswered: ask also what was given up in earlier runs.
     """
     assert checks.schema == CHECKS
-    answers = Answers()
-    found = _Found()
+    answers = AnswerBuffer()
+    found = _LedgerState()
     if any(ledger.counts):
         left = await _open(checks, ledger, found, answers)
     else:
@@ -73,17 +73,17 @@ async def left_to_ask(
     for (api, state), count in found.answer_counts.items():
         counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
         counts[api] += count
-    return Left(answers.frame(), todo, found.has_answered)
+    return RemainingQuestions(answers.frame(), todo, found.has_answered)
 
 
-async def so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
-    """What is known of every question in the middle of a run, that ends here: `Answers`, one per check.
+async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
+    """The answers of a run that ends early: `Answers`, one per check.
 
     Args:
         checks: `Checks`.
-        ledger: the record of the run, which nobody writes to any more.
+        ledger: the record of the run, no longer open for writing.
     """
-    answers = Answers()
+    answers = AnswerBuffer()
     async for check, _, known in _known(checks, ledger):
         if known.answer is not None:
             answers.add(Answer(check.check, *known.answer[1:]))
@@ -93,14 +93,14 @@ async def so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
     return answers.frame()
 
 
-async def given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
-    """How many questions are not asked any more, unless somebody wants it.
+async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
+    """How many questions are not asked any more, unless the user requests it.
 
     Args:
         checks: `Checks`.
-        ledger: the record of the run, which nobody writes to now.
+        ledger: the record of the run, not open for writing.
     """
-    found = _Found(await ledger.fruitless())
+    found = _LedgerState(await ledger.fruitless())
     if found.fruitless:
         async for check, question, known in _known(checks, ledger):
             found.note(check, question, known)
@@ -108,16 +108,16 @@ async def given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
 
 
 @dataclass(slots=True)
-class _Found:
+class _LedgerState:
     """What the ledger knows of the questions of a file."""
 
-    fruitless: Mapping[bytes, Fruitless] = field(default_factory=dict)
+    fruitless: Mapping[bytes, FruitlessQuestion] = field(default_factory=dict)
     """Of the whole run."""
     answer_counts: Counter[tuple[ApiName, AnswerState]] = field(default_factory=Counter)
-    suspects: dict[int, tuple[ApiName, Fruitless]] = field(default_factory=dict)
-    """Check -> what an earlier run got of it, of those that nothing better is known of."""
+    suspects: dict[int, tuple[ApiName, FruitlessQuestion]] = field(default_factory=dict)
+    """Check -> the fruitless attempts of earlier runs, of those without an answer."""
 
-    def note(self, check: Check, question: bytes, known: Known) -> None:
+    def note(self, check: Check, question: bytes, known: QuestionHistory) -> None:
         """Look at one question."""
         if known.answer is not None:
             self.answer_counts[check.api, known.answer.state] += 1
@@ -130,19 +130,21 @@ class _Found:
         return {api for api, state in self.answer_counts if state is AnswerState.ANSWERED}
 
     @property
-    def given_up(self) -> dict[int, Fruitless]:
-        """The checks that so many runs got nowhere with that no other one tries it."""
+    def given_up(self) -> dict[int, FruitlessQuestion]:
+        """The checks that so many runs got no answer to that no other one tries."""
         return {
             number: fruitless
             for number, (api, fruitless) in self.suspects.items()
             if fruitless.run_count >= RUNS_MAX
-            # else it may be everybody who is turned away
+            # else the server may refuse access to all of them
             and (fruitless.code not in TURNED_AWAY_CODES or api in self.has_answered)
         }
 
 
-async def _open(checks: pl.DataFrame, ledger: Ledger, found: _Found, answers: Answers) -> pl.DataFrame:
-    """The questions without an answer, those last that an earlier run got nowhere with; keeps the answers."""
+async def _open(
+    checks: pl.DataFrame, ledger: Ledger, found: _LedgerState, answers: AnswerBuffer
+) -> pl.DataFrame:
+    """The questions without an answer, those last that an earlier run got no answer to; keeps the answers."""
     found.fruitless = await ledger.fruitless()
     is_open, attempts = [], []
     async for check, question, known in _known(checks, ledger):
@@ -161,7 +163,7 @@ async def _open(checks: pl.DataFrame, ledger: Ledger, found: _Found, answers: An
     return pl.concat([left.filter(~pl.col("is_suspect")), left.filter("is_suspect")])
 
 
-async def _known(checks: pl.DataFrame, ledger: Ledger) -> AsyncIterator[tuple[Check, bytes, Known]]:
+async def _known(checks: pl.DataFrame, ledger: Ledger) -> AsyncIterator[tuple[Check, bytes, QuestionHistory]]:
     """Each question in its order, its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
         some = [Check(row[0], ApiName(row[1]), *row[2:]) for row in part.iter_rows()]

@@ -1,4 +1,4 @@
-"""What the lines of a ledger say, for whoever has it open: to write to it, or only to read."""
+"""The queries of a ledger, whether it is open for writing or only for reading."""
 
 import json
 import sqlite3
@@ -6,16 +6,23 @@ from collections.abc import Callable, Iterator
 
 from pipeline.frames import TURNED_AWAY_CODES, AnswerState, Check, OwnCode
 from pipeline.stores.keyed_hash import KeyedHash
-from pipeline.stores.values import Attempt, Counts, FinalAnswer, Finish, Fruitless, RunIdentity
+from pipeline.stores.values import (
+    FinalAnswer,
+    FinishRecord,
+    FruitlessQuestion,
+    LedgerCounts,
+    RequestAttempt,
+    RunIdentity,
+)
 
 _ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
-"""Codes that do not speak of a server or a network in trouble, and so may come back for ever."""
+"""Codes that are no sign of a server or a network in trouble, and so may come back for ever."""
 
 DETAIL_IS_DUE = (
     "(SELECT time FROM failure WHERE failure.intent = problem.intent"
     " UNION ALL SELECT ifnull(time, '') FROM answer WHERE answer.intent = problem.intent) < ?"
 )
-"""SQL: whether what a server said of a problem, it said before a time."""
+"""SQL: whether the detail of a problem came before a time."""
 
 
 def identity(db: sqlite3.Connection) -> RunIdentity:
@@ -27,7 +34,7 @@ def identity(db: sqlite3.Connection) -> RunIdentity:
 def question_key(hashed: KeyedHash, check: Check) -> bytes:
     """What a ledger with this hash knows a question by: 32 bytes.
 
-    Made of every field but the check's number, so that a file that is planned anew, in another
+    Made of every field but the check's number, so that a file that is planned again, in another
     order or by a newer version, never takes another question's answer for its own.
     """
     return hashed(json.dumps(check[1:]).encode())
@@ -40,7 +47,7 @@ def final_answers(
 
     Args:
         db: the ledger.
-        name_of: gives the matched name behind what is written in the line of an intent's answer.
+        name_of: reads the matched name as it is stored in the row of an intent's answer.
     """
     for intent, question, state, code, name, *rest in db.execute(
         "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
@@ -54,20 +61,20 @@ def final_answers(
         yield FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
 
 
-def last_finish(db: sqlite3.Connection) -> Finish | None:
+def last_finish(db: sqlite3.Connection) -> FinishRecord | None:
     """The latest outcome file on record, or None."""
     row = db.execute(
         "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish ORDER BY id DESC LIMIT 1"
     ).fetchone()
-    return Finish(*row) if row else None
+    return FinishRecord(*row) if row else None
 
 
-def counts(db: sqlite3.Connection) -> Counts:
+def counts(db: sqlite3.Connection) -> LedgerCounts:
     """How much the ledger holds."""
     row = db.execute(
         "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer), (SELECT count(*) FROM reuse)"
     ).fetchone()
-    return Counts(*row)
+    return LedgerCounts(*row)
 
 
 def created_at(db: sqlite3.Connection) -> str:
@@ -76,12 +83,12 @@ def created_at(db: sqlite3.Connection) -> str:
     return str(time)
 
 
-def fruitless(db: sqlite3.Connection) -> dict[bytes, Fruitless]:
-    """The questions without an answer that a run left after a reply which is about the question.
+def fruitless(db: sqlite3.Connection) -> dict[bytes, FruitlessQuestion]:
+    """The questions that runs left unanswered after a reply which is about the question.
 
     A run ends with its outcome file; one that was killed counts as one with the next.
     """
-    found: dict[bytes, Fruitless] = {}
+    found: dict[bytes, FruitlessQuestion] = {}
     for question, code, attempt, _ in db.execute(
         "WITH ended AS (SELECT intent.id, question, code, attempt,"
         " (SELECT count(*) FROM finish WHERE finish.time < failure.time) AS run"
@@ -91,20 +98,20 @@ def fruitless(db: sqlite3.Connection) -> dict[bytes, Fruitless]:
     ):
         if code in _ABOUT_THE_QUESTION:
             before = found.get(question)
-            found[question] = Fruitless(1 if before is None else before.run_count + 1, code, attempt)
+            found[question] = FruitlessQuestion(1 if before is None else before.run_count + 1, code, attempt)
     return found
 
 
 def attempts(
     db: sqlite3.Connection, question: bytes, detail_of: Callable[[str | bytes, int], str | None]
-) -> Iterator[Attempt]:
+) -> Iterator[RequestAttempt]:
     """Every request for a question, first to last.
 
     Args:
         db: the ledger.
         question: its key.
-        detail_of: gives the detail behind what is written in the line of an intent; None where it is
-            encrypted, and there is no key.
+        detail_of: reads the detail as it is stored in the row of an intent; None where it is encrypted and
+            there is no key.
     """
     for intent, written, *row in db.execute(
         "SELECT intent.id, detail, attempt, intent.request_id, intent.time,"
@@ -117,4 +124,4 @@ def attempts(
     ):
         detail = None if written is None else detail_of(written, intent)
         is_hidden = written is not None and detail is None
-        yield Attempt(*row)._replace(detail=detail, has_hidden_detail=is_hidden)
+        yield RequestAttempt(*row)._replace(detail=detail, has_hidden_detail=is_hidden)

@@ -1,12 +1,12 @@
-"""How we stand with a server: whether it lets us in at all, or only some questions not.
+"""Whether a server admits us at all, or only turns away some questions.
 
 A 401, 403, 404 or redirect may mean that our credentials or our address are wrong, and so every question
-would meet it; or that something before the server dislikes one name. The reply does not say which. So
+would meet it; or that a filter before the server dislikes one name. The reply does not show which. So
 questions are asked one at a time until one is answered, and where five in a row are turned away alike, it is
 all of them: a run that never had an answer ends, and one that had leaves the rest to a later run. Any other
-question that is turned away has no answer in this run, and holds up nobody.
+question that is turned away has no answer in this run, and does not hold up the others.
 
-A question that was turned away in an earlier run as well tells nothing new of the others.
+A question that an earlier run had turned away as well is no evidence about the others.
 """
 
 from collections import Counter, deque
@@ -20,8 +20,8 @@ TURNED_AWAY_IN_A_ROW_MAX = 20
 one at a time, after which no other is sent, however they were turned away."""
 
 
-class Standing:
-    """How we stand with one API's server."""
+class Admission:
+    """Whether one API's server admits us."""
 
     def __init__(self, *, has_answered: bool) -> None:
         """Begin a run.
@@ -41,16 +41,16 @@ class Standing:
         self.let_in()
 
     def let_in(self) -> None:
-        """It looked at a question, whatever it found."""
+        """It processed a question, whatever the result."""
         self._in_a_row = 0
         self._alike.clear()
 
     def turned_away(self, code: str, error: PrecheckError, *, alone: bool, again: bool) -> bool:
-        """It did not look at a question.
+        """It refused access to a question.
 
         Args:
-            code: how it said so.
-            error: what ends the run where it says so to all.
+            code: of the refusal.
+            error: what ends the run where all questions are refused so.
             alone: whether the question was sent one at a time.
             again: whether it turned the same question away in an earlier run.
 
@@ -71,7 +71,7 @@ class Standing:
 
     @property
     def is_over(self) -> PrecheckError | None:
-        """Why no other question is to be sent; None where others may be let in."""
+        """Why no other question is to be sent; None where others may be admitted."""
         are_alike = len(self._alike) == ALIKE_MAX and len(set(self._alike)) == 1
         return self._last if are_alike or self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX else None
 
