@@ -71,6 +71,17 @@ class Running(subprocess.Popen):
         assert may_crash or "Traceback" not in (err or ""), err
         return Finished(self.returncode, out, err)
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stopped in the middle of its work while the block lasts."""
+        self.send_signal(signal.SIGSTOP)
+        seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert seen.si_code == os.CLD_STOPPED, "it had ended before it was stopped"
+        try:
+            yield
+        finally:
+            self.send_signal(signal.SIGCONT)
+
     def kill_when(self, is_time) -> Finished:
         """SIGKILL at that moment, unless it ends before."""
         while not is_time() and not self.has_ended:

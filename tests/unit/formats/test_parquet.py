@@ -26,7 +26,7 @@ def bytes_of(table):
 
 
 def cells_of(data):
-    """The cells that `read` gives, without the child process, which costs as much as all that is tried."""
+    """The cells that `read` gives, without its child process, which costs most of a test."""
     return pl.concat(parquet.parse(data, bytes_max=table_bytes_max(len(data))))
 
 
