@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -98,11 +99,16 @@ def load(path: Path, profile_name: str) -> Profile:
     return profiles[profile_name]
 
 
+@lru_cache(maxsize=1)
+def _understood(text: str, folder: Path) -> Configuration:
+    """What a file says; a run asks for several parts of the same one."""
+    return Configuration.model_validate(tomllib.loads(text), context={"folder": folder})
+
+
 def read(path: Path) -> Configuration:
     """Read the whole file; raises as `load` does."""
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
-        return Configuration.model_validate(content, context={"folder": path.parent})
+        return _understood(path.read_text("utf-8"), path.parent)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None
     except UnicodeDecodeError:
