@@ -21,35 +21,70 @@ or whatever Python raises, and is caught in one place: where the command, or wha
 """
 
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Advice(StrEnum):
+    """What to do about an error, as text for any surface; each may have its own words for it.
+
+    Those of the command line, which name its options, are in `cli/advice.py`.
+    """
+
+    OTHER_FOLDER = "choose another folder"
+    FOLDER_EACH = "check them one at a time, each to a folder of its own"
+    START_OVER = "start over"
+    ASK_AGAIN = "start over, which asks every question again"
+    REPLACE_RESULTS = "start over, which replaces it"
+    REPLACE_FILE = "allow it to be replaced"
+    CHOOSE_PROFILE = "pick one of {choices}"
+    WRITE_CONFIGURATION = "write a configuration"
+    NAME_CONFIGURATION = "name an existing one"
+    NAME_DECIDER = "name who decides"
+    ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
+    ALLOW_SIMULATED = "allow simulated answers, to try this out"
+    WAIT_LONGER = "wait longer for it"
+
+
+Words = Mapping[Advice, str]
+"""The words of one surface for kinds of advice."""
+_NEUTRAL: Words = MappingProxyType({})
 
 
 class PrecheckError(Exception):
     """Something that ends the run, with the exit status of the command.
 
-    As text it is the sentence of the command line. Another surface shows `reason`, and says in its own words
-    what to do.
+    As text it is a sentence for any surface. A surface with words of its own for advice asks for `sentences`.
     """
 
     exit_code: int
 
-    def __init__(self, reason: str, *, option: str = "", advice: str = "") -> None:
-        """Take what happened apart from the words of the command line.
+    def __init__(
+        self, reason: str, *, option: str = "", advice: str | Sequence[str] = (), choices: Iterable[str] = ()
+    ) -> None:
+        """Take what happened apart from what to do.
 
         Args:
             reason: where, and what.
-            option: of the command line, which said what the reason begins with.
-            advice: what to do, on the command line.
+            option: of the command line, which gave what the reason begins with; from jobs only.
+            advice: what to do, or several ways; an `Advice` where it takes an argument of the job.
+            choices: what there is to choose from.
         """
-        said = f"{option} {reason}" if option else reason
-        super().__init__(f"{said}; {advice}" if advice else said)
         self.reason = reason
-        self.advice = advice
+        self.advice = (advice,) if isinstance(advice, str) else tuple(advice)
+        self._option = option
+        self._choices = ", ".join(choices)
+        super().__init__(*PrecheckError.sentences(self))
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The message, as lines."""
-        return (str(self),)
+    def sentences(self, words: Words = _NEUTRAL) -> tuple[str, ...]:
+        """What happened and what to do, as lines, in the words of a surface."""
+        steps = ", or ".join(self._step(one, words) for one in self.advice)
+        what = f"{self._option} {self.reason}" if self._option else self.reason
+        return (f"{what}; {steps}" if steps else what,)
+
+    def _step(self, one: str, words: Words) -> str:
+        return words.get(one, one).format(choices=self._choices) if isinstance(one, Advice) else one
 
 
 class UsageError(PrecheckError):
@@ -122,8 +157,7 @@ class ConfigurationFileError(ConfigurationError):
         super().__init__("; ".join(mistakes))
         self._mistakes = tuple(mistakes)
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self, _words: Words = _NEUTRAL) -> tuple[str, ...]:
         """A sentence about each mistake."""
         return self._mistakes
 
@@ -133,7 +167,7 @@ class TlsError(ConfigurationError):
 
 
 class StoppedError(PrecheckError):
-    """Somebody wanted the run to end; running the same command again goes on."""
+    """The user stopped the run; running the same command again goes on."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.errors import (
     CONCERN_ONE_FILE,
@@ -75,7 +76,7 @@ def _reported_and_ended() -> Iterator[None]:
         sys.exit(DiskError.exit_code)
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
         reported = _error_of(end)
-        for sentence in reported.sentences:
+        for sentence in reported.sentences(OPTIONS):
             _report(sentence, status=reported.exit_code)
         sys.exit(reported.exit_code)
     finally:

@@ -1,5 +1,6 @@
 """Options that several commands have, and how their values are parsed."""
 
+import getpass
 import os
 import re
 from collections.abc import Callable
@@ -125,7 +126,24 @@ decisions_option = click.option(
     metavar="FILE",
     help="A copy of this run's report.xlsx, with what people wrote into Decision and Reason.",
 )
-by_option = click.option("--by", metavar="NAME", help="Who decides, for the record; default: the login name.")
+
+
+def _name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """The name given, else the login name; None where this user has none."""
+    if name is not None and name.strip():
+        return name
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # before Python 3.13, what the missing part of the system raises
+        return None
+
+
+by_option = click.option(
+    "--by",
+    metavar="NAME",
+    callback=_name_or_login,
+    help="Who decides, for the record; default: the login name.",
+)
 allow_simulated_option = click.option(
     "--allow-simulated",
     is_flag=True,

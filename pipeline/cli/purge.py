@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, Days, by_option, sign_option
@@ -81,7 +82,7 @@ def purge(  # noqa: PLR0913 (one argument per option)
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            notify(str(error), status=None if is_stranger else error.exit_code)
+            notify("; ".join(error.sentences(OPTIONS)), status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
         for sentence in _sentences(folder, job, purged):

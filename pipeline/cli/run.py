@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import (
     about_one_file,
@@ -255,7 +256,8 @@ def run(  # noqa: PLR0913 (one argument per option)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                notify(_naming(name, str(error)), status=error.exit_code)
+                sentence = "; ".join(error.sentences(OPTIONS))
+                notify(_naming(name, sentence), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))

@@ -4,7 +4,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from pipeline.errors import OutputError
+from pipeline.errors import Advice, OutputError
 from pipeline.files.disk_errors import not_writable
 
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
@@ -21,6 +21,6 @@ def write_example(path: Path, *, force: bool) -> None:
         with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
             file.write(EXAMPLE)
     except FileExistsError:
-        raise OutputError(f"{path}: exists already", advice="--force replaces it") from None
+        raise OutputError(f"{path}: exists already", advice=Advice.REPLACE_FILE) from None
     except OSError as error:
         raise not_writable(path, error, otherwise="choose another path") from None

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 from pipeline.apis.registry import SECTIONS
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
-from pipeline.errors import ConfigurationError, ConfigurationFileError
+from pipeline.errors import Advice, ConfigurationError, ConfigurationFileError
 from pipeline.sections.values import Section
 
 FILE_NAME = "precheck.toml"
@@ -51,7 +51,7 @@ def find(explicit: Path | None) -> Path:
     """Find the configuration file that is meant.
 
     Args:
-        explicit: from `--config`; without it PRECHECK_CONFIG, the working directory and the
+        explicit: as the user named it; without it PRECHECK_CONFIG, the working directory and the
             user's configuration folder are looked at, in this order.
 
     Raises:
@@ -65,12 +65,12 @@ def find(explicit: Path | None) -> Path:
     looked = " or ".join(str(path) for path in candidates)
     raise ConfigurationError(
         f"{looked}: no such configuration file",
-        advice="write one with `precheck init`, or name one with --config",
+        advice=(Advice.WRITE_CONFIGURATION, Advice.NAME_CONFIGURATION),
     )
 
 
 def usual() -> Path | None:
-    """The configuration file that is found without `--config`, or None where there is none."""
+    """The configuration file that is found where none is named, or None where there is none."""
     try:
         return find(None)
     except ConfigurationError:
@@ -94,7 +94,8 @@ def load(path: Path, profile_name: str) -> Profile:
     if profile_name not in profiles:
         raise ConfigurationError(
             f"{path}: no profile {profile_name!r}",
-            advice=f"pick one of {', '.join(sorted(profiles))} with --profile",
+            advice=Advice.CHOOSE_PROFILE,
+            choices=sorted(profiles),
         )
     return profiles[profile_name]
 

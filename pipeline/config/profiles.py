@@ -20,7 +20,7 @@ from pydantic import SecretStr
 
 from pipeline import config as settings
 from pipeline.config import BUILT_IN, Profile
-from pipeline.errors import ConfigurationError, UsageError
+from pipeline.errors import Advice, ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
 from pipeline.rules.modulus import Modulus
@@ -53,16 +53,16 @@ class Chosen(NamedTuple):
 def choose(name: str | None, config: Path | None) -> Chosen:
     """Find the profile of a name. Without a name it is the embedded sandbox.
 
-    The built-in names need no configuration file, unless one is given with `--config` or the usual
-    file has them itself. A file that says only their policy leaves them built in.
+    The built-in names need no configuration file, unless one is named or the usual file has
+    them itself. A file that has only their policy leaves them built in.
 
     Raises:
         UsageError: a configuration file is given and no profile in it.
         ConfigurationError: there is no such profile.
     """
     if config is not None and name is None:
-        names = ", ".join(sorted(settings.read(settings.find(config)).profiles))
-        raise UsageError(f"{config}: which profile? name one of {names} with --profile")
+        names = sorted(settings.read(settings.find(config)).profiles)
+        raise UsageError(f"{config}: no profile was chosen", advice=Advice.CHOOSE_PROFILE, choices=names)
     wanted = name or BUILT_IN[0]
     may_be_built_in = wanted in BUILT_IN and config is None
     if may_be_built_in and (name is None or not settings.defines(wanted)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.files.disk_errors import ELSEWHERE, not_writable, refuse_non_file
+from pipeline.files.disk_errors import not_writable, refuse_non_file
 
 _MODE = 0o600
 _MODE_FOR_ALL = 0o644
@@ -44,7 +44,7 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise not_writable(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error) from error
 
 
 def partial_name(path: Path) -> Path:

@@ -10,9 +10,8 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from pipeline.errors import DiskError, OutputError, PrecheckError
+from pipeline.errors import Advice, DiskError, OutputError, PrecheckError
 
-ELSEWHERE = "choose another folder with --out"
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # CANTOPEN: SQLite does not report why it could not make a journal, and of a file that it has read before
 # a full disk is the likely reason.
@@ -54,17 +53,19 @@ def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     )
 
 
-def not_writable(path: Path, error: OSError, *, otherwise: str) -> DiskError | OutputError:
+def not_writable(
+    path: Path, error: OSError, *, otherwise: str = Advice.OTHER_FOLDER
+) -> DiskError | OutputError:
     """The error for a file that cannot be written here.
 
     Args:
         path: the file.
         error: of the system.
-        otherwise: what to do where the disk is not at fault, such as "choose another --out".
+        otherwise: what to do where the disk is not at fault.
     """
     if is_full_or_failed(error):
         return write_failed(path, error)
-    return OutputError(f"{path}: cannot be written ({_reason(error)}); {otherwise}")
+    return OutputError(f"{path}: cannot be written ({_reason(error)})", advice=otherwise)
 
 
 def refuse_non_file(path: Path) -> None:
@@ -78,9 +79,9 @@ def refuse_non_file(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:  # such as a file where a folder should be
-        raise not_writable(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error) from error
     if (what := kind_of_non_file(found)) is not None:
-        raise OutputError(f"{path}: {what} has this name; remove it, or {ELSEWHERE}")
+        raise OutputError(f"{path}: {what} has this name", advice=("remove it", Advice.OTHER_FOLDER))
 
 
 def kind_of_non_file(found: os.stat_result) -> str | None:

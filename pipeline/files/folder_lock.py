@@ -3,20 +3,20 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from pipeline.errors import InputError, LockedError, OutputError, UsageError
-from pipeline.files.disk_errors import ELSEWHERE, not_writable, refuse_non_file
+from pipeline.errors import Advice, InputError, LockedError, OutputError, UsageError
+from pipeline.files.disk_errors import not_writable, refuse_non_file
 
 _LOCK = ".lock"
 _CONTENT_BYTES_MAX = 4096
 
 
 @contextmanager
-def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
+def locked(folder: Path, now: str, *, otherwise: Sequence[Advice] = ()) -> Iterator[None]:
     """Lock the folder for this process alone, creating it if it is missing.
 
     The lock ends with the process, however that ends. Its file stays: unlinking it would let two processes
@@ -25,7 +25,7 @@ def locked(folder: Path, now: str, *, otherwise: str = "") -> Iterator[None]:
     Args:
         folder: of a run.
         now: UTC, ISO 8601 with Z.
-        otherwise: an alternative to waiting where another process works in the folder.
+        otherwise: alternatives to waiting where another process works in the folder.
 
     Raises:
         LockedError: another process works in the folder.
@@ -58,7 +58,7 @@ def shared(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        _take(lock, fcntl.LOCK_SH, folder, "")
+        _take(lock, fcntl.LOCK_SH, folder)
         yield
     finally:
         os.close(lock)
@@ -78,9 +78,9 @@ def require_ours(folder: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise not_writable(path, error, otherwise=ELSEWHERE) from error
+        raise not_writable(path, error) from error
     if said and _owner_in(said) is None:
-        raise OutputError(f"{path}: not a lock of this tool; remove it, or {ELSEWHERE}")
+        raise OutputError(f"{path}: not a lock of this tool", advice=("remove it", Advice.OTHER_FOLDER))
 
 
 def require_folder(folder: Path) -> None:
@@ -102,12 +102,14 @@ def require_folder(folder: Path) -> None:
         raise UsageError(f"{folder}: a file, not a folder; give the folder of a run")
 
 
-def _take(lock: int, kind: int, folder: Path, otherwise: str) -> None:
+def _take(lock: int, kind: int, folder: Path, otherwise: Sequence[Advice] = ()) -> None:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        said = f"{folder}: {_owner(lock)} is working in this folder; wait for it to end{otherwise}"
-        raise LockedError(said) from error
+        raise LockedError(
+            f"{folder}: {_owner(lock)} is working in this folder",
+            advice=("wait for it to end", *otherwise),
+        ) from error
 
 
 def _owner(lock: int) -> str:

@@ -16,7 +16,7 @@ import structlog
 
 from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.connections import api_of
-from pipeline.errors import InputError, PrecheckError
+from pipeline.errors import Advice, InputError, PrecheckError
 from pipeline.frames import Questions
 from pipeline.jobs.prepare import Prepared, Time, identity_of, prepare, read_file, wanted
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
@@ -88,7 +88,7 @@ def check(job: Job, surface: Surface) -> RunResult:
         time = Time(started, begun=now if ledger is None else ledger.created_at)
         prepared, checks = prepare(job, source, chosen, profile, time)
         if prepared.refusal is not None and job.many_names_reason is None:
-            raise InputError(prepared.refusal)
+            raise InputError(prepared.refusal, advice=("correct the rows", Advice.ALLOW_MANY_NAMES))
         if ledger is None:  # a file that was refused has left no folder behind, and no answer forgotten
             ledger = opens.enter_context(
                 SqliteLedger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))

@@ -40,7 +40,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
             for server in profile.servers:
                 findings.extend(_try_server(server, now))
     except PrecheckError as error:
-        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences]
+        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences()]
     return findings
 
 

@@ -34,6 +34,7 @@ class PurgeJob:
     with_payments: bool = False
     """With them also what `precheck split` wrote, and the keyed hashes of payees."""
     by: str | None = None
+    """None where the user has no name, as in a container."""
     reason: str | None = None
     sign_with: Path | None = None
     """The private key that signs the manifest; None: that of the profile of the run, if any."""
@@ -98,7 +99,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         OutputError: the file there is not a ledger, or a file cannot be deleted.
         DiskError: the ledger is damaged or cannot be written to.
     """
-    time, answers_before, by = timestamp(now), timestamp(now - job.older_than), _who(job.by)
+    time, answers_before, by = timestamp(now), timestamp(now - job.older_than), job.by and decider(job.by)
     look = _look(folder, job, answers_before, time)
     files = _files_to_delete(folder, job)
     is_due = (
@@ -156,20 +157,6 @@ def _signer(folder: Path, job: PurgeJob) -> Signer | None:
     except (UsageError, InputError):
         return None
     return signer_again(folder, job.sign_with, profile)
-
-
-def _who(said: str | None) -> str | None:
-    """Who purges; None where nobody says so, as a job in a container whose user has no name.
-
-    Raises:
-        UsageError: it is said, and not fit to be put on record.
-    """
-    if said is not None and said.strip():
-        return decider(said)
-    try:
-        return decider(None)
-    except UsageError:
-        return None
 
 
 def _there(files: Iterable[Path]) -> list[str]:

@@ -59,7 +59,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     for line in told:
         console.print(Text(visible(line)))
     if forecast.refusal:
-        said = f"Warning: this run would be refused: {forecast.refusal}."
+        way = "correct the rows, or use --allow-many-names REASON, which is recorded"
+        said = f"Warning: this run would be refused: {forecast.refusal}; {way}."
         console.print(Text(visible(said), style="bold yellow"))
     for count in forecast.warning_codes:
         console.print(Text(visible(warning_text(count, forecast.places))))

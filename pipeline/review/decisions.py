@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import Advice, UsageError
 from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import Decisions
 from pipeline.runs.finished import FinishedRun
@@ -21,7 +21,7 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
     if run.summary.simulated and not allowed:
         raise UsageError(
             f"{run.folder}: SIMULATED by a sandbox: no answer says anything about a real account",
-            advice="check the file with a real profile, or add --allow-simulated to try this command",
+            advice=("check the file with a real profile", Advice.ALLOW_SIMULATED),
         )
 
 

@@ -67,7 +67,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 def why_refused(
     accepted: Accepted, warnings: Warnings, *, where: str, places: Places | None = None
 ) -> str | None:
-    """The error for a file that tries names on accounts, or None for any other.
+    """Why a file that tries names on accounts is refused; None for any other.
 
     Args:
         accepted: `Accepted`.
@@ -85,7 +85,7 @@ def why_refused(
     return (
         f"{where} rows {named}{more}: accounts with more than "
         f"{PAYEES_MAX} different names each: {account_count:,}; that is how names are tried out, so nothing "
-        "was sent. Correct the rows, or use --allow-many-names REASON, which is recorded"
+        "was sent"
     )
 
 

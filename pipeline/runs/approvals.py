@@ -1,10 +1,9 @@
 """Who decided what about a run, when and why: `approvals.json`, a list that only grows."""
 
-import getpass
 import os
 from pathlib import Path
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from schemas.approvals import Approval, Approvals
 from schemas.folder import APPROVALS
@@ -48,25 +47,21 @@ def approvals_of(folder: Path) -> list[Approval]:
         ) from error
 
 
-def decider(said: str | None) -> str:
-    """The name to put on record: what was said, or the login name.
+def decider(name: str | None) -> str:
+    """The name of who decides, as it is put on record.
+
+    Args:
+        name: as the user gave it, or the login name; None where there is neither.
 
     Raises:
-        UsageError: nothing was said, and this user has no name; or it has characters that nobody sees, by
-            which it could look like another one, or steer a terminal.
+        UsageError: there is none; or it has control or invisible characters, by which it could look like
+            another name, or steer a terminal.
     """
-    if said is not None and said.strip():
-        name = said.strip()
-    else:
-        try:
-            # Before Python 3.13 it raises what the missing part of the system raises.
-            name = getpass.getuser()
-        except (OSError, KeyError, ImportError):
-            raise UsageError(
-                "this user has no login name", advice="name who decides with --by NAME"
-            ) from None
-    if not name.isprintable():
+    if name is None or not name.strip():
+        raise UsageError("this user has no login name", advice=Advice.NAME_DECIDER)
+    if not name.strip().isprintable():
         raise UsageError(
-            f"{name!a}: control or invisible characters in the name", option="--by", advice="leave them out"
+            f"{name.strip()!a}: control or invisible characters in the name of who decides",
+            advice="leave them out",
         )
-    return name
+    return name.strip()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError, OutputError, UsageError
+from pipeline.errors import Advice, InputError, OutputError, UsageError
 from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import refuse_non_file
 from pipeline.files.folder_lock import require_ours
@@ -55,7 +55,7 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
         alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
         raise UsageError(
             f"{', '.join(alike)}: their results would go to one folder",
-            advice="check them one at a time, each with an --out of its own",
+            advice=Advice.FOLDER_EACH,
         )
     places = [out / name if out else Path(f"{name}.precheck") for name in apart]
     return dict(zip(files, places, strict=True))
@@ -159,13 +159,13 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
         if path.exists() and not fresh and not has_begun(folder):
             raise OutputError(
                 f"{path}: exists, and there is no run of this tool in its folder",
-                advice="choose another --out, or replace it with --fresh",
+                advice=(Advice.OTHER_FOLDER, Advice.REPLACE_RESULTS),
             )
     require_ours(folder)
     try:
         approvals_of(folder)
     except InputError as error:
-        raise OutputError(error.reason, advice=f"{error.advice}, or choose another --out") from error
+        raise OutputError(error.reason, advice=(*error.advice, Advice.OTHER_FOLDER)) from error
 
 
 def remove_outdated(folder: Path) -> None:

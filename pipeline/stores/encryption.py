@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import SecretStr
 
-from pipeline.errors import ConfigurationError
+from pipeline.errors import Advice, ConfigurationError
 from pipeline.stores.sqlite.seals import damaged
 
 if TYPE_CHECKING:
@@ -62,23 +62,25 @@ class NameEncryption:
             ConfigurationError: it was begun with another key, without one, or with one that is not given.
         """
         if (mismatch := self._mismatch(proof)) is not None:
-            raise ConfigurationError(f"{self._path}: {mismatch}, or start over with --fresh")
+            what, step = mismatch
+            raise ConfigurationError(f"{self._path}: {what}", advice=(step, Advice.START_OVER))
 
     def proves(self, proof: bytes | None) -> bool:
         """Whether this is how the ledger was begun."""
         return self._mismatch(proof) is None
 
-    def _mismatch(self, proof: bytes | None) -> str | None:
+    def _mismatch(self, proof: bytes | None) -> tuple[str, str] | None:
+        """What differs from how the ledger was begun, and what to do; None where nothing does."""
         if proof is None:
-            begun_in_clear = "this run was begun without a ledger key; finish it without one"
+            begun_in_clear = ("this run was begun without a ledger key", "finish it without one")
             return None if self._cipher is None else begun_in_clear
         if self._cipher is None:
             return (
-                "the names in this ledger are encrypted; name their key in the profile"
-                " with ledger_key_env or ledger_key_file"
+                "the names in this ledger are encrypted",
+                "name their key in the profile with ledger_key_env or ledger_key_file",
             )
         if _decrypted(self._cipher, proof, _PROOF) is None:
-            return "this ledger was encrypted with another key; name that one in the profile"
+            return "this ledger was encrypted with another key", "name that one in the profile"
         return None
 
     def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:

@@ -107,7 +107,7 @@ def test_a_split_loses_doubles_and_changes_nothing(
             f'{key} = "{"release" if verdict else "hold"}"\n' for key, verdict in verdicts.items()
         )
         config.write_text(f"[profiles.main.policy]\n{table}{SECTION}")
-        job = SplitJob(folder, config=config, hold_undecided=True, allow_simulated=True)
+        job = SplitJob(folder, config=config, hold_undecided=True, allow_simulated=True, by="Mara")
         done = split_folder(job, now=NOW)
         written = [part and Path(part.path).read_bytes() for part in (done.release, done.hold)]
     release = [row[:-1] for row in rows if released.get(code_of(row))]
@@ -125,7 +125,7 @@ def test_a_correction_changes_its_cell_and_no_other(
 ):
     with tempfile.TemporaryDirectory() as name:
         folder = finished_folder(name, rows, delimiter, line_end, finish_run, outcomes_of)
-        job = FixJob(folder, accept=tuple(accept), reason="agreed", allow_simulated=True)
+        job = FixJob(folder, accept=tuple(accept), reason="agreed", allow_simulated=True, by="Mara")
         done = fix_folder(job, now=NOW)
         written = None if done.corrected is None else Path(done.corrected.path).read_bytes()
         listed = Path(done.corrections).read_bytes().decode("utf-8-sig")
@@ -176,6 +176,6 @@ def test_a_parquet_file_is_split_without_a_change(cells, finish_run, outcomes_of
         Path(name, "precheck.toml").write_text(SECTION)
         folder = finish_run(file, outcomes_of(*outcomes), environment="sandbox")
         config = Path(name, "precheck.toml")
-        done = split_folder(SplitJob(folder, config=config, allow_simulated=True), now=NOW)
+        done = split_folder(SplitJob(folder, config=config, allow_simulated=True, by="Mara"), now=NOW)
         parts = [pl.read_parquet(part.path) for part in (done.release, done.hold) if part is not None]
     assert pl.concat(parts).sort("batch").equals(table)

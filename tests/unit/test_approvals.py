@@ -2,8 +2,11 @@
 
 import os
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from pipeline.cli.options import by_option
 from pipeline.errors import InputError, UsageError
 from pipeline.runs.approvals import approvals_of, decider, record_approval
 from schemas.approvals import Approval
@@ -24,24 +27,35 @@ def test_no_decision_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("said", [" Mara ", "Mara"])
-def test_a_name_that_is_given_goes_before_the_login_name(said):
-    assert decider(said) == "Mara"
+@pytest.mark.parametrize(
+    ("words", "name"), [(["--by", "Mara"], "Mara"), (["--by", " "], "m.login"), ([], "m.login")]
+)
+def test_who_decides_is_the_login_name_where_no_other_is_given(words, name):
+    @click.command()
+    @by_option
+    def decide(by):
+        click.echo(by)
+
+    assert CliRunner().invoke(decide, words, env={"LOGNAME": "m.login"}).output == f"{name}\n"
 
 
-def test_a_blank_name_is_none():
-    assert decider(" ") == decider(None)
+def test_who_decides_is_on_record_without_the_white_space_around_the_name():
+    assert decider(" Mara ") == "Mara"
+
+
+@pytest.mark.parametrize("name", [None, "", " "])
+def test_a_decision_without_a_name_is_refused(name):
+    with pytest.raises(UsageError, match="this user has no login name; name who decides"):
+        decider(name)
 
 
 @pytest.mark.parametrize(
     "name", ["Ma\nra", "\x1b[2JMara", "Ma\u202era", "Ma\u200bra", "Ma\x00ra", "Ma\ud800ra"]
 )
-def test_a_name_with_characters_that_nobody_sees_is_refused(name, monkeypatch):
-    for said, login in ((name, "mara"), (None, name)):
-        monkeypatch.setattr("getpass.getuser", lambda login=login: login)
-        with pytest.raises(UsageError, match="control or invisible characters in the name") as refused:
-            decider(said)
-        assert str(refused.value).isprintable()
+def test_a_name_with_invisible_characters_is_refused(name):
+    with pytest.raises(UsageError, match="control or invisible characters in the name") as refused:
+        decider(name)
+    assert str(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["Mara O'Neill", "Søren Ærø", "馬 小明", "مارا"])

@@ -159,7 +159,7 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
     async def ask_while_another_has_its_turn(scope):
         shares = shares_of_this_machine(clock=lambda: NOW, waiting=told.append, wait_max_s=0.3)
         async with leased(leases_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
-            with pytest.raises(IncompleteError, match="--wait-max is over"):
+            with pytest.raises(IncompleteError, match="the time to wait for it is over"):
                 async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
                     raise AssertionError("asked while another had its turn")
 

@@ -1,10 +1,11 @@
-"""What ends a run is a sentence on the command line, and a reason on any surface."""
+"""What ends a run is a sentence, in which each surface has its own words for what to do."""
 
 import pickle
 
 import pytest
 
-from pipeline.errors import StoppedError, UsageError
+from pipeline.cli.advice import OPTIONS
+from pipeline.errors import Advice, StoppedError, UsageError
 
 FOLDER = "out: the folder of this very run"
 
@@ -20,13 +21,34 @@ FOLDER = "out: the folder of this very run"
 )
 def test_the_words_of_the_command_line_stand_around_the_reason(words, sentence):
     error = UsageError(FOLDER, **words)
-    assert (str(error), error.sentences, error.reason) == (sentence, (sentence,), FOLDER)
+    assert (str(error), error.sentences(), error.reason) == (sentence, (sentence,), FOLDER)
+
+
+def test_only_the_command_line_names_its_options():
+    error = UsageError(
+        "no run", advice=("take a copy", Advice.START_OVER, Advice.CHOOSE_PROFILE), choices="ab"
+    )
+    assert str(error) == "no run; take a copy, or start over, or pick one of a, b"
+    assert error.sentences(OPTIONS) == (
+        "no run; take a copy, or start over with --fresh, or pick one of a, b with --profile",
+    )
+
+
+def test_braces_in_a_reason_are_no_place_for_choices():
+    error = UsageError("{choices}/in.csv", advice="look at {choices}", choices=["a"])
+    assert error.sentences(OPTIONS) == ("{choices}/in.csv; look at {choices}",)
+
+
+@pytest.mark.parametrize("advice", Advice)
+def test_no_surface_but_the_command_line_reads_of_options(advice):
+    assert "--" not in advice
+    assert "precheck " not in advice
 
 
 def test_an_error_that_crosses_a_process_is_the_same():
     error = UsageError(FOLDER, option="--reuse-from", advice="leave it out")
     again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.reason, again.advice) == (str(error), FOLDER, "leave it out")
+    assert (str(again), again.reason, again.advice) == (str(error), FOLDER, ("leave it out",))
 
 
 def test_whoever_stops_a_run_says_how_a_command_ends():

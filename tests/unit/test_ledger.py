@@ -130,7 +130,7 @@ def test_a_new_version_of_the_tool_takes_up_the_run_of_an_older_one(tmp_path):
 def test_the_run_of_another_input_profile_or_environment_is_refused_by_name(tmp_path, field, word):
     with opened(tmp_path) as ledger:
         anyio.run(intend_only, ledger, b"q")
-    with pytest.raises(UsageError, match=rf"another {word};.*--out.*--fresh"):
+    with pytest.raises(UsageError, match=rf"another {word}; choose another folder, or start over"):
         opened(tmp_path, IDENTITY._replace(**{field: "different"}))
 
 
@@ -380,7 +380,7 @@ def a_ledger_of_many_answers(folder: Path) -> Path:
 def test_a_truncated_ledger_is_refused_never_recreated(tmp_path):
     path = a_ledger_of_many_answers(tmp_path)
     os.truncate(path, path.stat().st_size // 2)
-    with pytest.raises(DiskError, match=r"damaged.*--fresh"):
+    with pytest.raises(DiskError, match=r"damaged.*start over"):
         opened(tmp_path)
 
 
@@ -405,7 +405,7 @@ def test_a_ledger_that_another_program_has_open_is_left_to_it(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"cannot be written.*--out"):
+    with pytest.raises(OutputError, match=r"cannot be written.*choose another folder"):
         opened(tmp_path / "file" / "folder")
 
 

@@ -61,7 +61,7 @@ def test_a_built_in_name_means_the_file_that_was_given(configuration):
 
 
 def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_sandbox(configuration):
-    with pytest.raises(UsageError, match=r"name one of .* with --profile"):
+    with pytest.raises(UsageError, match=r"no profile was chosen; pick one of "):
         choose(None, configuration())
     with pytest.raises(ConfigurationError, match="no profile 'sandbox'"):
         choose("sandbox", configuration())

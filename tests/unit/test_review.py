@@ -83,7 +83,9 @@ def split_of(config_of):
     """Split under a policy, given as keyword arguments beside those of the job."""
 
     def run(folder, *, policy=None, **job):
-        return split_folder(SplitJob(folder, config=config_of(**(policy or {})), **job), now=NOW)
+        return split_folder(
+            SplitJob(folder, config=config_of(**(policy or {})), **{"by": "Mara", **job}), now=NOW
+        )
 
     return run
 
@@ -401,17 +403,17 @@ def test_a_policy_for_an_outcome_that_does_not_exist_is_an_error(folder_of, spli
 def test_without_its_profile_nothing_is_released(folder_of, tmp_path):
     folder = folder_of({})
     with pytest.raises(ConfigurationError):
-        split_folder(SplitJob(folder, config=tmp_path / "none.toml"), now=NOW)
+        split_folder(SplitJob(folder, config=tmp_path / "none.toml", by="Mara"), now=NOW)
 
 
 def test_simulated_answers_release_nothing_unless_told_and_then_the_names_say_so(folder_of, split_of):
     folder = folder_of({}, ANNM, environment="sandbox")
-    with pytest.raises(UsageError, match="--allow-simulated"):
+    with pytest.raises(UsageError, match="allow simulated answers"):
         split_of(folder)
     assert not list(folder.glob("release*"))
     done = split_of(folder, allow_simulated=True)
     assert done.release.path.endswith("release.simulated.csv")
-    with pytest.raises(UsageError, match="--allow-simulated"):
+    with pytest.raises(UsageError, match="allow simulated answers"):
         fixed(folder_of(CLOSE, environment="sandbox"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
+from pipeline.errors import Advice, LockedError, OtherRunError, OutputError, UsageError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_non_file, write_failed
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
@@ -102,7 +102,7 @@ def opened(
     """
     with ExitStack() as stack:
         with sqlite_errors(path):
-            otherwise = ", or choose another --out" if identity is not None else ""
+            otherwise = () if identity is None else (Advice.OTHER_FOLDER,)
             stack.enter_context(locked(path.parent, now, otherwise=otherwise))
             for ours in ledger_files(path):
                 refuse_non_file(ours)
@@ -182,7 +182,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise not_writable(path, error, otherwise="choose another --out") from error
+        raise not_writable(path, error) from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise LockedError(
@@ -224,12 +224,13 @@ def _require_ours(path: Path) -> None:
         os.close(descriptor)
     if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
         raise OutputError(
-            f"{path}: not a ledger of this tool, or cut short; choose another --out, or start over with "
-            "--fresh"
+            f"{path}: not a ledger of this tool, or cut short",
+            advice=(Advice.OTHER_FOLDER, Advice.START_OVER),
         )
     if int.from_bytes(header[60:64]) not in {_VERSION_WITHOUT_PROBLEMS, _SCHEMA_VERSION}:
         raise OutputError(
-            f"{path}: a ledger of another version of this tool; use that version, or start over with --fresh"
+            f"{path}: a ledger of another version of this tool",
+            advice=("use that version", Advice.START_OVER),
         )
 
 
@@ -299,6 +300,6 @@ def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity)
     for what, ours, theirs in zip(("input file", "profile", "environment"), identity, recorded, strict=False):
         if ours != theirs:
             raise OtherRunError(
-                f"{path.parent}: this folder holds the run of another {what};"
-                " choose another --out, or start over with --fresh"
+                f"{path.parent}: this folder holds the run of another {what}",
+                advice=(Advice.OTHER_FOLDER, Advice.START_OVER),
             )

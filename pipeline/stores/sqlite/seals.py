@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.errors import DiskError
+from pipeline.errors import Advice, DiskError
 from pipeline.stores.keyed_hash import keyed_hash
 
 SEALED: Mapping[str, Sequence[str]] = {
@@ -69,6 +69,5 @@ def first_broken_seal(db: sqlite3.Connection) -> str | None:
 def damaged(path: Path, finding: str) -> DiskError:
     """The error for a ledger that cannot be trusted: it is never silently repaired or replaced."""
     return DiskError(
-        f"{path}: damaged or unreadable ({finding}); bring it back from a copy,"
-        " or start over with --fresh, which asks every question again"
+        f"{path}: damaged or unreadable ({finding})", advice=("bring it back from a copy", Advice.ASK_AGAIN)
     )

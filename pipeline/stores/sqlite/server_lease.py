@@ -21,7 +21,7 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.errors import IncompleteError
+from pipeline.errors import Advice, IncompleteError
 from pipeline.files.disk_errors import not_writable
 from pipeline.stores.values import LeaseHolder
 
@@ -87,8 +87,9 @@ async def _take(lock: int, scope: str, waiting: Callable[[LeaseHolder], None], d
         holder = _holder(lock, scope)
         if anyio.current_time() >= deadline:
             raise IncompleteError(
-                f"{holder.server}: {holder.name} has been asking this server{holder.since_when}, and "
-                "--wait-max is over; nothing was sent: run the same command again when that run has ended"
+                f"{holder.server}: {holder.name} has been asking this server{holder.since_when}, and the "
+                "time to wait for it is over; nothing was sent",
+                advice=("run the same command again when that run has ended", Advice.WAIT_LONGER),
             )
         if holder != reported:
             waiting(holder)

@@ -1,0 +1,26 @@
+"""Advice in the words of the command line: which option or command does it."""
+
+from types import MappingProxyType
+
+from pipeline.errors import Advice, Words
+
+OPTIONS: Words = MappingProxyType(
+    {
+        Advice.OTHER_FOLDER: "choose another folder with --out",
+        Advice.FOLDER_EACH: "check them one at a time, each with an --out of its own",
+        Advice.START_OVER: "start over with --fresh",
+        Advice.ASK_AGAIN: "start over with --fresh, which asks every question again",
+        Advice.REPLACE_RESULTS: "replace it with --fresh",
+        Advice.REPLACE_FILE: "--force replaces it",
+        Advice.CHOOSE_PROFILE: "pick one of {choices} with --profile",
+        Advice.WRITE_CONFIGURATION: "write one with `precheck init`",
+        Advice.NAME_CONFIGURATION: "name one with --config",
+        Advice.NAME_DECIDER: "name who decides with --by NAME",
+        Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
+        Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
+        Advice.WAIT_LONGER: "wait longer with --wait-max",
+    }
+)
+"""For every kind of advice."""
+
+assert OPTIONS.keys() == set(Advice), "advice without words of the command line"
