@@ -1,4 +1,4 @@
-"""Compiled templates, kept where Python keeps its compiled modules, as a page of few rows is mostly compiling.
+"""Compiled templates, kept where Python keeps its compiled modules: a page of few rows is mostly compiling.
 
 As with those, whoever may not write there compiles each time, and what does not fit is compiled anew.
 """

@@ -8,7 +8,7 @@ from itertools import chain
 import polars as pl
 import pytest
 from examples import examples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Dialect, Payment, document
