@@ -2,19 +2,24 @@
 
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from platformdirs import user_config_path
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from pipeline.apis.registry import SECTIONS
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
 from pipeline.errors import ConfigurationError, ConfigurationFileError
+from pipeline.formats import INPUT_NAMES
+from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
 
 FILE_NAME = "precheck.toml"
+LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
 BUILT_IN = ("sandbox", "sandbox-standard")
 """The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
 
@@ -22,7 +27,24 @@ BUILT_IN = ("sandbox", "sandbox-standard")
 class Configuration(Section):
     """The whole file."""
 
-    profiles: Annotated[dict[str, Profile], Field(min_length=1)]
+    layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
+    profiles: dict[str, Profile] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("layouts")
+    @classmethod
+    def _have_names_of_their_own(cls, layouts: dict[str, BankLayout]) -> dict[str, BankLayout]:
+        for name in layouts:
+            if name in INPUT_NAMES:
+                raise ValueError(f"{name}: there is a format of this name already; choose another")
+        return layouts
+
+    @field_validator("profiles")
+    @classmethod
+    def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
+        """A file may hold layouts alone."""
+        if not profiles and not info.data.get("layouts"):
+            raise PydanticCustomError("too_short", "no profile")
+        return profiles
 
     @field_validator("profiles")
     @classmethod
@@ -98,11 +120,28 @@ def load(path: Path, profile_name: str) -> Profile:
     return profiles[profile_name]
 
 
+def layouts_in(path: Path) -> Mapping[str, BankLayout]:
+    """The user's own layouts; what else stands in the file is looked at only where there are some.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has layouts and a mistake.
+    """
+    return read(path).layouts if "layouts" in _content(path) else {}
+
+
 def read(path: Path) -> Configuration:
     """Read the whole file; raises as `load` does."""
+    content = _content(path)
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
         return Configuration.model_validate(content, context={"folder": path.parent})
+    except ValidationError as error:
+        said = mistakes(error.errors(), Configuration)
+        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None
     except UnicodeDecodeError:
@@ -111,6 +150,3 @@ def read(path: Path) -> Configuration:
         raise ConfigurationError(
             f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from None
-    except ValidationError as error:
-        said = mistakes(error.errors(), Configuration)
-        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None
