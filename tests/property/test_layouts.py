@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.formats.edits import edited
-from pipeline.formats.layouts import LAYOUTS, layout_formats
+from pipeline.formats.layouts import layout_formats
 from pipeline.formats.table import ReadingOptions
 
 FORMATS = layout_formats({})

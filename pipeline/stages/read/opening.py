@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import IO, NamedTuple
 
 from pipeline.errors import InputError, UsageError
-from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, Unpacked, sniff, unpacked
+from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
 from pipeline.files.memory import memory_max_bytes, refuse_too_large
 from pipeline.formats import HEAD_BYTES, Entry, MessageEntry, entry_of, excel
 from pipeline.stages.read.source import Packing, Said
@@ -31,11 +31,11 @@ class Identity(NamedTuple):
     byte_count: int
 
 
-class Opened(NamedTuple):
+class OpenedFile(NamedTuple):
     """What stands in a file."""
 
     data: bytes
-    """Unpacked."""
+    """UnpackedFile."""
     entry: Entry
     packed: tuple[Packing, Identity] | None
     """How it is compressed, and the identity of the file as it is; None where it is not."""
@@ -46,7 +46,7 @@ def identity_of(data: bytes) -> Identity:
     return Identity(hashlib.sha256(data).hexdigest(), len(data))
 
 
-def opened(path: Path, said: Said) -> Opened:
+def opened(path: Path, said: Said) -> OpenedFile:
     """The bytes of a file, unpacked, and the format that they are in.
 
     Raises:
@@ -63,10 +63,10 @@ def opened(path: Path, said: Said) -> Opened:
     _refuse_what_is_not_heeded(entry, said, where=path.name)
     with _file(path) as file:
         refuse_too_large(_size(file), per_byte=entry.format.MEMORY_PER_BYTE, where=path.name)
-        return Opened(entry.format.load(file, said.options, where=path.name), entry, None)
+        return OpenedFile(entry.format.load(file, said.options, where=path.name), entry, None)
 
 
-def _unpacked(path: Path, compression: Compression, said: Said) -> Opened:
+def _unpacked(path: Path, compression: Compression, said: Said) -> OpenedFile:
     """What is in a compressed file, under the limits of files that are not."""
     where, memory_bytes = path.name, memory_max_bytes()
     with _file(path) as file:
@@ -80,10 +80,10 @@ def _unpacked(path: Path, compression: Compression, said: Said) -> Opened:
     _refuse_what_is_not_heeded(entry, said, where=where)
     refuse_too_large(len(found.data), per_byte=entry.format.MEMORY_PER_BYTE, where=where)
     data = entry.format.load(io.BytesIO(found.data), said.options, where=where)
-    return Opened(data, entry, (Packing(compression, name.name), identity_of(packed)))
+    return OpenedFile(data, entry, (Packing(compression, name.name), identity_of(packed)))
 
 
-def _name_of(path: Path, found: Unpacked) -> PurePath:
+def _name_of(path: Path, found: UnpackedFile) -> PurePath:
     """The name of what is in a compressed file: its own, with the suffix that it has in a ZIP.
 
     What else a ZIP says is a stranger's text, and nothing is named by it.

@@ -20,9 +20,9 @@ from pipeline.formats import FORMATS, INPUT_NAMES, SaidOfFormat, entry_of
 from pipeline.formats.layouts import LAYOUTS, BankLayout
 from pipeline.stages.read import read
 
-CORPUS = tomllib.loads(
-    (Path(__file__).parents[1] / "headers" / "corpus.toml").read_text(encoding="utf-8")
-)["set"]
+CORPUS = tomllib.loads((Path(__file__).parents[1] / "headers" / "corpus.toml").read_text(encoding="utf-8"))[
+    "set"
+]
 PAYMENT = Payment(name="Ada Quillon", iban="DE89370400440532013000", amount="1.00")
 TABLE = b"name,iban\nAda Quillon,DE89370400440532013000\n"
 CPU_MAX_S = 0.005
@@ -192,6 +192,7 @@ def workbook():
         ("pay.zip", zipped(workbook(), "pay.xlsx"), "pay.xlsx", "excel"),
         ("pay.xlsx", workbook(), None, "excel"),
     ],
+    ids=range(9),
 )
 def test_what_is_in_a_compressed_file_has_a_format_too(name, data, unpacked_name, found, tmp_path):
     (tmp_path / name).write_bytes(data)
