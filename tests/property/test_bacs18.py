@@ -41,7 +41,7 @@ def test_what_was_made_is_what_is_read(seed):
     assert [line.strip(b"\r\n").decode()[:106].rstrip(" ") for line in lines_of(data, message)] == [
         each.record().rstrip(" ") for each in file.payments
     ]
-    assert not message.totals_differ
+    assert message.difference is None
     assert len(message.controls) >= 4 * file.labels
 
 
@@ -59,7 +59,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(see
             continue
         copy = changed(data, bacs18.kept(data, message, mine, role))
         again = read(copy)
-        assert not again.totals_differ
+        assert again.difference is None
         assert again.payments.equals(message.payments.filter(mine))
         assert len(again.set_aside) == 0
         ends = [line.rstrip(b"\r\n") for line in lines_of(copy, again)]
@@ -110,7 +110,7 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, cha
         return
     if after.payments.height != before.payments.height:
         # A payment is a payment no more, or a contra is one: it is told.
-        is_told = after.set_aside.height + after.totals_differ
+        is_told = after.set_aside.height + after.differences.len()
         assert is_told
         return
     changed = (
