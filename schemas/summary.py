@@ -8,7 +8,7 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from schemas.changes import Change, Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
@@ -80,6 +80,14 @@ class InputFile(OwnDocument):
     byte_count: int
     row_count: int
     format: str
+    format_said: bool = False
+    """Whether `--input-format` said it."""
+    layout: dict[str, JsonValue] | None = None
+    """Of a format that the configuration describes: that section; None of all that are built in."""
+    compression: Literal["gzip", "zip"] | None = None
+    """How the file is packed; None where it is not."""
+    unpacked_name: str | None = None
+    """Of a file that is packed: the name of what is in it, whose suffix is that of a payment file."""
     encoding: str
     sheet: str | None = None
     """Of a workbook, as it was named; None: the only one that had data."""

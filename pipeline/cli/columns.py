@@ -11,18 +11,30 @@ from pipeline.cli.options import PATH, input_options, options, read_mapping
 @click.argument("file", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
 @options(input_options)
-def columns(
-    *, file: Path, mapping: tuple[str, ...], encoding: str | None, sheet: str | None, as_json: bool
+@click.option("--config", type=PATH, metavar="FILE", help="The configuration file, for its [layouts].")
+def columns(  # noqa: PLR0913 (one argument per option)
+    *,
+    file: Path,
+    mapping: tuple[str, ...],
+    input_format: str | None,
+    encoding: str | None,
+    sheet: str | None,
+    config: Path | None,
+    as_json: bool,
 ) -> None:
     """Show how each column of FILE is read: as which field, by which rule, instead of which others.
 
     Three values of each are shown, whole: mind who looks on.
     """
+    from pipeline.config.profiles import said_of_format
     from pipeline.jobs.columns import columns_of
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
 
-    found, refusal = columns_of(file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet)
+    of_format = said_of_format(input_format, config)
+    found, refusal = columns_of(
+        file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet, of_format=of_format
+    )
     if as_json:
         click.echo(found.model_dump_json())
     elif found.columns:

@@ -83,6 +83,11 @@ input_options: list[Callable[..., Any]] = [
         metavar="FIELD=HEADER",
         help="Read the column HEADER as FIELD, such as --map name=Beneficiary. May be repeated.",
     ),
+    click.option(
+        "--input-format",
+        metavar="NAME",
+        help="The format of FILE, where it is not to be found out: one that `precheck formats` lists.",
+    ),
     click.option("--encoding", metavar="NAME", help="Of a CSV file that is not UTF-8, such as cp1252."),
     click.option(
         "--sheet", metavar="NAME", help="Of a workbook; default: the only visible sheet that has data."

@@ -6,7 +6,7 @@ Only `cli`, `jobs` and `connections` read it; stages get plain values.
 """
 
 from pipeline.config.example import EXAMPLE, write_example
-from pipeline.config.file import BUILT_IN, Configuration, defines, find, load, read, usual
+from pipeline.config.file import BUILT_IN, Configuration, defines, find, layouts_in, load, read, usual
 from pipeline.config.profile import Profile
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Profile",
     "defines",
     "find",
+    "layouts_in",
     "load",
     "read",
     "usual",

@@ -2,20 +2,25 @@
 
 import os
 import tomllib
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from platformdirs import user_config_path
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from pipeline.apis.registry import SECTIONS
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
 from pipeline.errors import Advice, ConfigurationError, ConfigurationFileError
+from pipeline.formats import INPUT_NAMES
+from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
 
 FILE_NAME = "precheck.toml"
+LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
 BUILT_IN = ("sandbox", "sandbox-standard")
 """The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
 
@@ -23,7 +28,24 @@ BUILT_IN = ("sandbox", "sandbox-standard")
 class Configuration(Section):
     """The whole file."""
 
-    profiles: Annotated[dict[str, Profile], Field(min_length=1)]
+    layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
+    profiles: dict[str, Profile] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("layouts")
+    @classmethod
+    def _have_names_of_their_own(cls, layouts: dict[str, BankLayout]) -> dict[str, BankLayout]:
+        for name in layouts:
+            if name in INPUT_NAMES:
+                raise ValueError(f"{name}: there is a format of this name already; choose another")
+        return layouts
+
+    @field_validator("profiles")
+    @classmethod
+    def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
+        """A file may hold layouts alone."""
+        if not profiles and not info.data.get("layouts"):
+            raise PydanticCustomError("too_short", "no profile")
+        return profiles
 
     @field_validator("profiles")
     @classmethod
@@ -100,24 +122,45 @@ def load(path: Path, profile_name: str) -> Profile:
     return profiles[profile_name]
 
 
-@lru_cache(maxsize=1)
-def _understood(text: str, folder: Path) -> Configuration:
-    """What a file says; a run asks for several parts of the same one."""
-    return Configuration.model_validate(tomllib.loads(text), context={"folder": folder})
+def layouts_in(path: Path) -> Mapping[str, BankLayout]:
+    """The user's own layouts; what else stands in the file is looked at only where there are some.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has layouts and a mistake.
+    """
+    return read(path).layouts if "layouts" in _tables(path) else {}
 
 
 def read(path: Path) -> Configuration:
     """Read the whole file; raises as `load` does."""
+    _tables(path)
     try:
-        return _understood(path.read_text("utf-8"), path.parent)
+        return _configuration(_text(path), path.parent)
+    except ValidationError as error:
+        said = mistakes(error.errors(), Configuration)
+        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None
+
+
+@lru_cache(maxsize=1)
+def _configuration(text: str, folder: Path) -> Configuration:
+    """What a file says; a run asks for several parts of the same one."""
+    return Configuration.model_validate(tomllib.loads(text), context={"folder": folder})
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    """The tables of a file, before they are understood."""
+    try:
+        return tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         raise ConfigurationError(
             f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from None
-    except ValidationError as error:
-        said = mistakes(error.errors(), Configuration)
-        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None

@@ -3,13 +3,14 @@
 import datetime as dt
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from pipeline.apis.registry import APIS, SECTIONS
 from pipeline.config.profile import Profile
+from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, SummaryLine
 
 _OF_SERVERS: tuple[type[BaseModel], ...] = tuple(declared.section for declared in APIS.values())
 """The sections that name a server."""
@@ -25,6 +26,7 @@ _SAID = {
     "float_type": "must be a number, without quotes",
     "date_from_datetime_parsing": "must be a date such as 2026-01-31",
     "date_type": "must be a date such as 2026-01-31",
+    "tuple_type": "must be a list, or sections in double brackets; see docs/configuration.md",
     "int_type": "must be a whole number, without quotes",
     "dict_type": "must be a section of its own; see docs/configuration.md",
     "model_type": "must be a section of its own; see docs/configuration.md",
@@ -92,8 +94,23 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
             return section
         case ["profiles", _, key, form, _] if key in SECTIONS:
             return SECTIONS[key][form]
+        case ["layouts", _, *keys, _]:
+            return _section_of_a_layout(keys)
         case _:
             return whole
+
+
+def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
+    """The section of a layout that is reached by these keys and numbers."""
+    sections: Mapping[tuple[str, ...], type[BaseModel]] = {
+        (): BankLayout,
+        ("header",): SummaryLine,
+        ("batch",): SummaryLine,
+        ("trailer",): SummaryLine,
+        ("others",): OtherLine,
+        ("payments",): PaymentLine,
+    }
+    return sections[tuple(key for key in keys if not key.isdecimal())]
 
 
 def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:

@@ -23,6 +23,7 @@ from pipeline.config import BUILT_IN, Profile
 from pipeline.errors import Advice, ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
+from pipeline.formats import SaidOfFormat
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections.secrets import secret_if_named
@@ -78,6 +79,20 @@ def choose(name: str | None, config: Path | None) -> Chosen:
 def _built_in(name: str) -> Chosen:
     fingerprint = sha256(f"embedded {name}".encode()).hexdigest()
     return Chosen(name, None, fingerprint, Environment.SANDBOX)
+
+
+def said_of_format(name: str | None, config: Path | None) -> SaidOfFormat:
+    """What is said of the format of a file: its name, and the layouts that the configuration adds.
+
+    Args:
+        name: from `--input-format`.
+        config: from `--config`; None: the usual configuration file, if there is one.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has layouts and a mistake.
+    """
+    path = settings.usual() if config is None else settings.find(config)
+    return SaidOfFormat(name, {} if path is None else settings.layouts_in(path))
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:

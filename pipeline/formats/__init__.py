@@ -1,14 +1,19 @@
 """File formats: each is a module, and a line of the one table here. How to add one: CONTRIBUTING.md."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import PurePath
+from types import MappingProxyType
 from typing import NamedTuple
 
-from pipeline.errors import InputError
+from pydantic import ValidationError
+
+from pipeline.errors import InputError, UsageError
 from pipeline.formats import bacs18, excel, pain001, parquet
 from pipeline.formats import csv as delimited
-from pipeline.formats.layouts import layout_formats
+from pipeline.formats.foreign import what_else_it_is
+from pipeline.formats.layouts import BankLayout, layout_formats
 from pipeline.formats.protocols import MessageFormat, OutcomeFormat, PaymentsFormat, TabularFormat
+from schemas.summary import InputFile
 
 
 class FormatEntry(NamedTuple):
@@ -29,7 +34,9 @@ class MessageEntry(NamedTuple):
     outcomes: OutcomeFormat
 
 
-FORMATS: tuple[FormatEntry | MessageEntry, ...] = (
+Entry = FormatEntry | MessageEntry
+
+FORMATS: tuple[Entry, ...] = (
     FormatEntry(delimited, outcomes=delimited, payments=delimited),
     FormatEntry(parquet, outcomes=parquet, payments=parquet),
     FormatEntry(excel, outcomes=delimited, payments=delimited),
@@ -43,53 +50,149 @@ a suffix, the first is meant where none knows the start of a file."""
 HEAD_BYTES = 64 * 1024
 """Of the start of a file, by which formats know theirs."""
 
+INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
+"""Of the formats that are built in, as `--input-format` takes them."""
+
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
 _OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {entry.outcomes.NAME: entry.outcomes for entry in FORMATS}
 NAMES = tuple(_OUTCOME_FORMATS)
 """Of the formats in which outcomes are written."""
 
 
-def entry_of(path: Path, head: Callable[[], bytes], *, is_table: bool = False) -> FormatEntry | MessageEntry:
-    """The format of a file: by its start where that is a message's, else by the suffix of its name.
+class SaidOfFormat(NamedTuple):
+    """What is said about the format of a file, beside the file."""
 
-    Args:
-        path: The file.
-        head: Reads its first `HEAD_BYTES`.
-        is_table: It is known to have columns, so that it has no layout that it could be mistaken for.
+    name: str | None = None
+    """From `--input-format`; None: the file says it."""
+    layouts: Mapping[str, BankLayout] = MappingProxyType({})
+    """The user's own, by name."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every format that a file can have."""
+        own = layout_formats(self.layouts).values() if self.layouts else ()
+        return (
+            *FORMATS,
+            *(MessageEntry(layout, outcomes=delimited) for layout in own if layout.NAME in self.layouts),
+        )
+
+
+NOTHING_SAID = SaidOfFormat()
+
+
+def said_before(file: InputFile) -> SaidOfFormat:
+    """How to have a file read in the format in which it was read before.
+
+    Its own layout is the recorded one: the configuration may say something else by now.
+    """
+    layout = layout_before(file)
+    return SaidOfFormat(file.format, {} if layout is None else {file.format: layout})
+
+
+def layout_before(file: InputFile) -> BankLayout | None:
+    """The user's own layout by which a file was read; None where it has a format that is built in.
 
     Raises:
-        InputError: no format has this suffix, or several could be meant.
+        InputError: it cannot be read as one.
     """
-    named = [entry for entry in FORMATS if path.suffix.lower() in entry.format.SUFFIXES]
-    tables = [entry for entry in named if isinstance(entry, FormatEntry)]
+    try:
+        return None if file.layout is None else BankLayout.model_validate(file.layout)
+    except ValidationError:
+        raise InputError(
+            f"{file.name}: the layout that was recorded for it cannot be read; run the same command again"
+        ) from None
+
+
+def entry_of(
+    name: PurePath,
+    head: Callable[[], bytes],
+    said: SaidOfFormat = NOTHING_SAID,
+    *,
+    is_table: bool = False,
+    where: str = "",
+) -> Entry:
+    """The format of a file: what is said, or else what it starts as, or else the suffix of its name.
+
+    Args:
+        name: Of the file; of one that is compressed, of what is in it.
+        head: Reads its first `HEAD_BYTES`.
+        said: About its format.
+        is_table: It is known to have columns, so that it has no layout that it could be mistaken for.
+        where: The file, for messages, if it is not of that name.
+
+    Raises:
+        UsageError: no format has the name that is said.
+        InputError: no format has such files, or several could be meant.
+    """
+    if said.name is not None:
+        return _said_entry(said)
+    where = where or name.name
+    if name.suffix.lower() in _OTHER_WORKBOOKS:
+        raise InputError(
+            f"{where}: a kind of workbook that cannot be read; save it as .xlsx, or the sheet as CSV"
+        )
     start = head()
-    messages = [
+    named = [entry for entry in said.entries if name.suffix.lower() in entry.format.SUFFIXES]
+    tables = [entry for entry in named if isinstance(entry, FormatEntry)]
+    is_no_message = is_table and bool(tables)
+    found = [
         entry
-        for entry in FORMATS
-        if isinstance(entry, MessageEntry) and not (is_table and tables) and entry.format.sniff(start)
+        for entry in said.entries
+        if not (is_no_message and isinstance(entry, MessageEntry)) and entry.format.sniff(start)
     ]
-    if len(tables) > 1:
-        tables = [entry for entry in tables if entry.format.sniff(start)] or tables[:1]
-    match messages or tables or named[:1]:
+    match found:
         case [entry]:
             return entry
-        case [] if path.suffix.lower() in _OTHER_WORKBOOKS:
-            raise InputError(
-                f"{path.name}: a kind of workbook that cannot be read; save it as .xlsx, or the sheet as CSV"
-            )
         case []:
-            suffixes = dict.fromkeys(suffix for entry in FORMATS for suffix in entry.format.SUFFIXES)
-            raise InputError(
-                f"{path.name}: not a format that can be read; give a file whose name ends in "
-                f"{', '.join(suffixes)}"
-            )
+            return _by_suffix(where, start, named, said)
         case several:
             names = " and ".join(entry.format.NAME for entry in several)
-            raise InputError(f"{path.name}: could be {names}", advice="choose one with --input-format NAME")
+            raise InputError(
+                f"{where}: could be {names}", advice="choose one of them with --input-format NAME"
+            )
 
 
-def entry_named(name: str) -> FormatEntry | MessageEntry:
-    """The line of the format of a name; any other name is a mistake of the caller."""
+def _said_entry(said: SaidOfFormat) -> Entry:
+    for entry in said.entries:
+        if said.name == entry.format.NAME:
+            return entry
+    names = ", ".join(entry.format.NAME for entry in said.entries)
+    raise UsageError(
+        f"no format {said.name!r}: choose one of {names}, or describe it as [layouts.{said.name}] in the "
+        "configuration",
+        option="--input-format",
+    )
+
+
+def _by_suffix(where: str, start: bytes, named: list[Entry], said: SaidOfFormat) -> Entry:
+    """The format of a file that starts as no other: a table, or nothing that can be read.
+
+    An empty file has the format of its suffix, which says that it is empty.
+    """
+    if (what := what_else_it_is(start)) is not None:
+        raise InputError(f"{where}: {what}")
+    if not named:
+        suffixes = dict.fromkeys(suffix for entry in said.entries for suffix in entry.format.SUFFIXES)
+        raise InputError(
+            f"{where}: not a format that can be read; give a file whose name ends in "
+            f"{', '.join(suffixes)}, or choose its format with --input-format NAME"
+        )
+    entry = named[0]
+    if isinstance(entry, MessageEntry) and start:
+        raise InputError(
+            f"{where}: not {entry.format.TITLE}, whatever its name says: it does not start with "
+            f"{entry.format.KNOWN_BY}; if it is in another format, choose that with --input-format NAME"
+        )
+    return entry
+
+
+def entry_before(file: InputFile) -> Entry:
+    """The line of the format in which a file was read."""
+    return _said_entry(said_before(file))
+
+
+def entry_named(name: str) -> Entry:
+    """The line of the format of a name that is built in; any other is a mistake of the caller."""
     [entry] = [entry for entry in FORMATS if name == entry.format.NAME]
     return entry
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 NAME = "parquet"
+TITLE = "Apache Parquet"
+KNOWN_BY = "the bytes PAR1"
 SUFFIX = ".parquet"
 SUFFIXES = (SUFFIX, ".pq")
 MEMORY_PER_BYTE = 32

@@ -25,6 +25,14 @@ class Format(Protocol):
         """The word for it."""
 
     @property
+    def TITLE(self) -> str:  # noqa: N802 - a constant of the module
+        """In words, for people."""
+
+    @property
+    def KNOWN_BY(self) -> str:  # noqa: N802 - a constant of the module
+        """What its files start with, in words, as the end of a sentence."""
+
+    @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
         """In what the names of its files end, in small letters. Several formats may share one."""
 
@@ -90,10 +98,6 @@ class PaymentsFormat(TabularFormat, Protocol):
 
 class MessageFormat(Format, Protocol):
     """A format whose payments stand in a text that is no table."""
-
-    @property
-    def TITLE(self) -> str:  # noqa: N802 - a constant of the module
-        """In words, for people."""
 
     @property
     def ORIGINS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module

@@ -1,5 +1,6 @@
 """The lines of a text, and where each stands in the bytes of its file."""
 
+import codecs
 from collections.abc import Iterator
 
 import polars as pl
@@ -10,8 +11,25 @@ END_OF_FILE = "\x1a"
 """What programs of the days of DOS write after the last line."""
 
 _BLOCK_LENGTH = 64 * 1024**2
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 IS_BLANK = pl.col("text").str.strip_chars(f" {END_OF_FILE}") == ""
+
+
+def is_utf_16(data: bytes) -> bool:
+    """Whether a text is marked as UTF-16."""
+    return data.startswith(tuple(_UTF_16))
+
+
+def start_of(head: bytes) -> str:
+    """The first characters of a text, of which only those of ASCII are right, whatever its encoding.
+
+    >>> start_of("UHL1".encode("utf-16")), start_of(b"UHL1")
+    ('UHL1', 'UHL1')
+    """
+    if is_utf_16(head):
+        return head[2:].decode(_UTF_16[head[:2]], errors="replace")
+    return head.removeprefix(codecs.BOM_UTF8).decode("latin-1")
 
 
 def text_lines(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.errors import InputError
+from pipeline.formats import NOTHING_SAID, SaidOfFormat
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import ColumnsError
 from pipeline.headers.guesses import PLACE
@@ -14,7 +15,12 @@ from schemas.columns import Column, ColumnsRead
 
 
 def columns_of(
-    file: Path, *, mapping: Mapping[str, str], encoding: str | None = None, sheet: str | None = None
+    file: Path,
+    *,
+    mapping: Mapping[str, str],
+    encoding: str | None = None,
+    sheet: str | None = None,
+    of_format: SaidOfFormat = NOTHING_SAID,
 ) -> tuple[ColumnsRead, InputError | None]:
     """Read a file, and say how; also where it cannot be read as payments.
 
@@ -23,6 +29,7 @@ def columns_of(
         mapping: From `--map FIELD=HEADER`.
         encoding: Of a text.
         sheet: Of a workbook.
+        of_format: What is said of its format.
 
     Returns:
         What is known of its columns, and why it cannot be read like this.
@@ -31,7 +38,7 @@ def columns_of(
         UsageError: what is said about the file does not fit it.
     """
     try:
-        source = read(file, mapping=mapping, encoding=encoding, sheet=sheet)
+        source = read(file, mapping=mapping, encoding=encoding, sheet=sheet, of_format=of_format)
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
         return ColumnsRead(file=file.name, columns=_table(readings, None), refusal=str(error)), error

@@ -132,5 +132,6 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
     words = ["precheck", "run", corrected.path]
     words += [] if run.summary.profile == BUILT_IN[0] else ["--profile", run.summary.profile]
     words += [word for field, header in source.mapping.items() for word in ("--map", f"{field}={header}")]
+    words += ["--input-format", source.format] if source.format_said else []
     words += [] if source.encoding == "utf-8" else ["--encoding", source.encoding]
     return shlex.join([*words, "--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))])

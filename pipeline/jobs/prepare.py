@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, modulus_of
+from pipeline.config.profiles import Chosen, modulus_of, said_of_format
 from pipeline.connections import routes
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
@@ -49,7 +49,13 @@ class Prepared(NamedTuple):
 
 def read_file(job: Job) -> Source:
     """The payments of a job, as its options say that they are written."""
-    return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
+    return read(
+        job.file,
+        mapping=job.mapping,
+        encoding=job.encoding,
+        sheet=job.sheet,
+        of_format=said_of_format(job.input_format, job.config),
+    )
 
 
 def identity_of(source: Source, chosen: Chosen) -> RunIdentity:

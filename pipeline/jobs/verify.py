@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
+from pipeline.formats import said_before
 from pipeline.reports.documents import Rows
 from pipeline.reports.wording import counted
 from pipeline.rules.totals import added
@@ -153,7 +154,13 @@ def _original(job: VerifyJob, manifest: Manifest) -> Source:
     assert job.input_file is not None
     said = manifest.input
     encoding = None if said.encoding == "utf-8" else said.encoding
-    return read(job.input_file, mapping=manifest.mapping, encoding=encoding, sheet=said.sheet)
+    return read(
+        job.input_file,
+        mapping=manifest.mapping,
+        encoding=encoding,
+        sheet=said.sheet,
+        of_format=said_before(said),
+    )
 
 
 def _cells_agree(manifest: Manifest, source: Source, rows: Rows) -> list[Finding]:

@@ -114,6 +114,11 @@ def _header(run: OpenRun, decided: Decided, *, finished: str) -> SummaryHeader:
             byte_count=source.byte_count,
             row_count=source.payments.height,
             format=source.format,
+            format_said=job.input_format is not None,
+            layout=None
+            if source.layout is None
+            else source.layout.model_dump(mode="json", exclude_defaults=True),
+            **_of_packing(source),
             sheet=job.sheet,
             columns=source.read_as,
             mapping=dict(job.mapping),
@@ -133,6 +138,11 @@ def _header(run: OpenRun, decided: Decided, *, finished: str) -> SummaryHeader:
         compared=None if prepared.compared is None else prepared.compared.comparison,
         modulus=prepared.modulus,
     )
+
+
+def _of_packing(source: Source) -> dict[str, Any]:
+    packing = source.packing
+    return {} if packing is None else packing._asdict()
 
 
 def _of_message(source: Source) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The files that a review writes: payments in the form of the input, and lists for people."""
 
+import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -11,10 +12,11 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
-from pipeline.formats import FormatEntry, MessageEntry, entry_named
+from pipeline.formats import FormatEntry, MessageEntry, entry_before
 from pipeline.formats.table import Dialect
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
+from pipeline.review.packing import packed_suffix, write_packed
 from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.manifest import read_manifest, refresh_manifest
@@ -39,13 +41,16 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     """
     _refuse_obstacle(run)
     source, path = run.summary.input, payment_path(run, stem)
-    entry, encoding = entry_named(source.format), source.encoding
+    entry, encoding = entry_before(source), source.encoding
     assert isinstance(entry, FormatEntry)
     payments_format = entry.payments
     extra = table.columns[table.width - source.extra_column_count :]
     table = table.drop(name for name in extra if table[name].null_count() == table.height)
     file = files.enter_context(write_atomically(path))
-    data = payments_format.rewrite(table, file, _dialect_of(source), where=path.name)
+    unpacked = io.BytesIO() if source.compression else file
+    data = payments_format.rewrite(table, unpacked, _dialect_of(source), where=path.name)
+    if source.compression:
+        write_packed(data, source, file, name=path.name)
     said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
     again = read_written(data, payments_format, said, where=path.name)
     if not again.original.equals(table):
@@ -67,10 +72,14 @@ def payment_path(run: FinishedRun, stem: str) -> Path:
 
 def _suffix_of(source: InputFile) -> str:
     """Of a payment file: that of the input, if it is written in the same format."""
-    entry = entry_named(source.format)
+    entry = entry_before(source)
+    own = Path(source.unpacked_name or source.name).suffix
     if isinstance(entry, MessageEntry):
-        return Path(source.name).suffix
-    return Path(source.name).suffix if source.format == entry.payments.NAME else entry.payments.SUFFIX
+        suffix = own or entry.format.SUFFIXES[0]
+    else:
+        is_same = source.format == entry.payments.NAME
+        suffix = own if own and is_same else entry.payments.SUFFIX
+    return suffix + packed_suffix(source)
 
 
 def _dialect_of(source: InputFile) -> Dialect:
@@ -112,7 +121,7 @@ def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: Split
 def _refuse_obstacle(run: FinishedRun) -> None:
     """Refuse to guess how the input was written."""
     source = run.summary.input
-    entry = entry_named(source.format)
+    entry = entry_before(source)
     assert isinstance(entry, FormatEntry)
     obstacle = entry.format.obstacle(_dialect_of(source), kept_as=run.source.format, name=source.name)
     if obstacle is not None:

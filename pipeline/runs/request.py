@@ -40,6 +40,8 @@ class Job:
     encoding: str | None = None
     sheet: str | None = None
     """Of a workbook; None: the only one that has data."""
+    input_format: str | None = None
+    """By name; None: the file says it."""
     format: str | None = None
     """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
     order: Literal["file", "amount"] = "file"

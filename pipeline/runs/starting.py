@@ -9,6 +9,7 @@ from pipeline.errors import Advice, InputError, OutputError, UsageError
 from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import refuse_non_file
 from pipeline.files.folder_lock import require_ours
+from pipeline.formats import layout_before
 from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_files, read_summary
@@ -122,13 +123,16 @@ def finished_before(
         return None
     file = summary.input
     said_before = None if summary.compared is None else summary.compared.said
-    before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet, said_before)
+    said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
+    before = (*said_by_file, file.format, layout_before(file), said_before)
     now = (
         source.read_as,
         source.decision,
         source.dialect.encoding,
         source.dialect.delimiter,
         job.sheet,
+        source.format,
+        source.layout,
         references.compared_with,
     )
     if before != now or not same_tables(summary.modulus, references.modulus):

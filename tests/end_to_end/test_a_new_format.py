@@ -47,9 +47,9 @@ def house(tmp_path_factory):
     module, table, _ = steps_of_the_recipe()
     shutil.copy(counted.__file__, copy / module.replace("NAME", counted.NAME))
     text = (copy / table).read_text()
-    text = text.replace("import excel, parquet\n", "import counted, excel, parquet\n")
+    text = text.replace("import bacs18, excel,", "import bacs18, counted, excel,")
     line = "    FormatEntry(counted, outcomes=delimited, payments=counted),\n"
-    formats = re.search(r"^FORMATS = \(\n(?: .*\n)+", text, re.MULTILINE)
+    formats = re.search(r"^FORMATS: .* = \(\n(?: .*\n)+", text, re.MULTILINE)
     text = text[: formats.end()] + line + text[formats.end() :]
     (copy / table).write_text(text)
     return copy

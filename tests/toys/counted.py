@@ -15,6 +15,8 @@ from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_
 from schemas.places import Places
 
 NAME = "counted"
+TITLE = "Counted text"
+KNOWN_BY = "PAYMENTS and a count"
 SUFFIX = ".counted"
 SUFFIXES = (SUFFIX, ".txt")
 MEMORY_PER_BYTE = 30

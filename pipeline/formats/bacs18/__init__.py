@@ -12,8 +12,10 @@ from pipeline.formats.bacs18 import reading
 from pipeline.formats.bacs18.writing import fitted, kept, name_obstacle, obstacle, renamed
 from pipeline.formats.message import Message, split_obstacle
 from pipeline.formats.table import ReadingOptions
+from pipeline.formats.text_lines import start_of
 
 __all__ = [
+    "KNOWN_BY",
     "MEMORY_PER_BYTE",
     "NAME",
     "OPTIONS",
@@ -33,6 +35,7 @@ __all__ = [
 
 NAME = "bacs18"
 TITLE = "Bacs Standard 18"
+KNOWN_BY = "a label (VOL1, HDR1, HDR2, UHL1) or a payment of 100 or 106 characters"
 SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
 """Of a million payments: 5 to read them, 12 to split them."""
@@ -48,18 +51,19 @@ OPTIONS: tuple[str, ...] = ()
 """Nothing needs to be said about a file of this format."""
 
 _STARTS = (
-    rb"VOL1[0-9A-Z ]{7} {26}",
-    rb"HDR1A[0-9A-Z]{6}S",
-    rb"HDR2F[0-9]{10}",
-    rb"UHL1 [0-9]{5}[ 0-9]{6} ",
-    rb"[0-9]{14}.[0-9A-Z]{2}[0-9]{14}.{4}[0-9]{11}[\x20-\x7e]{30}",
+    r"VOL1[0-9A-Z ]{7} {26}",
+    r"HDR1A[0-9A-Z]{6}S",
+    r"HDR2F[0-9]{10}",
+    r"UHL1 [0-9]{5}[ 0-9]{6} ",
+    r"[0-9]{14}.[0-9A-Z]{2}[0-9]{14}.{4}[0-9]{11}[\x20-\x7e]{30}",
 )
-_START = re.compile(b"|".join(_STARTS))
+_START = re.compile("|".join(_STARTS))
+_START_BYTES = 256
 
 
 def sniff(head: bytes) -> bool:
     """Whether a file starts as Standard 18 does: with a label, or with a record of its shape."""
-    return _START.match(head) is not None
+    return _START.match(start_of(head[:_START_BYTES])) is not None
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.text_lines import IS_BLANK, text_lines
+from pipeline.formats.text_lines import IS_BLANK, is_utf_16, text_lines
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
 """In the order in which they stand; the payments stand before the fourth and the fifth of them."""
@@ -96,6 +96,8 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
 
 
 def _text(data: bytes, where: str) -> str:
+    if is_utf_16(data):
+        raise InputError(f"{where}: the text is UTF-16, which Bacs does not take; export it as ASCII")
     try:
         return data.decode("ascii")
     except UnicodeDecodeError as error:

@@ -36,6 +36,8 @@ from pipeline.rules.row_defects import ROW_TOO_LONG, ROW_TOO_SHORT
 from schemas.places import Places
 
 NAME = "csv"
+TITLE = "CSV and other delimited text"
+KNOWN_BY = "headers, or by nothing: its suffix says it"
 SUFFIXES = (".csv", ".tsv", ".txt")
 MEMORY_PER_BYTE = 20
 """Measured from reading to writing: of ten columns 7, of three short ones 15."""

@@ -24,6 +24,8 @@ from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, r
 from schemas.places import Places
 
 NAME = "excel"
+TITLE = "Excel workbook"
+KNOWN_BY = "the bytes of a ZIP in which a workbook is"
 SUFFIXES = (".xlsx", ".xlsm")
 MEMORY_PER_BYTE = 32
 """As of Parquet, which is compressed as much."""

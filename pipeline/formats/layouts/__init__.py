@@ -14,12 +14,12 @@ from pipeline.errors import ConfigurationError
 from pipeline.formats.edits import Edit
 from pipeline.formats.layouts import reading, writing
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout
-from pipeline.formats.layouts.recognition import fits, recognised
+from pipeline.formats.layouts.recognition import fits, known_by
 from pipeline.formats.layouts.table import LAYOUTS
 from pipeline.formats.message import Message, Role, split_obstacle
 from pipeline.formats.table import ReadingOptions
 
-__all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats", "recognised"]
+__all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ class LayoutFormat:
     def TITLE(self) -> str:  # noqa: N802 - as the constants of other formats
         """In words, for people."""
         return self.layout.title
+
+    @property
+    def KNOWN_BY(self) -> str:  # noqa: N802 - as the constants of other formats
+        """What its files start with, in words."""
+        return known_by(self.layout)
 
     @property
     def ORIGINS(self) -> Mapping[str, str]:  # noqa: N802 - as the constants of other formats

@@ -4,13 +4,13 @@ import codecs
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
+from pipeline.formats.text_lines import is_utf_16
 
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
 """What banks take. A byte order mark is kept where it is, and is no character."""
 
 _UTF_8 = "utf-8"
 _CODECS = {"utf-8": _UTF_8, "utf-8-sig": _UTF_8, "cp1252": "cp1252", "iso8859-1": "latin-1"}
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class DecodedText(NamedTuple):
@@ -41,7 +41,7 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
         InputError: the bytes are not text in it.
     """
     used = encoding_of(encoding)
-    if data.startswith(_UTF_16_MARKS):
+    if is_utf_16(data):
         raise InputError(f"{where}: the text is UTF-16, which no bank takes; export it as UTF-8")
     start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
     try:

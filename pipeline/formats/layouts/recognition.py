@@ -1,10 +1,11 @@
 """Which layout a file has: by its tags and the shapes of its cells, never by one column alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
 from pipeline.errors import InputError
+from pipeline.formats.layouts.cells import Span, spans_between, spans_by_widths, unquoted
 from pipeline.formats.layouts.classified import (
     HEADER,
     UNKNOWN,
@@ -13,26 +14,11 @@ from pipeline.formats.layouts.classified import (
     defect,
     kinds_of,
 )
-from pipeline.formats.layouts.model import BankLayout, PaymentLine, SummaryLine
-from pipeline.formats.layouts.shapes import has_shape
-from pipeline.formats.text_lines import text_lines
+from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, SummaryLine
+from pipeline.formats.layouts.shapes import Shape, has_shape
+from pipeline.formats.text_lines import END_OF_FILE, start_of, text_lines
 
 _LINES_LOOKED_AT = 200
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-def recognised(head: bytes, layouts: Mapping[str, BankLayout], *, where: str) -> str | None:
-    """The name of the layout that a file has; None where it has none of them.
-
-    Raises:
-        InputError: it has several.
-    """
-    names = [name for name, layout in layouts.items() if fits(head, layout)]
-    if len(names) > 1:
-        raise InputError(
-            f"{where}: has the layout of {' and of '.join(names)}; choose one with --input-format NAME"
-        )
-    return names[0] if names else None
 
 
 def fits(head: bytes, layout: BankLayout) -> bool:
@@ -45,7 +31,11 @@ def fits(head: bytes, layout: BankLayout) -> bool:
         head: The first bytes of the file; its last line may be cut.
         layout: The layout.
     """
-    lines = _whole_lines(head)
+    # Tags and shapes are ASCII, and so are the bytes of them in every encoding that is read.
+    text = start_of(head)
+    if not _first_line_fits(text, layout):
+        return False
+    lines = _whole_lines(text)
     # What ends the file is not among the lines that are looked at.
     start = layout.model_copy(update={"trailer": _optional(layout)})
     try:
@@ -62,13 +52,77 @@ def fits(head: bytes, layout: BankLayout) -> bool:
     return bool(in_order) and in_order[0] and 2 * sum(in_order) > len(in_order)
 
 
+def known_by(layout: BankLayout) -> str:
+    """By what `fits` knows a file, in words.
+
+    >>> from pipeline.formats.layouts.table import LAYOUTS
+    >>> known_by(LAYOUTS["cashbacs"])
+    'lines with sort code with hyphens in cell 1, account number in 2, name in 3, money in 4'
+    """
+    kinds: list[tuple[str, LineKind, Mapping[int, Shape]]] = []
+    if layout.header is not None:
+        kinds.append(("a line", layout.header, layout.header.shapes))
+    kinds += [("lines", kind, layout.shapes_of(kind)) for kind in layout.payments]
+    return ", then ".join(
+        f"{lines} with {_in_words(kind, shapes)}" for lines, kind, shapes in kinds if kind.tags or shapes
+    )
+
+
+def _in_words(kind: LineKind, shapes: Mapping[int, Shape]) -> str:
+    words = {place: " or ".join(words) for place, words in kind.tags.items()}
+    found = sorted(({place: shape.value for place, shape in shapes.items()} | words).items())
+    (first, what), *rest = found
+    return ", ".join([f"{what} in cell {first}", *(f"{what} in {place}" for place, what in rest)])
+
+
 def _optional(layout: BankLayout) -> SummaryLine | None:
     return None if layout.trailer is None else layout.trailer.model_copy(update={"is_optional": True})
 
 
-def _whole_lines(head: bytes) -> pl.DataFrame:
-    # Tags and shapes are ASCII, and so are the bytes of them in every encoding that is read.
-    text = head.removeprefix(_BYTE_ORDER_MARK).decode("latin-1")
+def _first_line_fits(text: str, layout: BankLayout) -> bool:
+    """Whether the first line has the tags of a kind that can stand there; most files are told by it alone."""
+    line = text.lstrip(f" \r\n{END_OF_FILE}").partition("\n")[0].removesuffix("\r")
+    return any(_has_tags(line, layout, kind) for kind in _first_kinds(layout))
+
+
+def _first_kinds(layout: BankLayout) -> Iterator[LineKind]:
+    if layout.header is not None:
+        yield layout.header
+        if not layout.header.is_optional:
+            return
+    if layout.batch is not None:
+        yield layout.batch
+    yield from layout.others
+    yield from layout.payments
+
+
+def _has_tags(line: str, layout: BankLayout, kind: LineKind) -> bool:
+    cells = _cells(line, layout, kind)
+    shapes: Mapping[int, Shape] = {}
+    if isinstance(kind, PaymentLine) and not kind.tags:
+        always_there = kind.cells_min or max(kind.positions)
+        shapes = {place: shape for place, shape in layout.shapes_of(kind).items() if place <= always_there}
+    told = max([*kind.tags, *shapes], default=0)
+    return (
+        len(cells) >= told
+        and all(cells[place - 1] in words for place, words in kind.tags.items())
+        and all(has_shape(cells[place - 1], shape) for place, shape in shapes.items())
+    )
+
+
+def _cells(line: str, layout: BankLayout, kind: LineKind) -> list[str]:
+    """The cells of one line, as `classified` has them; none where it cannot be cut."""
+    widths = layout.widths_of(kind)
+    if widths is not None:
+        spans: Sequence[Span] | None = spans_by_widths(widths)
+    elif '"' in line:
+        spans = spans_between(line, str(layout.separator))
+    else:
+        return [cell.strip(" ") for cell in line.split(layout.separator)]
+    return [unquoted(line[start:end]).strip(" ") for start, end in spans or ()]
+
+
+def _whole_lines(text: str) -> pl.DataFrame:
     lines = text_lines(text, one_byte_each=True)
     if not text.endswith("\n") and lines.height > 1:
         lines = lines.head(lines.height - 1)

@@ -23,6 +23,7 @@ from schemas.payments import FIELDS
 
 NAME = "pain001"
 TITLE = "pain.001 (ISO 20022 credit transfers)"
+KNOWN_BY = "an XML document that holds the message CstmrCdtTrfInitn"
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
 """The file twice, in this process and in the child that parses it, and what it is read into twice."""
@@ -30,6 +31,7 @@ OPTIONS: tuple[str, ...] = ()
 """The file itself says how it is written."""
 
 __all__ = [
+    "KNOWN_BY",
     "MEMORY_PER_BYTE",
     "NAME",
     "OPTIONS",

@@ -33,8 +33,10 @@ _VERSION = re.compile(r"pain\.001\.\d{3}\.\d{2}(?:\.ch\.\d{2})?")
 _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
 _NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
 _MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
+_COMMENTS = r"(<!--(?:(?!-->).)*+-->\s*+)*+"
+"""Possessive: comments that are followed by nothing that fits are looked at once."""
 _OPENING = re.compile(
-    r"\s*(<\?xml\s|(<!--.*?-->\s*)*(<!DOCTYPE\s|<([^\s<>:/]+:)?(" + _MESSAGES + r")[\s>/]))", re.DOTALL
+    rf"\s*(<\?xml\s|{_COMMENTS}(<!DOCTYPE\s+(?!(?i:html)\b)|<([^\s<>:/]+:)?({_MESSAGES})[\s>/]))", re.DOTALL
 )
 _HEAD_BYTES_MAX = 64 * 1024
 

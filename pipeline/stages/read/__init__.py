@@ -4,27 +4,26 @@ file -read-> Payments
 """
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
-from pipeline.errors import UsageError
-from pipeline.formats import FormatEntry, MessageEntry, entry_of
+from pipeline.formats import NOTHING_SAID, MessageEntry, SaidOfFormat
 from pipeline.formats.protocols import TabularFormat
 from pipeline.stages.read.messages import read_message
-from pipeline.stages.read.opening import bytes_of, head_of, refuse_what_is_no_file
-from pipeline.stages.read.source import Said, Source
+from pipeline.stages.read.opening import opened
+from pipeline.stages.read.source import Packing, Said, Source
 from pipeline.stages.read.tables import read_table
 
-__all__ = ["Said", "Source", "read", "read_written"]
+__all__ = ["Packing", "Said", "Source", "read", "read_written"]
 
 
-def read(
+def read(  # noqa: PLR0913 (what the command line says of a file)
     path: Path,
     *,
     mapping: Mapping[str, str],
     encoding: str | None = None,
     sheet: str | None = None,
     decided: Mapping[str, str] | None = None,
+    of_format: SaidOfFormat = NOTHING_SAID,
 ) -> Source:
     """Read a payment file.
 
@@ -32,37 +31,30 @@ def read(
     below the header line, and totals and the like below the payments, are not.
 
     Args:
-        path: The file; its start says the format, or the suffix of its name.
+        path: The file, perhaps compressed; its start says the format, or the suffix of its name.
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
         decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
+        of_format: What is said of its format.
 
     Raises:
         InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported, or a file that is no workbook has no sheets.
+        UsageError: the encoding is not supported, a file that is no workbook has no sheets, or there is no
+            such format.
     """
-    refuse_what_is_no_file(path)
-    entry = entry_of(path, partial(head_of, path), is_table=bool(mapping))
-    said = Said(mapping, encoding, sheet, decided, is_ours=decided is not None)
-    _refuse_what_is_not_heeded(entry, said, where=path.name)
-    data = bytes_of(path, entry.format, said.options)
+    said = Said(mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format)
+    data, entry, packed = opened(path, said)
     if isinstance(entry, MessageEntry):
-        return read_message(data, entry.format, said, where=path.name)
-    return read_table(data, entry.format, said, where=path.name)
+        source = read_message(data, entry, said, where=path.name)
+    else:
+        source = read_table(data, entry.format, said, where=path.name)
+    if packed is None:
+        return source
+    packing, identity = packed
+    return source._replace(packing=packing, sha256=identity.sha256, byte_count=identity.byte_count)
 
 
 def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     return read_table(data, file_format, said._replace(is_ours=True), where=where)
-
-
-def _refuse_what_is_not_heeded(entry: FormatEntry | MessageEntry, said: Said, *, where: str) -> None:
-    """Refuse what was said about a file and means nothing for its format."""
-    if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
-        raise UsageError(f"{where}: --sheet is for workbooks, and this file has no sheets; leave it out")
-    if isinstance(entry, MessageEntry) and said.mapping:
-        raise UsageError(
-            f"{where}: --map is for columns, and where everything stands in {entry.format.TITLE} is fixed; "
-            "leave it out"
-        )

@@ -2,7 +2,9 @@
 
 import polars as pl
 
-from pipeline.formats import entry_named
+from pipeline.errors import InputError
+from pipeline.formats import MessageEntry
+from pipeline.formats.layouts import BankLayout, LayoutFormat
 from pipeline.formats.message import Message
 from pipeline.formats.protocols import MessageFormat
 from pipeline.formats.table import Dialect
@@ -20,12 +22,12 @@ BATCH, LINE, LOCATION = "batch", "line", "location"
 line, and its path within a document."""
 
 
-def read_message(data: bytes, file_format: MessageFormat, said: Said, *, where: str) -> Source:
+def read_message(data: bytes, entry: MessageEntry, said: Said, *, where: str) -> Source:
     """Read the bytes of a file whose format is one of messages.
 
     Args:
         data: the bytes.
-        file_format: of the file.
+        entry: of its format.
         said: about how to read it.
         where: the file, for messages.
 
@@ -33,6 +35,9 @@ def read_message(data: bytes, file_format: MessageFormat, said: Said, *, where: 
         InputError: the file cannot be read as payments.
         UsageError: the encoding is not supported.
     """
+    file_format = entry.format
+    if not data:
+        raise InputError(f"{where}: the file is empty; give a file with payments")
     identity = identity_of(data)
     message = file_format.read(data, said.options, where=where)
     payments = message.payments.with_columns(message.places["row"], message.defects.alias("defect"))
@@ -43,8 +48,9 @@ def read_message(data: bytes, file_format: MessageFormat, said: Said, *, where: 
         decision={field: f"{PLACE}{at}" for at, field in enumerate(FIELDS, start=1)},
         notes=(),
         format=file_format.NAME,
-        outcome_format=entry_named(file_format.NAME).outcomes.NAME,
-        dialect=Dialect(),
+        layout=_own_layout(file_format, said),
+        outcome_format=entry.outcomes.NAME,
+        dialect=_dialect(message, file_format),
         sha256=identity.sha256,
         byte_count=identity.byte_count,
         extra_column_count=0,
@@ -54,6 +60,18 @@ def read_message(data: bytes, file_format: MessageFormat, said: Said, *, where: 
         message=message,
         warnings=Warnings(message.warnings),
     )
+
+
+def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
+    """The encoding, where it was not the file that said it."""
+    is_said = "encoding" in file_format.OPTIONS
+    return Dialect(encoding=message.facts["encoding"]) if is_said else Dialect()
+
+
+def _own_layout(file_format: MessageFormat, said: Said) -> BankLayout | None:
+    """What a later command reads the file by, whatever the configuration says by then."""
+    is_own = file_format.NAME in said.of_format.layouts
+    return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None
 
 
 def _original(message: Message) -> pl.DataFrame:

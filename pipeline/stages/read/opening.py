@@ -1,17 +1,27 @@
 """A payment file, opened: its bytes, read once, so that what is hashed is what is parsed."""
 
 import hashlib
+import io
+import os
+import re
 import stat
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import IO, NamedTuple
 
-from pipeline.errors import InputError
-from pipeline.files.memory import refuse_too_large
-from pipeline.formats import HEAD_BYTES
-from pipeline.formats.protocols import Format
-from pipeline.formats.table import ReadingOptions
+from pipeline.errors import InputError, UsageError
+from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
+from pipeline.files.memory import memory_max_bytes, refuse_too_large
+from pipeline.formats import HEAD_BYTES, Entry, MessageEntry, entry_of, excel
+from pipeline.stages.read.source import Packing, Said
 
 FILE_BYTES_MAX = 8 * 1024**3
+
+_UNPACKED_TWICE = 2
+"""The pieces of what is unpacked, and all of it."""
+_PACKED_SUFFIXES = (".gz", ".zip")
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 class Identity(NamedTuple):
@@ -21,12 +31,71 @@ class Identity(NamedTuple):
     byte_count: int
 
 
+class OpenedFile(NamedTuple):
+    """What stands in a file."""
+
+    data: bytes
+    """UnpackedFile."""
+    entry: Entry
+    packed: tuple[Packing, Identity] | None
+    """How it is compressed, and the identity of the file as it is; None where it is not."""
+
+
 def identity_of(data: bytes) -> Identity:
     """The identity of the bytes of a file."""
     return Identity(hashlib.sha256(data).hexdigest(), len(data))
 
 
-def refuse_what_is_no_file(path: Path) -> None:
+def opened(path: Path, said: Said) -> OpenedFile:
+    """The bytes of a file, unpacked, and the format that they are in.
+
+    Raises:
+        InputError: it cannot be read, or not as payments.
+        UsageError: what is said means nothing for its format.
+    """
+    _refuse_what_is_no_file(path)
+    head = _head_of(path)
+    # A workbook is a ZIP, too.
+    compression = None if path.suffix.lower() in excel.SUFFIXES else sniff(head)
+    if compression is not None:
+        return _unpacked(path, compression, said)
+    entry = entry_of(path, lambda: head, said.of_format, is_table=said.is_of_a_table)
+    _refuse_what_is_not_heeded(entry, said, where=path.name)
+    with _file(path) as file:
+        refuse_too_large(_size(file), per_byte=entry.format.MEMORY_PER_BYTE, where=path.name)
+        return OpenedFile(entry.format.load(file, said.options, where=path.name), entry, None)
+
+
+def _unpacked(path: Path, compression: Compression, said: Said) -> OpenedFile:
+    """What is in a compressed file, under the limits of files that are not."""
+    where, memory_bytes = path.name, memory_max_bytes()
+    with _file(path) as file:
+        refuse_too_large(_size(file), per_byte=1, where=where)
+        packed = file.read()
+    limit = min(UNPACKED_BYTES_MAX, FILE_BYTES_MAX, memory_bytes // _UNPACKED_TWICE)
+    found = unpacked(packed, compression, where=where, unpacked_bytes_max=limit)
+    name = _name_of(path, found)
+    head = found.data[:HEAD_BYTES]
+    entry = entry_of(name, lambda: head, said.of_format, is_table=said.is_of_a_table, where=where)
+    _refuse_what_is_not_heeded(entry, said, where=where)
+    refuse_too_large(len(found.data), per_byte=entry.format.MEMORY_PER_BYTE, where=where)
+    data = entry.format.load(io.BytesIO(found.data), said.options, where=where)
+    return OpenedFile(data, entry, (Packing(compression, name.name), identity_of(packed)))
+
+
+def _name_of(path: Path, found: UnpackedFile) -> PurePath:
+    """The name of what is in a compressed file: its own, with the suffix that it has in a ZIP.
+
+    What else a ZIP says is a stranger's text, and nothing is named by it.
+    """
+    own = path.stem if path.suffix.lower() in _PACKED_SUFFIXES else path.name
+    suffix = PurePath(found.member or own).suffix
+    if PurePath(own).suffix.lower() == suffix.lower() or not _SUFFIX.fullmatch(suffix):
+        return PurePath(own)
+    return PurePath(own + suffix)
+
+
+def _refuse_what_is_no_file(path: Path) -> None:
     """Refuse a folder, a pipe or a device, whatever its name ends in; what is not there is told later."""
     try:
         mode = path.stat().st_mode
@@ -40,7 +109,18 @@ def refuse_what_is_no_file(path: Path) -> None:
         )
 
 
-def head_of(path: Path) -> bytes:
+def _refuse_what_is_not_heeded(entry: Entry, said: Said, *, where: str) -> None:
+    """Refuse what was said about a file and means nothing for its format."""
+    if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
+        raise UsageError(f"{where}: --sheet is for workbooks, and this file has no sheets; leave it out")
+    if isinstance(entry, MessageEntry) and said.mapping:
+        raise UsageError(
+            f"{where}: --map is for columns, and where everything stands in {entry.format.TITLE} is fixed; "
+            "leave it out"
+        )
+
+
+def _head_of(path: Path) -> bytes:
     """How a file starts; what cannot be read is told when all of it is read."""
     try:
         with path.open("rb") as file:
@@ -49,17 +129,20 @@ def head_of(path: Path) -> bytes:
         return b""
 
 
-def bytes_of(path: Path, file_format: Format, options: ReadingOptions) -> bytes:
-    """The file, read once: what is hashed is what is parsed."""
+@contextmanager
+def _file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that is not too large, open for reading."""
     try:
-        status = path.stat()
-        if status.st_size > FILE_BYTES_MAX:
-            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
-        refuse_too_large(status.st_size, per_byte=file_format.MEMORY_PER_BYTE, where=path.name)
         with path.open("rb") as file:
-            return file_format.load(file, options, where=path.name)
+            if _size(file) > FILE_BYTES_MAX:
+                raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
+            yield file
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"
         raise InputError(
             f"{path.name}: cannot be read ({reason}); check the path and its permissions"
         ) from error
+
+
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size

@@ -5,12 +5,23 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.files.compressed import Compression
+from pipeline.formats import NOTHING_SAID, SaidOfFormat
+from pipeline.formats.layouts import BankLayout
 from pipeline.formats.message import Message
 from pipeline.formats.table import Dialect, ReadingOptions
 from pipeline.frames import WARNINGS, Original, Payments, Warnings
 from pipeline.headers.readings import ColumnReading
 from schemas.places import Places
 from schemas.summary import NotPayment
+
+
+class Packing(NamedTuple):
+    """How a file is compressed."""
+
+    compression: Compression
+    unpacked_name: str
+    """Of what is in it; its suffix is that of a payment file."""
 
 
 class Said(NamedTuple):
@@ -24,6 +35,12 @@ class Said(NamedTuple):
     """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
     is_ours: bool = False
     """The file is one of this program: every row below its header line is a payment."""
+    of_format: SaidOfFormat = NOTHING_SAID
+
+    @property
+    def is_of_a_table(self) -> bool:
+        """Whether only a table can be meant."""
+        return self.is_ours or bool(self.mapping)
 
     @property
     def options(self) -> ReadingOptions:
@@ -47,6 +64,8 @@ class Source(NamedTuple):
     """What was decided about the columns that a person may want to know, as sentences."""
     format: str
     """The name of the format."""
+    layout: BankLayout | None
+    """Of a format that is the user's own."""
     outcome_format: str
     """In which the outcomes are written unless it is said: the same, where that can be written."""
     dialect: Dialect
@@ -63,6 +82,8 @@ class Source(NamedTuple):
     not_payments: list[NotPayment]
     """Rows of the table that are no payments: headers again, totals, who prepared it."""
 
+    packing: Packing | None = None
+    """Of a file that came compressed."""
     message: Message | None = None
     """Of a format of messages: what its file says of itself, and where."""
     warnings: Warnings = Warnings(pl.DataFrame(schema=WARNINGS))

@@ -67,6 +67,7 @@ def read_table(data: bytes, file_format: TabularFormat, said: Said, *, where: st
         decision=columns.decision,
         notes=columns.notes,
         format=file_format.NAME,
+        layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
         dialect=table.dialect,
         sha256=identity.sha256,

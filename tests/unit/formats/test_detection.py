@@ -1,0 +1,212 @@
+"""Which format a file is: by what it starts as, whatever its name; else by its suffix; else it is refused."""
+
+import csv
+import gzip
+import io
+import time
+import tomllib
+import zipfile
+from pathlib import Path, PurePath
+
+import polars as pl
+import pytest
+import standard_18
+import xlsxwriter
+from bank_files import MAKERS, bank_file
+from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Payment, document
+
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import FORMATS, INPUT_NAMES, SaidOfFormat, entry_of
+from pipeline.formats.layouts import LAYOUTS, BankLayout
+from pipeline.stages.read import read
+
+CORPUS = tomllib.loads((Path(__file__).parents[1] / "headers" / "corpus.toml").read_text(encoding="utf-8"))[
+    "set"
+]
+PAYMENT = Payment(name="Ada Quillon", iban="DE89370400440532013000", amount="1.00")
+TABLE = b"name,iban\nAda Quillon,DE89370400440532013000\n"
+CPU_MAX_S = 0.005
+"""For all formats to know that a table of a thousand rows is none of theirs."""
+
+
+def pain_001(dialect=DIALECTS["ISO .09"]):
+    return document((Batch((PAYMENT,)),), dialect)
+
+
+def format_of(data, name="pay.csv", **said):
+    return entry_of(PurePath(name), lambda: data, **said).format.NAME
+
+
+def csv_text(each, delimiter):
+    text = io.StringIO()
+    rows = [*each.get("preamble", []), each["headers"], *each["rows"]]
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("each", CORPUS, ids=lambda each: each["name"])
+def test_no_real_table_with_headers_is_taken_for_a_layout(each, delimiter):
+    text = csv_text(each, delimiter)
+    for encoding in ("utf-8", "utf-8-sig", "cp1252", "utf-16"):
+        assert format_of(text.encode(encoding, errors="replace")) == "csv"
+
+
+@pytest.mark.parametrize("name", ["pay.csv", "pay.txt", "pay.xml", "pay.bac", "pay.xlsx", "pay"])
+def test_a_message_is_known_whatever_its_name(name):
+    for layout in MAKERS:
+        assert format_of(bank_file(layout), name) == layout
+    for seed in range(10):
+        assert format_of(standard_18.any_file(seed).data(), name) == "bacs18"
+    for dialect in (*DIALECTS.values(), UTF_16):
+        assert format_of(pain_001(dialect), name) == "pain001"
+
+
+def test_a_table_that_has_a_start_is_known_whatever_its_name(tmp_path):
+    frame = pl.DataFrame({"name": ["Ada Quillon"], "iban": ["DE89370400440532013000"]})
+    frame.write_parquet(tmp_path / "parquet.csv")
+    with xlsxwriter.Workbook(tmp_path / "excel.csv") as book:
+        book.add_worksheet().write_row(0, 0, frame.columns)
+        book.worksheets()[0].write_row(1, 0, frame.row(0))
+    for name in ("parquet", "excel"):
+        source = read(tmp_path / f"{name}.csv", mapping={})
+        assert source.format == name
+        assert source.payments["name"].to_list() == ["Ada Quillon"]
+
+
+def test_it_costs_a_table_next_to_nothing():
+    rows = "".join(f"P{n},Ada Quillon,112233,{n:08d},{n}.00,GBP,INVOICE {n}\n" for n in range(1000))
+    head = f"payment_id,name,sort_code,account_number,amount,currency,reference\n{rows}".encode()
+    format_of(head)
+    started = time.process_time()
+    for _ in range(5):
+        format_of(head)
+    assert (time.process_time() - started) / 5 < CPU_MAX_S
+
+
+def test_many_comments_before_no_document_cost_next_to_nothing():
+    started = time.process_time()
+    assert format_of(b"<!-- a --> " * 6000 + b"name,iban\n") == "csv"
+    assert time.process_time() - started < 1
+
+
+def test_a_file_that_has_two_layouts_is_refused_with_both_names():
+    said = SaidOfFormat(layouts={"payroll": LAYOUTS["barclays"]})
+    with pytest.raises(InputError) as refusal:
+        format_of(bank_file("barclays"), said=said)
+    assert str(refusal.value) == (
+        "pay.csv: could be barclays and payroll; choose one of them with --input-format NAME"
+    )
+    for name in ("barclays", "payroll"):
+        assert format_of(bank_file("barclays"), said=said._replace(name=name)) == name
+
+
+def test_the_format_that_is_said_goes_before_all_others():
+    assert [format_of(b"", "pay", said=SaidOfFormat(name)) for name in INPUT_NAMES] == list(INPUT_NAMES)
+    assert len(INPUT_NAMES) == len(FORMATS) == len(set(INPUT_NAMES))
+
+
+def test_a_format_that_there_is_not_is_refused_with_those_that_there_are():
+    own = {"northgate": BankLayout.model_validate(LAYOUTS["cashbacs"].model_dump())}
+    with pytest.raises(UsageError) as refusal:
+        format_of(TABLE, said=SaidOfFormat("southgate", own))
+    assert str(refusal.value) == (
+        f"--input-format no format 'southgate': choose one of {', '.join(INPUT_NAMES)}, northgate, or "
+        "describe it as [layouts.southgate] in the configuration"
+    )
+
+
+NOT_18 = "not Bacs Standard 18, whatever its name says: it does not start with a label"
+REFUSED = {
+    "a PDF named as a table": ("pay.csv", b"%PDF-1.7\n", "is a PDF; export the payments as CSV"),
+    "a web page": ("pay.csv", b"\n<!DOCTYPE html><html>", "is a web page, not a table"),
+    "JSON": ("pay.csv", b'[{"name": "x"}]', "is JSON; export"),
+    "RTF": ("pay.txt", b"{\\rtf1\\ansi", "is a text of a word processor"),
+    "a picture": ("pay.csv", b"\x89PNG\r\n\x1a\n", "is a picture"),
+    "another archive": ("pay.csv.xz", b"\xfd7zXZ\x00", "is an archive; unpack it first"),
+    "encrypted": ("pay.xml.pgp", b"-----BEGIN PGP MESSAGE-----\n", "is encrypted or signed; give the file"),
+    "MT101": ("pay.txt", b"{1:F01BANKGB2LAXXX0000000000}", "is a SWIFT message"),
+    "XML of another kind": ("pay.csv", b"<Payments>\n<Payment/>", "is XML of another kind; of XML only"),
+    "CSV named as Standard 18": ("pay.bac", TABLE, NOT_18),
+    "CSV named as XML": ("pay.xml", TABLE, "not pain.001 (ISO 20022 credit transfers), whatever its name"),
+    "another suffix": ("pay.dta", TABLE, "not a format that can be read; give a file whose name ends in"),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_payment_file_is_refused_in_a_sentence(name, data, said, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError) as refusal:
+        read(tmp_path / name, mapping={})
+    assert str(refusal.value).startswith(f"{name}: {said}")
+    assert ";" in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", [f"pay{suffix}" for each in FORMATS for suffix in each.format.SUFFIXES])
+def test_an_empty_file_is_said_to_be_empty(name, tmp_path):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputError, match=rf"^{name}: the file is empty; give a file with"):
+        read(tmp_path / name, mapping={})
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (TABLE, "the text is UTF-16; run again with --encoding utf-16"),
+        (bank_file("lloyds"), "the text is UTF-16, which no bank takes; export it as UTF-8"),
+        (standard_18.any_file(3).data(), "the text is UTF-16, which Bacs does not take; export it as ASCII"),
+    ],
+)
+def test_utf_16_is_told_by_what_it_holds(data, said, tmp_path):
+    (tmp_path / "pay.txt").write_bytes(data.decode().encode("utf-16"))
+    with pytest.raises(InputError) as refusal:
+        read(tmp_path / "pay.txt", mapping={})
+    assert str(refusal.value) == f"pay.txt: {said}"
+
+
+def zipped(data, member):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, data)
+    return file.getvalue()
+
+
+def workbook():
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as book:
+        book.add_worksheet().write_row(0, 0, ["name", "iban"])
+        book.worksheets()[0].write_row(1, 0, ["Ada Quillon", "DE89370400440532013000"])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "unpacked_name", "found"),
+    [
+        ("pay.csv.gz", gzip.compress(TABLE), "pay.csv", "csv"),
+        ("pay.csv", gzip.compress(TABLE), "pay.csv", "csv"),
+        ("pay.xml.gz", gzip.compress(pain_001()), "pay.xml", "pain001"),
+        ("pay.zip", zipped(pain_001(), "out/of/SAP.XML"), "pay.XML", "pain001"),
+        ("pay.csv.zip", zipped(TABLE, "pay.csv"), "pay.csv", "csv"),
+        ("pay.zip", zipped(bank_file("lloyds"), "x\x1b[2J.\u202ecsv"), "pay", "lloyds"),
+        ("pay.zip", zipped(standard_18.any_file(1).data(), "pay"), "pay", "bacs18"),
+        ("pay.zip", zipped(workbook(), "pay.xlsx"), "pay.xlsx", "excel"),
+        ("pay.xlsx", workbook(), None, "excel"),
+    ],
+    ids=range(9),
+)
+def test_what_is_in_a_compressed_file_has_a_format_too(name, data, unpacked_name, found, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    source = read(tmp_path / name, mapping={})
+    assert source.format == found
+    assert source.payments.height
+    assert source.byte_count == len(data)
+    assert (source.packing and source.packing.unpacked_name) == unpacked_name
+
+
+def test_what_is_wrong_in_a_compressed_file_is_told_by_the_name_of_the_file(tmp_path):
+    (tmp_path / "pay.gz").write_bytes(gzip.compress(TABLE))
+    with pytest.raises(InputError, match=r"^pay\.gz: not a format that can be read; give a file whose name"):
+        read(tmp_path / "pay.gz", mapping={})
+    (tmp_path / "pay.zip").write_bytes(zipped(b"%PDF-1.7", "pay.csv"))
+    with pytest.raises(InputError, match=r"^pay\.zip: is a PDF;"):
+        read(tmp_path / "pay.zip", mapping={})
