@@ -25,6 +25,14 @@ settings.load_profile("tests")
 """The generated examples are the same in every run: what passed once for a commit passes again, and what is
 new to be found is looked for on purpose (`make search`)."""
 
+BYTES_IN_A_NAME_MAX = 60
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Name no test by the bytes of an archive: the time is in them, and processes that share the tests must
+    have the same names."""
+    return argname if isinstance(val, bytes) and len(val) > BYTES_IN_A_NAME_MAX else None
+
 
 @pytest.fixture(scope="session")
 def payments_of():

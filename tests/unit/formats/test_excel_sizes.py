@@ -75,8 +75,6 @@ PAIR = f"<r><t>{LONG}</t></r><r><t>{LONG}</t></r>"
         (workbook(*payments(3), *(row(number, 0) for number in (5, 6, 5, 6)), texts=[PAIR]), "sheet row 5"),
         (workbook(*payments(9, 0)), "the workbook is damaged"),  # no such text
     ],
-    # A workbook has the time in it, and a name of a test must be the same in every process that collects it.
-    ids=["a cell", "two cells", "a text in parts", "a text twice", "rows that take turns", "no text"],
 )
 def test_no_row_is_longer_than_that_of_a_payment(data, sentence):
     with pytest.raises(InputError, match=rf"^payroll\.xlsx: {sentence}"):
