@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.strict import OwnDocument
-from schemas.summary import StatedControl
+from schemas.summary import SetAside, StatedControl
 
 
 class Column(OwnDocument):
@@ -38,11 +38,26 @@ class ColumnsRead(OwnDocument):
     file: str
     columns: list[Column]
     notes: list[str] = []
+    format: Annotated[
+        str | None, Field(description="The payment format, in words; null where the file is a table.")
+    ] = None
+    row_count: Annotated[
+        int | None, Field(description="How many payments; null where the file is a table.")
+    ] = None
     facts: Annotated[
         dict[str, str], Field(description="Of a payment format: its version, its encoding and the like.")
     ] = {}
     controls: Annotated[
-        list[StatedControl], Field(description="Of a payment format: the totals that the file states.")
+        list[StatedControl],
+        Field(
+            description="Of a payment format: the totals that the file states; those that differ first, a "
+            "thousand at most."
+        ),
+    ] = []
+    control_count: Annotated[int, Field(description="All of them.")] = 0
+    set_aside: Annotated[
+        list[SetAside],
+        Field(description="Of a payment format: what is no payment, and never checked."),
     ] = []
     refusal: Annotated[
         str | None,

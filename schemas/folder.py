@@ -16,6 +16,8 @@ REPORT_XLSX = "report.xlsx"
 ATTENTION = "attention.csv"
 REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
 """What is written for people; all of them hold names."""
+PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
+"""What bank software reads, where somebody wanted it; the second where a sandbox answered."""
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
 PAYEES = "payees.csv"
@@ -31,6 +33,11 @@ def outcome_name(suffix: str) -> str:
     return f"outcomes{suffix}"
 
 
+def pain002_name(*, simulated: bool) -> str:
+    """The name of the report for bank software, which says where a sandbox answered."""
+    return PAIN002_SIMULATED if simulated else PAIN002
+
+
 def kept_workbook(number: int) -> str:
     """The name under which a workbook with a user's changes is kept when it is rewritten."""
     return f"report.changed-{number}.xlsx"
@@ -44,7 +51,7 @@ def files_of_review(folder: Path) -> Iterator[Path]:
 
 def files_with_returned_names(folder: Path) -> Iterator[Path]:
     """What holds names that banks returned, beside the outcome file."""
-    for pattern in (REPORT_HTML, REPORT_XLSX, CORRECTIONS, f"{CORRECTED}.*"):
+    for pattern in (REPORT_HTML, REPORT_XLSX, PAIN002, PAIN002_SIMULATED, CORRECTIONS, f"{CORRECTED}.*"):
         yield from sorted(folder.glob(pattern))
 
 
@@ -56,9 +63,10 @@ RUN_AGAIN = _KEEP + _RUN_AGAIN
 NOT_ENDED = "the run in this folder has not finished; run the same command again to go on"
 """Of a run that was stopped or killed before it wrote its files."""
 _COMMANDS = {
-    "report": REPORTS,
-    "fix": (CORRECTIONS, f"{CORRECTED}.*"),
-    "split": (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
+    ("report",): REPORTS,
+    ("report", "--pain002"): (PAIN002, PAIN002_SIMULATED),
+    ("fix",): (CORRECTIONS, f"{CORRECTED}.*"),
+    ("split",): (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
 }
 
 
@@ -70,9 +78,8 @@ def changed_since(path: Path) -> str:
 def made_anew(path: Path) -> str:
     """How to restore a file of a run without asking a bank, as the end of a sentence; the old one is kept."""
     keep = _KEEP if path.exists() else ""
-    for command, patterns in _COMMANDS.items():
+    for (command, *options), patterns in _COMMANDS.items():
         if any(fnmatch(path.name, pattern) for pattern in patterns):
-            return (
-                f"{keep}{shlex.join(['precheck', command, str(path.parent)])} writes it anew and asks no bank"
-            )
+            words = ["precheck", command, str(path.parent), *options]
+            return f"{keep}{shlex.join(words)} writes it anew and asks no bank"
     return keep + _RUN_AGAIN

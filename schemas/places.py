@@ -37,7 +37,20 @@ class Places(OwnDocument):
         """
         if self.unit != "PmtInf":
             return f"{self.unit} {self.of(row)}"
-        return f"PmtInf[{self.of(row)}]/CdtTrfTxInf[{row - self._stretch(row)[0] + 1}]"
+        return f"PmtInf[{self.of(row)}]/CdtTrfTxInf[{self.nth(row)}]"
+
+    def nth(self, row: int) -> int:
+        """Which payment of its batch a row is, from 1."""
+        return row - self._stretch(row)[0] + 1
+
+    @property
+    def headers(self) -> list[str]:
+        """Of the columns of a table that has the places of rows."""
+        return ["PmtInf", "CdtTrfTxInf"] if self.unit == "PmtInf" else [self.unit]
+
+    def numbers(self, row: int) -> list[int]:
+        """The place of a row, in the columns of `headers`."""
+        return [self.of(row), self.nth(row)] if self.unit == "PmtInf" else [self.of(row)]
 
     def _stretch(self, row: int) -> tuple[int, int, int]:
         return self.stretches[bisect_right(self.stretches, row, key=lambda stretch: stretch[0]) - 1]
@@ -52,6 +65,25 @@ def place_text(row: int, places: Places | None) -> str:
     return "" if places is None else places.text(row)
 
 
+def _paths(rows: Sequence[int], places: Places) -> list[str]:
+    """The paths of payments, each batch once; batches of which the same payments are meant together.
+
+    >>> places = Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
+    >>> _paths([1, 2, 18], places), _paths([18, 20], places)
+    (['PmtInf[1]/CdtTrfTxInf[1, 2]', 'PmtInf[2]/CdtTrfTxInf[1]'], ['PmtInf[2, 3]/CdtTrfTxInf[1]'])
+    """
+    of_batch: dict[int, list[int]] = {}
+    for row in rows:
+        of_batch.setdefault(places.of(row), []).append(places.nth(row))
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for batch, payments in of_batch.items():
+        alike.setdefault(tuple(payments), []).append(batch)
+    return [
+        f"PmtInf[{', '.join(map(str, batches))}]/CdtTrfTxInf[{', '.join(map(str, payments))}]"
+        for payments, batches in alike.items()
+    ]
+
+
 def in_brackets(rows: Sequence[int], places: Places | None) -> str:
     """The places of rows that a sentence has just named, to be added to it.
 
@@ -61,5 +93,5 @@ def in_brackets(rows: Sequence[int], places: Places | None) -> str:
     if places is None or not rows:
         return ""
     if places.unit == "PmtInf":
-        return f" ({', '.join(places.text(row) for row in rows)})"
+        return f" ({', '.join(_paths(rows, places))})"
     return f" ({places.unit}{'' if len(rows) == 1 else 's'} {', '.join(str(places.of(row)) for row in rows)})"

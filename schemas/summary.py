@@ -47,6 +47,11 @@ class StatedControl(OwnDocument):
     difference: str | None
     """How they differ, as a sentence about the file; None where they do not."""
 
+    @property
+    def sentence(self) -> str | None:
+        """The same as a sentence of its own."""
+        return f"The file {self.difference}." if self.difference else None
+
 
 class SetAside(OwnDocument):
     """What a payment format has beside payments: told, never checked."""
@@ -57,6 +62,23 @@ class SetAside(OwnDocument):
     row_count: int
     lines: list[int]
     """The first ten of them."""
+
+    @property
+    def said(self) -> str:
+        """What stands where, as a sentence.
+
+        >>> SetAside(kind="direct debit", code="17", row_count=12, lines=[*range(3, 13)]).said
+        '12 direct debits (code 17), on lines 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 2 more, are not checked.'
+        >>> SetAside(kind="direct debit", code=None, row_count=1, lines=[3]).said
+        '1 direct debit, on line 3, is not checked.'
+        """
+        is_one = self.row_count == 1
+        code = f" (code {self.code})" if self.code else ""
+        more = f" and {self.row_count - len(self.lines):,} more" if self.row_count > len(self.lines) else ""
+        return (
+            f"{self.row_count:,} {self.kind}{'' if is_one else 's'}{code}, on line{'' if is_one else 's'} "
+            f"{', '.join(map(str, self.lines))}{more}, {'is' if is_one else 'are'} not checked."
+        )
 
 
 class CurrencySources(OwnDocument):
@@ -125,7 +147,7 @@ class InputFile(OwnDocument):
     @property
     def differences(self) -> list[str]:
         """Where the file's own figures differ from its payments: a sentence each, to be looked at first."""
-        stated = (f"The file {control.difference}." for control in self.controls if control.difference)
+        stated = [control.sentence for control in self.controls if control.sentence]
         return [*(row.said for row in self.not_payments if row.agrees is False), *stated]
 
     currency_sources: CurrencySources = CurrencySources()
@@ -146,6 +168,20 @@ class OutcomeTotal(OwnDocument):
 
     outcome: Outcome
     row_count: int
+    totals: list[Money]
+    """By currency; rows without a readable amount are in `row_count` only."""
+
+
+class BatchTotal(OwnDocument):
+    """The rows of one batch of a payment format."""
+
+    batch: str | None
+    """As the file names it; an account in it is masked. None where it has no name."""
+    location: str
+    """Where it stands: `PmtInf[2]`, or the line of its first payment."""
+    row_count: int
+    to_look_at_count: int
+    """Rows that a person must look at before the file is paid: decided, and not a match."""
     totals: list[Money]
     """By currency; rows without a readable amount are in `row_count` only."""
 
@@ -253,6 +289,10 @@ class Summary(OwnDocument):
     outcomes: list[OutcomeTotal]
     """Every outcome, in the order of the documentation; those without rows too."""
     codes: list[CodeCount]
+    batches: list[BatchTotal] = []
+    """Of a payment format that has batches: the first thousand, in the order of the file."""
+    batch_count: int = 0
+    """All of them."""
     routes: list[RouteCount]
     calls: list[ApiCalls]
     saved_call_count: Annotated[int, Field(ge=0)]
@@ -377,5 +417,9 @@ class Forecast(OwnDocument):
     """What was decided about the columns that a person may want to know."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments."""
+    controls: list[StatedControl] = []
+    """The control totals of a payment format: those that differ, then others, a thousand at most."""
+    set_aside: list[SetAside] = []
+    """What a payment format has beside payments."""
     currency_sources: CurrencySources = CurrencySources()
     """How the currency of each row is known."""

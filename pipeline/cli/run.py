@@ -112,6 +112,9 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     callback=_said,
     help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
 )
+@click.option(
+    "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
+)
 @options(reuse_options)
 @click.option(
     "--wait-max",
@@ -172,6 +175,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     retry_unanswered: bool,
     fresh: bool,
     many_names_reason: str | None,
+    pain002: bool,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
     wait_max: timedelta | None,
@@ -227,6 +231,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 retry_unanswered=retry_unanswered,
                 fresh=fresh,
                 many_names_reason=many_names_reason,
+                pain002=pain002,
                 reusable=Permitted(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
                 compare_with=compare_with,

@@ -18,6 +18,7 @@ from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, ope
 from pipeline.connections import api_of
 from pipeline.errors import Advice, InputError, PrecheckError
 from pipeline.frames import Questions
+from pipeline.jobs.bank_report import require_pain001
 from pipeline.jobs.prepare import Prepared, Time, identity_of, prepare, read_file, wanted
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of
@@ -71,6 +72,8 @@ def check(job: Job, surface: Surface) -> RunResult:
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
     source = read_file(job)
+    if job.pain002:
+        require_pain001(source.format, name=job.file.name)
     chosen = signed_with(choose(job.profile, job.config), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
     refuse_foreign_files(job.out, fresh=job.fresh)

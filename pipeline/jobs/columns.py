@@ -10,7 +10,7 @@ from pipeline.headers.columns import ColumnsError
 from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from pipeline.stages.read import Source, read
-from pipeline.stages.summarise import stated_controls
+from pipeline.stages.summarise import set_aside, stated_controls
 from schemas.columns import Column, ColumnsRead
 
 
@@ -66,8 +66,12 @@ def _read(name: str, source: Source) -> ColumnsRead:
         file=name,
         columns=columns,
         notes=list(source.notes),
+        format=next((reading.how for reading in source.columns), source.format),
+        row_count=message.payments.height,
         facts=dict(message.facts),
         controls=stated_controls(message),
+        control_count=message.controls.height,
+        set_aside=set_aside(message),
     )
 
 

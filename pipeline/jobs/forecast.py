@@ -8,7 +8,7 @@ from pipeline.jobs.reuse import reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import Clock, Job
-from pipeline.stages.summarise import ApiLimits, forecast
+from pipeline.stages.summarise import ApiLimits, forecast, set_aside, stated_controls
 from schemas.summary import Forecast
 from schemas.wire import timestamp
 
@@ -39,6 +39,8 @@ def forecast_file(job: Job, clock: Clock) -> Forecast:
         "notes": list(source.notes),
         "currency_sources": currency_sources(source.payments),
     }
+    if source.message is not None:
+        update |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
     if prepared.compared is not None:
         comparison, changes = prepared.compared.comparison, prepared.compared.changes
         update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}

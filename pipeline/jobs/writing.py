@@ -13,7 +13,7 @@ from pipeline.frames import Bases, Outcomes, Warnings
 from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, Prepared
 from pipeline.reports.changes import changes_of
-from pipeline.reports.documents import Rows, reports
+from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
@@ -79,9 +79,11 @@ def leave(run: OpenRun, decided: Decided, written: Written, clock: Clock) -> tup
     rows = Rows(source.payments, decided.outcomes, source.original, changes)
     documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
     files = [written.path, write_summary(job.out, summary), *documents]
-    remove_stale(job.out, job.format or source.outcome_format, compared=compared is not None)
     if compared is not None:  # the next run compares with it
         files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
+    if job.pain002 and source.message is not None:
+        files.append(bank_report(job.out, summary, source.message, decided.outcomes, now=clock()))
+    remove_stale(job.out, files)
     recorded = _record(run, decided, written, timestamp(clock()))
     settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping)
     write_manifest(job.out, summary, settings, recorded, files)
@@ -137,6 +139,7 @@ def _header(run: OpenRun, decided: Decided, *, finished: str) -> SummaryHeader:
         many_names_reason=job.many_names_reason,
         compared=None if prepared.compared is None else prepared.compared.comparison,
         modulus=prepared.modulus,
+        message=source.message,
     )
 
 

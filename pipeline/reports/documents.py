@@ -1,17 +1,22 @@
 """The reports of a run that are files: one call writes them all, at its end and at any time after."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.files.atomic import write_atomically
+from pipeline.formats import pain001
+from pipeline.formats.batches import masked_batches
+from pipeline.formats.message import Message
 from pipeline.frames import Changes, Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
 from pipeline.rules.places import place_texts
-from schemas.folder import ATTENTION, REPORT_HTML
+from schemas.folder import ATTENTION, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
@@ -61,12 +66,49 @@ def reports(
     from pipeline.reports.workbook import Payments, write_workbook
 
     changes = changes_of(summary, rows.payments, rows.changes)
-    shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
+    shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
     return [
         _page(folder / REPORT_HTML, page(summary, shown, changes)),
         write_workbook(summary, Payments(shown, changes, policy), folder, outcome_name=outcome_name),
         _attention(folder / ATTENTION, summary, rows),
     ]
+
+
+def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
+    """The column `batch` of a payment format that has batches, as people are shown it; of others none."""
+    if not summary.batches:
+        return []
+    are_ids = summary.input.format == pain001.NAME
+    return [masked_batches(rows.original["batch"], are_ids=are_ids).alias("batch")]
+
+
+def bank_report(
+    folder: Path, summary: Summary, message: Message, outcomes: Outcomes, *, now: datetime
+) -> Path:
+    """Write the report that bank software reads on a pain.001.
+
+    Args:
+        folder: of the run; must exist.
+        summary: of the run.
+        message: what was read from the payment file.
+        outcomes: of the run.
+        now: the time; with the run, it says which report this is.
+
+    Raises:
+        OutputError, DiskError: as `write_atomically`.
+    """
+    from pipeline.reports.pain002 import ID_CHARS_MAX, ReportHeading, report
+
+    unique = sha256(f"{summary.run_id} {now.isoformat()}".encode()).hexdigest()
+    heading = ReportHeading(
+        f"PRECHECK-{unique}"[:ID_CHARS_MAX],
+        f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        simulated=summary.simulated,
+    )
+    path = folder / pain002_name(simulated=summary.simulated)
+    with write_atomically(path) as file:
+        file.writelines(report(message, outcomes, heading))
+    return path
 
 
 def _page(path: Path, text: str) -> Path:

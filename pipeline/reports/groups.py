@@ -24,7 +24,9 @@ COLUMNS = (
     "amount", "currency", "check_outcome", "check_code", "check_reason", "check_action",
     "check_matched_name",
 )  # fmt: skip
-"""What is read of each payment: fields of `frames.PAYMENTS` and `frames.OUTCOMES`."""
+"""What is read of each payment: fields of `frames.PAYMENTS` and `frames.OUTCOMES`. Some formats have a column
+`batch`, too.
+"""
 
 TEXT_CHARS_MAX = 160
 """Of a name: any that can be asked about has at most 140 characters."""
@@ -52,6 +54,8 @@ class Row(NamedTuple):
     number: int
     place: str
     """Where it stands in the file; empty where the format has no places."""
+    batch: str
+    """What it is booked with; empty where the format has no batches."""
     payment_id: str
     names: Difference
     account: str
@@ -121,7 +125,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
     chosen = pl.concat([_in_line(open_rows).head(rows_max), _in_line(matches)]).with_columns(
         amount_rank=pl.col("decimal").rank("dense").fill_null(0)
     )
-    texts = rows.select(COLUMNS)[chosen["at"]].with_columns(
+    texts = rows.select(_columns_of(rows))[chosen["at"]].with_columns(
         chosen.select("group", "decimal", "currency", "amount_rank")
     )
     by_group = texts.partition_by("group", as_dict=True)
@@ -150,11 +154,15 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
-    found = rows.select(*COLUMNS, "sort_code")[[number - 1 for number in numbers]]
+    found = rows.select(*_columns_of(rows), "sort_code")[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
     money, currency = money_of(found)
     texts = found.with_columns(money.alias("decimal"), currency, amount_rank=pl.lit(0))
     return [_row(row, places, difference) for row in _dicts(texts)]
+
+
+def _columns_of(rows: pl.DataFrame) -> list[str]:
+    return [*COLUMNS, *(name for name in ("batch",) if name in rows.columns)]
 
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
@@ -205,6 +213,7 @@ def _row(row: dict[str, Any], places: Places | None, compared: _Compared) -> Row
     return Row(
         number=row["row"],
         place=place_text(row["row"], places),
+        batch=shown(row.get("batch"), WORD_CHARS_MAX),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row, compared),
         account=masked(row["iban"] or row["account_number"]),

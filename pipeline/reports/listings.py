@@ -8,7 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.changes import WORDS, compared_with, sides
+from pipeline.reports.file_facts import differing_told
 from pipeline.reports.files import FileEnd, merged
+from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
 from pipeline.reports.terminal import outcome_table, rule_table, table_of
 from pipeline.reports.wording import (
     SIMULATED,
@@ -27,10 +29,6 @@ from schemas.summary import ApiForecast, Forecast, Summary
 
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
-VALUE_CHARS_MAX = 34
-"""As long as an IBAN can be."""
-COLUMNS_WIDTH_MIN = 110
-"""Of a terminal that has room for a header, a field, a sentence and an IBAN side by side."""
 HEADER_WIDTH_MAX = 28
 """Of the first column on a narrow terminal; a longer header goes on in the next line."""
 
@@ -54,6 +52,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     told = (
         *notes_told(forecast.notes),
         *not_payments_told(forecast.not_payments),
+        *(aside.said for aside in forecast.set_aside),
+        *differing_told(forecast.controls),
         *currencies_told(forecast.currency_sources),
     )
     for line in told:
@@ -118,6 +118,9 @@ def _rejects(forecast: Forecast, width: int) -> Table:
 
 def print_columns(told: ColumnsRead, console: Console) -> None:
     """Show how the columns of a file are read, one a row, and what is noted of them."""
+    if told.format is not None:
+        print_fields(told, console)
+        return
     console.print(_columns_table(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
     if any(column.field is None for column in told.columns) and told.refusal is None:
         console.print(Text("Columns with - are not read, and come back as they are."))
@@ -137,7 +140,7 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
     for column in columns:
         field = Text(column.field or "-", style="bold" if column.field else "dim")
         why = Text(visible(_why(column)), style="yellow" if column.disputed or column.map else "")
-        values = Text(visible("; ".join(map(_cut, column.values))), style="dim")
+        values = Text(visible(values_in_short(column)), style="dim")
         if has_room:
             table.add_row(Text(visible(column.header)), field, why, values)
         else:
@@ -153,10 +156,6 @@ def _why(column: Column) -> str:
     else:
         why = f"{column.rule}; instead of {', '.join(column.others)}" if column.others else column.rule
     return f"{why}; --map {column.map}" if column.map else why
-
-
-def _cut(value: str) -> str:
-    return value if len(value) <= VALUE_CHARS_MAX else f"{value[: VALUE_CHARS_MAX - 1]}…"
 
 
 def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console) -> None:

@@ -18,7 +18,8 @@ from markupsafe import Markup
 
 from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.compiled import CompiledTemplates
-from pipeline.reports.groups import pending, shown
+from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX, controls_in_words, facts_in_words
+from pipeline.reports.groups import amount_text, currency_text, pending, shown
 from pipeline.reports.overview import overview
 from pipeline.reports.payment_lines import breakable, payment_lines
 from pipeline.reports.repeats import pairs, repeated_count
@@ -27,7 +28,7 @@ from pipeline.reports.wording import SIMULATED, counted
 from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import Outcome, WarningCode
-from schemas.summary import Summary
+from schemas.summary import BatchTotal, Summary
 
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
@@ -35,6 +36,8 @@ ROWS_SEARCHED_MAX = 5_000
 """Of a file, whose matches the page has too: they are shown where a reader searches for them."""
 MONEY_AT_ONCE = 3
 """Currencies beside a next step; all of them stand above the rows of that step."""
+BATCHES_AT_ONCE = 100
+"""In the table of batches; the workbook has a thousand."""
 CHANGES_AT_ONCE = 20
 """Of what is not as it was in an earlier run; the others unfold."""
 ROWS_AT_ONCE = 500
@@ -88,12 +91,18 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
             for count in summary.warning_codes
             if count.code in WORDS
         ],
+        facts=facts_in_words(summary.input.facts),
+        controls=controls_in_words(summary.input.controls, summary.input.control_count),
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
     )
 
 
 _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
+
+
+def _amounts(batch: BatchTotal) -> list[str]:
+    return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in batch.totals]
 
 
 @cache
@@ -110,6 +119,7 @@ def template() -> Template:
     )
     environment.filters["breakable"] = breakable
     environment.filters["lines"] = payment_lines
+    environment.filters["amounts"] = _amounts
     style, script = _source("report.css"), _source("report.js")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
@@ -119,6 +129,8 @@ def template() -> Template:
         "shown": shown,
         "rows_searched_max": ROWS_SEARCHED_MAX,
         "money_at_once": MONEY_AT_ONCE,
+        "differences_at_once": CONTROLS_SHOWN_MAX,
+        "batches_at_once": BATCHES_AT_ONCE,
         "changes_at_once": CHANGES_AT_ONCE,
         "changes_max": LISTED_MAX,
         "rows_at_once": ROWS_AT_ONCE,

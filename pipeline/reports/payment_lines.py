@@ -38,28 +38,41 @@ def _breakable(escaped: str) -> str:
 
 
 def _line(row: Row) -> str:
-    place, supplied, payment_id, matched, sentence, account, amount, currency, code, outcome, reason = (
-        _escaped(
-            row.place,
-            _marked(row.names.supplied),
-            row.payment_id,
-            _marked(row.names.matched),
-            row.names.sentence,
-            row.account,
-            row.amount,
-            row.currency,
-            row.code,
-            row.outcome,
-            row.reason,
-        )
+    (
+        place,
+        batch,
+        supplied,
+        payment_id,
+        matched,
+        sentence,
+        account,
+        amount,
+        currency,
+        code,
+        outcome,
+        reason,
+    ) = _escaped(
+        row.place,
+        row.batch,
+        _marked(row.names.supplied),
+        row.payment_id,
+        _marked(row.names.matched),
+        row.names.sentence,
+        row.account,
+        row.amount,
+        row.currency,
+        row.code,
+        row.outcome,
+        row.reason,
     )
-    place = f" <small>{place}</small>" if place else ""
+    place = f" <small>{_breakable(place)}</small>" if place else ""
+    batch = f" <small>{_breakable(batch)}</small>" if batch else ""
     kind_of_id = "endless" if _endless(row.payment_id, ID_CHARS_MAX) else "id"
     kind_of_amount = " class=endless" if _endless(row.amount, AMOUNT_CHARS_MAX) else ""
     outcome_in_words = outcome.replace("_", " ")
     return (
         f'<tr class="{outcome}" data-rank="{row.amount_rank}">'
-        f'<th scope="row"><b>{row.number}</b>{place}</th>'
+        f'<th scope="row"><b>{row.number}</b>{place}{batch}</th>'
         f'<td><bdi>{supplied}</bdi> <small class="{kind_of_id}">{_breakable(payment_id)}</small></td>'
         f"<td><bdi>{matched}</bdi> <small>{sentence}</small></td>"
         f"<td><span>{account}</span></td>"

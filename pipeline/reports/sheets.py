@@ -43,10 +43,12 @@ _CORRECTED = (
 )
 _WHO = (
     SheetColumn(ROW, "row", 7),
-    SheetColumn("Place", "place", 13),
+    SheetColumn("Place", "place", 28),
     SheetColumn("Payment id", "payment_id", 20, wraps=True),
     SheetColumn("Payee", "name", 24, wraps=True),
 )
+_BATCH = SheetColumn("Batch", "batch", 24, wraps=True)
+"""Left out where the format has no batches."""
 _MATCHED = SheetColumn("Name at the bank", "check_matched_name", 24, wraps=True)
 _TYPE = SheetColumn("Account type", "account_type", 13, wraps=True)
 _TYPE_FOUND = SheetColumn("Account type at the bank", "account_type_found", 18)
@@ -59,8 +61,8 @@ _WHY = (
 _DECIDED = (SheetColumn(DECISION, None, 11), SheetColumn(REASON, None, 20, wraps=True))
 _NUMBER = SheetColumn("Account", "account", 30, wraps=True)
 _ACCOUNT = (_NUMBER, _TYPE)
-_REVIEW = (*_WHO, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
-_WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, *_MONEY, *_WHY, *_DECIDED)
+_REVIEW = (*_WHO, *_ACCOUNT, _BATCH, *_MONEY, *_WHY, *_DECIDED)
+_WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, _BATCH, *_MONEY, *_WHY, *_DECIDED)
 
 CHANGED = ReportSheet(
     "Changed",
@@ -83,7 +85,7 @@ REVIEWS = (
         "Fix",
         "the answer says what is to be corrected. Decide fix, and precheck fix --decisions writes the file.",
         pl.col("check_action").is_in(_CORRECTED),
-        (*_WHO, _MATCHED, *_ACCOUNT, _TYPE_FOUND, *_MONEY, *_WHY, *_DECIDED),
+        (*_WHO, _MATCHED, *_ACCOUNT, _TYPE_FOUND, _BATCH, *_MONEY, *_WHY, *_DECIDED),
         "#2563EB",
     ),
     ReportSheet(
@@ -122,6 +124,7 @@ ALL = ReportSheet(
     (
         *_WHO,
         _NUMBER,
+        _BATCH,
         *_MONEY,
         SheetColumn("Outcome", "outcome", 15),
         *_WHY,
@@ -142,10 +145,11 @@ ALL = ReportSheet(
 
 
 def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColumn]:
-    """The columns, each as wide as what stands in it, up to the width that it has.
+    """The columns that the rows have, each as wide as what stands in it, up to the width that it has.
 
     So that as much as possible of a sheet is read at once, on a screen and on paper.
     """
+    columns = [column for column in columns if column.source in {None, *rows.columns}]
     sources = {column.source for column in columns if column.source is not None}
     longest = rows.select(_char_count(pl.col(source).cast(pl.String)).max() for source in sources)
     return [

@@ -10,6 +10,7 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.reports.file_facts import differing_told
 from pipeline.reports.wording import (
     SIMULATED,
     advice,
@@ -21,7 +22,7 @@ from pipeline.reports.wording import (
     visible,
     warning_text,
 )
-from schemas.folder import REPORT_HTML
+from schemas.folder import REPORT_HTML, pain002_name
 from schemas.outcomes import Action, Outcome
 from schemas.places import in_brackets
 from schemas.summary import OutcomeTotal, Summary
@@ -79,6 +80,8 @@ def print_summary(summary: Summary, folder: Path, console: Console, *, already_f
     console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
     if (folder / REPORT_HTML).exists():
         console.print(Text(visible(f"Open {folder / REPORT_HTML} in a browser."), style="bold"))
+    if (report := folder / pain002_name(simulated=summary.simulated)).exists():
+        console.print(Text(visible(f"Bank software reads {report}."), style="bold"))
 
 
 def _title(summary: Summary) -> RenderableType:
@@ -133,14 +136,13 @@ def _attention(summary: Summary) -> RenderableType:
     if not summary.attention:
         return title
     places = summary.input.places
-    table = table_of(
-        ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "code", "payment id"
-    )
+    where = [] if places is None else [f">{header}" for header in places.headers]
+    table = table_of(">row", *where, ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
         amount = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
         payment_id = Text(visible(row.payment_id or ""))
-        numbers = [str(row.row), *([] if places is None else [str(places.of(row.row))])]
-        table.add_row(*numbers, Text(amount), _code(row.code, row.outcome), payment_id)
+        numbers = [row.row, *([] if places is None else places.numbers(row.row))]
+        table.add_row(*map(str, numbers), Text(amount), _code(row.code, row.outcome), payment_id)
     which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
     worst = f"No match or not possible: {counted(summary.attention_count, 'row')} (attention.csv{which}):"
     return Group(title, Text(worst), table)
@@ -194,6 +196,8 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.append("No amount column was found; name it with --map amount=HEADER.")
     lines += notes_told(summary.input.notes)
     lines += not_payments_told(summary.input.not_payments)
+    lines += [aside.said for aside in summary.input.set_aside]
+    lines += differing_told(summary.input.controls)
     if summary.modulus is not None and summary.modulus.is_old:
         lines.append("The modulus tables are older than a year: they warned and rejected nothing.")
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):

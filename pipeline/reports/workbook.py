@@ -29,14 +29,15 @@ from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_te
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told
 from pipeline.reports.decision_lists import write_lists
+from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX, controls_in_words, facts_in_words
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, shown
-from pipeline.reports.wording import SIMULATED, visible
+from pipeline.reports.wording import SIMULATED, counted, visible
 from pipeline.rules.places import place_texts
 from pipeline.rules.totals import control_totals, plain
 from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
 from schemas.review import Verdict
-from schemas.summary import Summary
+from schemas.summary import Money, Summary
 
 ALL_ROWS_MAX = 50_000
 """With more rows than that the sheet All says where they are: a spreadsheet would only be slow with them."""
@@ -50,7 +51,7 @@ _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
 """Of the column of sentences in Summary: in digits, which are wider than letters, and in letters."""
-_NUMBERS = (ROW, "Amount", "Rows")
+_NUMBERS = (ROW, "Amount", "Rows", "To look at")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
 """How large the library takes a sheet to be; programs find it out without."""
 _COMPRESSION = 1
@@ -161,6 +162,8 @@ class _Writer:
     def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
         """Write every sheet, one of which may only point to the outcome file."""
         self._write_summary()
+        if len(self._summary.batches) > 1:
+            self._write_batches()
         if changes:
             changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
             self._write_rows(CHANGED, changed, f"{CHANGED.name} ({changed.height:,}): {CHANGED.title}")
@@ -264,6 +267,15 @@ class _Writer:
             ("Differs" if row.agrees is False else "No payment", _told(row.said))
             for row in summary.input.not_payments
         ]
+        file = summary.input
+        facts += [(name.capitalize(), _told(fact)) for name, fact in facts_in_words(file.facts)]
+        if file.control_count:
+            facts.append(("Totals", controls_in_words(file.controls, file.control_count)))
+        facts += [("Not checked", _told(aside.said)) for aside in summary.input.set_aside]
+        differing = [control.sentence for control in summary.input.controls if control.sentence]
+        facts += [("Differs", _told(sentence)) for sentence in differing[:CONTROLS_SHOWN_MAX]]
+        if more := len(differing[CONTROLS_SHOWN_MAX:]):
+            facts.append(("Differs", f"{counted(more, 'more control total')}, in summary.json"))
         if summary.next_step:
             facts.append(("Not complete", _told(summary.next_step)))
         for label, fact in facts:
@@ -288,13 +300,36 @@ class _Writer:
             line += 1
             page.write_string(line, 0, word, self._text)
             page.write_number(line, 1, row_count, self._count)
-            for number, money in enumerate(totals):
-                if number:
-                    line += 1
-                    page.write_blank(line, 0, None, self._text)
-                    page.write_blank(line, 1, None, self._text)
-                self._write_amount(page, line, 2, money.amount)
-                page.write_string(line, 3, _told(money.currency or "(none)"), self._text)
+            line = self._write_money(page, line, 2, totals)
+        return line
+
+    def _write_batches(self) -> None:
+        """A sheet with a line for each batch and currency."""
+        batches, count = self._summary.batches, self._summary.batch_count
+        which = "" if count == len(batches) else f", here the first {len(batches):,}"
+        title = f"Batches ({count:,}{which}): what the payments are booked with."
+        page = self._page("Batches", title, [40, 22, 11, 13, 25, 14])
+        page.repeat_rows(0, _HEADER_LINE)
+        page.freeze_panes(_HEADER_LINE + 1, 0)
+        line = _HEADER_LINE
+        self._write_headers(page, line, ["Batch", "Place", "Rows", "To look at", "Amount", "Currency"])
+        for batch in batches:
+            line += 1
+            page.write_string(line, 0, _told(batch.batch or ""), self._text)
+            page.write_string(line, 1, batch.location, self._text)
+            page.write_number(line, 2, batch.row_count, self._count)
+            page.write_number(line, 3, batch.to_look_at_count, self._count)
+            line = self._write_money(page, line, 4, batch.totals)
+
+    def _write_money(self, page: Worksheet, line: int, at: int, totals: Sequence[Money]) -> int:
+        """Amounts and their currencies, a line each; the number of the last line."""
+        for number, money in enumerate(totals):
+            if number:
+                line += 1
+                for blank in range(at):
+                    page.write_blank(line, blank, None, self._text)
+            self._write_amount(page, line, at, money.amount)
+            page.write_string(line, at + 1, _told(money.currency or "(none)"), self._text)
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> int:

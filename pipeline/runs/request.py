@@ -58,6 +58,8 @@ class Job:
     """How long to wait for other runs at the same server."""
     sign_with: Path | None = None
     """The private key that signs the manifest; None: that of the profile, if any."""
+    pain002: bool = False
+    """Write the report for bank software, too."""
     compare_with: Sequence[Path] = ()
     """Folders of earlier runs; none: the one that the profile says, if any."""
 

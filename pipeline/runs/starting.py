@@ -1,7 +1,7 @@
 """The folder of a run when a run begins and when it ends: what is there already, and what is removed."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,12 +23,15 @@ from schemas.folder import (
     ATTENTION,
     CHANGES,
     MANIFEST,
+    PAIN002,
+    PAIN002_SIMULATED,
     PAYEES,
     REPORT_HTML,
     REPORTS,
     SIGNATURE,
     SUMMARY,
     files_of_review,
+    pain002_name,
 )
 from schemas.summary import Summary
 
@@ -113,8 +116,9 @@ def finished_before(
         summary = read_summary(job.out)
         manifest = read_manifest(job.out)
         hashes = {file.name: file.sha256 for file in manifest.files}
-        unchanged = [name for name in (SUMMARY, PAYEES, CHANGES) if name in hashes]
-        if any(hashes[name] != identity_of(job.out / name)[0] for name in unchanged):
+        wanted = [pain002_name(simulated=summary.simulated)] if job.pain002 else []
+        unchanged = [*wanted, *(name for name in (SUMMARY, PAYEES, CHANGES) if name in hashes)]
+        if any(hashes.get(name) != identity_of(job.out / name)[0] for name in unchanged):
             return None
         outcomes_now, _ = identity_of(outcome_file(job.out, job.format or source.outcome_format))
         if {outcomes_now, manifest.outcome_file.sha256} != {finish.outcome_sha256}:
@@ -152,7 +156,7 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
         OutputError: one of our file names is a link or a folder, or a file in a folder without a ledger; or
             the recorded decisions, which go into the manifest, cannot be read.
     """
-    fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, *REPORTS)
+    fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, *REPORTS, PAIN002, PAIN002_SIMULATED)
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
     ledger = ledger_files(ledger_of(folder))
@@ -174,19 +178,18 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
 
 def remove_outdated(folder: Path) -> None:
     """Remove results of answers that the new ledger does not have."""
-    names = (SUMMARY, REPORT_HTML, ATTENTION)  # decisions of people may be in the workbook
+    # Not the workbook: decisions of people may be in it.
+    names = (SUMMARY, REPORT_HTML, ATTENTION, PAIN002, PAIN002_SIMULATED)
     for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
-def remove_stale(folder: Path, format_name: str, *, compared: bool) -> None:
-    """Remove files of an earlier run that the new one does not write, and which would be out of date."""
-    for name, path in outcome_files(folder).items():
-        if name != format_name:
+def remove_stale(folder: Path, written: Collection[Path]) -> None:
+    """Remove files of an earlier run that the new one has not written, and which would be out of date."""
+    optional = (PAYEES, CHANGES, PAIN002, PAIN002_SIMULATED)
+    for path in (*outcome_files(folder).values(), *(folder / name for name in optional)):
+        if path not in written:
             path.unlink(missing_ok=True)
-    if not compared:
-        for name in (PAYEES, CHANGES):
-            (folder / name).unlink(missing_ok=True)
     # What `precheck fix` and `precheck split` made of earlier answers is out of date, too.
     for path in files_of_review(folder):
         path.unlink(missing_ok=True)

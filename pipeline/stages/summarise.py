@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.formats.batches import batch_totals
 from pipeline.formats.message import Message
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
@@ -60,6 +61,8 @@ class SummaryHeader(NamedTuple):
     """The earlier runs that the file was compared with."""
     modulus: ModulusUsed | None = None
     """The modulus tables that UK accounts were checked by first."""
+    message: Message | None = None
+    """What was read of a payment format, for its batches."""
 
 
 def summarise(
@@ -87,6 +90,7 @@ def summarise(
     rows = outcomes_with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
+    batches = batch_totals(header.message, rows)
     needs_attention = pl.col("check_outcome").is_in(list(ATTENTION))
     asked_count, undecided_count, attention_count = rows.select(
         pl.col("check_api").count(),
@@ -104,6 +108,8 @@ def summarise(
         input=header.input,
         outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
+        batches=batches.listed,
+        batch_count=batches.batch_count,
         routes=header.routes,
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),

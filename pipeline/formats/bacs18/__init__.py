@@ -40,12 +40,12 @@ SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
 """Of a million payments: 5 to read them, 12 to split them."""
 ORIGINS = {
-    "sort_code": "1-6",
-    "account_number": "7-14",
-    "amount": "36-46",
+    "sort_code": "characters 1 to 6",
+    "account_number": "characters 7 to 14",
+    "amount": "characters 36 to 46",
     "currency": "GBP, by the format",
-    "reference": "65-82",
-    "name": "83-100",
+    "reference": "characters 65 to 82",
+    "name": "characters 83 to 100",
 }
 OPTIONS: tuple[str, ...] = ()
 """Nothing needs to be said about a file of this format."""

@@ -1,0 +1,90 @@
+"""The batches of a payment file: what its payments are booked with, and what each of them comes to."""
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipeline.formats.message import Message
+from pipeline.rules.totals import plain
+from schemas.outcomes import Outcome
+from schemas.summary import BatchTotal, Money
+
+BATCHES_MAX = 1_000
+_UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+_UK_ACCOUNT = r"(^| )([0-9]{6})[- ]?[0-9]{4}([0-9]{4})($| )"
+_IBAN = r"(^| )([A-Z]{2})[0-9]{2}[A-Z0-9]{7,26}([A-Z0-9]{4})($| )"
+
+
+class Batches(NamedTuple):
+    """The batches of a file."""
+
+    listed: list[BatchTotal]
+    """The first `BATCHES_MAX`, in the order of the file."""
+    batch_count: int
+    """All of them."""
+
+
+def batch_totals(message: Message | None, rows: pl.DataFrame) -> Batches:
+    """What the payments of each batch come to.
+
+    Args:
+        message: the file, read; None of a table, which has no batches.
+        rows: of its payments, in order: `check_outcome`, and `amount` and `currency` as `totals.money_of`.
+    """
+    if message is None or (message.levels.is_empty() and not message.places["batch"].count()):
+        return Batches([], 0)
+    is_pain001 = not message.levels.is_empty()
+    by = "level" if is_pain001 else "batch"
+    booked = rows.select("check_outcome", "amount", "currency").hstack([message.places[by].alias("key")])
+    firsts = message.places.unique(by, keep="first", maintain_order=True)
+    listed = firsts.head(BATCHES_MAX)
+    names = masked_batches(listed["batch"], are_ids=is_pain001)
+    booked = booked.filter(pl.col("key").is_in(listed[by].implode(), nulls_equal=True))
+    is_open = ~pl.col("check_outcome").is_in([Outcome.MATCH, *_UNDECIDED])
+    counts = booked.group_by("key", maintain_order=True).agg(pl.len(), is_open.sum())
+    money = _money(booked)
+    found = [
+        BatchTotal(
+            batch=name,
+            location=f"PmtInf[{key}]" if is_pain001 else f"line {line}",
+            row_count=row_count,
+            to_look_at_count=open_count,
+            totals=money.get(key, []),
+        )
+        for (key, row_count, open_count), name, line in zip(
+            counts.iter_rows(), names, listed["line"], strict=True
+        )
+    ]
+    return Batches(found, firsts.height)
+
+
+def _money(booked: pl.DataFrame) -> dict[Any, list[Money]]:
+    """The money of each batch by currency, as `totals` adds it up for a file."""
+    sums = (
+        booked.filter(pl.col("amount") >= 0)
+        .group_by("key", "currency")
+        .agg(pl.len(), pl.col("amount").sum())
+        .sort("currency", nulls_last=True)
+    )
+    money: dict[Any, list[Money]] = {}
+    for key, currency, row_count, amount in sums.iter_rows():
+        total = Money(currency=currency, row_count=row_count, amount=plain(amount))
+        money.setdefault(key, []).append(total)
+    return money
+
+
+def masked_batches(batches: pl.Series, *, are_ids: bool) -> pl.Series:
+    """The names of batches for people: of an account only its end is shown.
+
+    Args:
+        batches: as the file has them.
+        are_ids: the payer gave them, such as the PmtInfId of a pain.001; others are made of an account.
+
+    >>> masked_batches(pl.Series(["2026-11-26 400001 12345678"]), are_ids=False).item()
+    '2026-11-26 400001 **5678'
+    >>> masked_batches(pl.Series(["20261126000001"]), are_ids=True).item()
+    '20261126000001'
+    """
+    if are_ids:
+        return batches
+    return batches.str.replace_all(_UK_ACCOUNT, "$1$2 **$3$4").str.replace_all(_IBAN, "$1$2**$3$4")

@@ -1,0 +1,96 @@
+"""A file of a payment format on a terminal: which field stands where, and what the file says of itself."""
+
+from collections.abc import Iterator, Mapping
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.reports.file_facts import controls_in_words, facts_in_words
+from pipeline.reports.terminal import table_of
+from pipeline.reports.wording import counted, notes_told, visible
+from schemas.columns import Column, ColumnsRead
+from schemas.summary import StatedControl
+
+COLUMNS_WIDTH_MIN = 110
+"""Of a terminal that has room for a header, a field, a sentence and an IBAN side by side."""
+VALUE_CHARS_MAX = 34
+"""As long as an IBAN can be."""
+CONTROLS_LISTED_MAX = 20
+
+
+def print_fields(told: ColumnsRead, console: Console) -> None:
+    """Show where each field of a payment format stands, what the file is, and whether its totals agree."""
+    title = f"{told.file}: {told.format}, {counted(told.row_count or 0, 'payment')}"
+    console.print(Text(visible(title), style="bold"))
+    console.print()
+    console.print(_fields(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
+    console.print()
+    console.print(_facts(told.facts))
+    if told.controls:
+        console.print()
+        for part in _controls(told):
+            console.print(part)
+    lines = [*(aside.said for aside in told.set_aside), *notes_told(told.notes)]
+    if lines:
+        console.print()
+    for line in lines:
+        console.print(Text(visible(line)))
+
+
+def values_in_short(column: Column) -> str:
+    """The values of a column that are shown, each no longer than an IBAN can be."""
+    return "; ".join(
+        value if len(value) <= VALUE_CHARS_MAX else f"{value[: VALUE_CHARS_MAX - 1]}…"
+        for value in column.values
+    )
+
+
+def _fields(columns: list[Column], *, has_room: bool) -> Table:
+    """In four columns where there is room; elsewhere the values below the place."""
+    table = (
+        table_of("field", "stands in", ">rows", "values")
+        if has_room
+        else table_of("field", ">rows", "stands in")
+    )
+    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
+    for column in columns:
+        field = Text(column.field or "-", style="bold")
+        where, values = Text(visible(column.header)), Text(visible(values_in_short(column)), style="dim")
+        count = f"{column.row_count or 0:,}"
+        if has_room:
+            table.add_row(field, where, count, values)
+        else:
+            table.add_row(field, count, Text("\n").join([where, values]))
+    return table
+
+
+def _facts(facts: Mapping[str, str]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, fact in facts_in_words(facts):
+        table.add_row(Text(visible(name), style="dim"), Text(visible(fact)))
+    return table
+
+
+def _controls(told: ColumnsRead) -> Iterator[Text | Table]:
+    """The totals that the file states, beside what is there; those that differ come first."""
+    all_agree = all(control.agrees for control in told.controls)
+    yield Text(
+        controls_in_words(told.controls, told.control_count), style="green" if all_agree else "bold yellow"
+    )
+    table = table_of("control total", ">the file says", ">there is", "")
+    table.columns[0].no_wrap = False
+    for control in told.controls[:CONTROLS_LISTED_MAX]:
+        table.add_row(
+            Text(visible(control.where)),
+            Text(visible(control.said)),
+            Text(visible(control.found or "not known")),
+            _mark(control),
+        )
+    yield table
+    if (more := told.control_count - CONTROLS_LISTED_MAX) > 0:
+        yield Text(f"and {more:,} more, which --json lists")
+
+
+def _mark(control: StatedControl) -> Text:
+    return Text("agrees", style="green") if control.agrees else Text("differs", style="bold yellow")

@@ -1,0 +1,97 @@
+"""A payment format on a terminal: fields, facts, totals, and what is set aside."""
+
+import pytest
+
+from pipeline.reports.listings import print_columns
+from pipeline.reports.message_fields import CONTROLS_LISTED_MAX
+from schemas.columns import Column, ColumnsRead
+from schemas.summary import SetAside, StatedControl
+
+
+def control(number, *, agrees=True):
+    difference = None if agrees else "says 4 and has 3"
+    found = "4" if agrees else "3"
+    return StatedControl(
+        where=f"PmtInf[{number}]/NbOfTxs", said="4", found=found, agrees=agrees, difference=difference
+    )
+
+
+@pytest.fixture
+def told():
+    def build(*controls, **said):
+        name = Column(
+            header="CdtrAgt/FinInstnId/ClrSysMmbId",
+            field="organisation_id_scheme",
+            rule="pain.001 (ISO 20022 credit transfers)",
+            others=[],
+            values=["DE89370400440532013000", "FR7630003012340000482100733", "NL91ABNA0417164300"],
+            row_count=1_234,
+        )
+        return ColumnsRead(
+            file="pay.xml",
+            columns=[name],
+            format="pain.001 (ISO 20022 credit transfers)",
+            row_count=1_300,
+            facts={"version": "pain.001.001.03", "namespace": "", "name_chars_max": "70", "sealed": "yes"},
+            controls=list(controls),
+            control_count=said.pop("control_count", len(controls)),
+            **said,
+        )
+
+    return build
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_field_has_its_place_its_rows_and_its_values_whole(told, shown, width):
+    text = shown(lambda console: print_columns(told(), console), width=width)
+
+    assert "pay.xml: pain.001 (ISO 20022 credit transfers), 1,300 payments" in text
+    assert text.count("ISO 20022 credit transfers") == 1
+    for said in ("organisation_id_scheme", "CdtrAgt/FinInstnId/ClrSysMmbId", "1,234", "NL91ABNA0417164300"):
+        assert said in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_facts_are_words(told, shown):
+    lines = shown(lambda console: print_columns(told(), console)).splitlines()
+    facts = [
+        line.split(maxsplit=1) for line in lines if line.startswith(("version", "namespace", "names", "sign"))
+    ]
+    assert [[name, fact.strip()] for name, fact in facts] == [
+        ["version", "pain.001.001.03"],
+        ["names", "at most 70 characters"],
+        ["signature", "signed, so that no changed copy can be written"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("controls", "said"),
+    [
+        ([control(1)], "1 control total: agrees with the payments."),
+        ([control(1), control(2)], "2 control totals: all agree with the payments."),
+        ([control(1, agrees=False)], "1 control total: it does not agree with the payments."),
+        ([control(1, agrees=False), control(2)], "1 of 2 control totals does not agree with the payments."),
+    ],
+)
+def test_control_totals_are_summed_up_in_a_sentence(told, shown, controls, said):
+    text = shown(lambda console: print_columns(told(*controls), console))
+
+    assert said in text
+    assert ("differs" in text) is any(not one.agrees for one in controls)
+
+
+def test_a_file_of_many_batches_fills_no_screen(told, shown):
+    many = [control(number) for number in range(1, 101)]
+
+    text = shown(lambda console: print_columns(told(*many, control_count=2_000), console))
+
+    assert text.count("agrees") == CONTROLS_LISTED_MAX
+    assert "and 1,980 more, which --json lists" in text
+
+
+def test_what_is_set_aside_is_told(told, shown):
+    aside = SetAside(kind="direct debit", code="17", row_count=1, lines=[7])
+
+    text = shown(lambda console: print_columns(told(set_aside=[aside]), console))
+
+    assert "1 direct debit (code 17), on line 7, is not checked." in text
