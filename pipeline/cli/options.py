@@ -125,6 +125,14 @@ compare_option = click.option(
     help="Warn of payees who are new, or to be paid to another account than by the run in DIR. "
     "May be repeated.",
 )
+edited_input_option = click.option(
+    "--input",
+    "input_file",
+    type=PATH,
+    metavar="FILE",
+    help="Where the payment file of the run is now, if its bytes are needed (pain.001, Standard 18, layouts "
+    "of banks); default: the file of its name beside DIR, here, or in a folder beside DIR.",
+)
 decisions_option = click.option(
     "--decisions",
     type=PATH,

@@ -1,0 +1,86 @@
+"""The payment file of a run that has ended, found again by what is made of its own bytes."""
+
+from glob import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import MessageEntry, said_before
+from pipeline.formats.message import Message
+from pipeline.runs.manifest import identity_of
+from pipeline.stages.read import Said
+from pipeline.stages.read.messages import read_message
+from pipeline.stages.read.opening import opened
+from schemas.summary import InputFile
+
+
+class MessageFile(NamedTuple):
+    """A payment file whose format is one of messages, read again."""
+
+    name: str
+    data: bytes
+    """Unpacked."""
+    entry: MessageEntry
+    message: Message
+    said: Said
+    """About how to read it, and what is made of it."""
+
+
+def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:
+    """Read the payment file of a run, which keeps no copy of it, in the format that it was read in.
+
+    Args:
+        folder: of the run.
+        file: what the run read; its format is one of messages.
+        given: where it is now, by `--input`; None: where `input_path` finds it.
+
+    Raises:
+        UsageError: it is not there.
+        InputError: it is another file, or was changed.
+    """
+    path = input_path(folder, file, given)
+    said = Said({}, None if file.encoding == "utf-8" else file.encoding, of_format=said_before(file))
+    data, entry, packed = opened(path, said)
+    assert isinstance(entry, MessageEntry)
+    source = read_message(data, entry, said, where=path.name)
+    if file.sha256 != (source.sha256 if packed is None else packed[1].sha256):
+        raise _another(path)
+    assert source.message is not None
+    return MessageFile(path.name, data, entry, source.message, said)
+
+
+def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
+    """Where the payment file of a run is now.
+
+    Unless it is given, it is the file of its name and hash beside the folder of the run, where the command
+    is run, or in a folder beside that of the run, as what `precheck fix` has corrected is.
+
+    Raises:
+        UsageError: it is not there.
+        InputError: what is there is another file, or was changed.
+    """
+    beside = folder.absolute().parent
+    places = [beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}"))]
+    there = [path for path in ([given] if given is not None else places) if path.exists()]
+    if not there:
+        path = places[0] if given is None else given
+        raise UsageError(f"{path}: not there; say with --input FILE where the payment file of this run is")
+    for path in there:
+        if _is_as_checked(path, file):
+            return path
+    raise _another(there[0])
+
+
+def _is_as_checked(path: Path, file: InputFile) -> bool:
+    try:
+        return identity_of(path) == (file.sha256, file.byte_count)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
+        ) from error
+
+
+def _another(path: Path) -> InputError:
+    return InputError(
+        f"{path}: not the file that was checked, or changed since; give that file with --input FILE"
+    )
