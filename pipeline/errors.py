@@ -41,6 +41,7 @@ class Advice(StrEnum):
     CHOOSE_PROFILE = "pick one of {choices}"
     WRITE_CONFIGURATION = "write a configuration"
     NAME_CONFIGURATION = "name an existing one"
+    NAME_INPUT = "say where the payment file of this run is"
     NAME_DECIDER = "name who decides"
     ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
     ALLOW_SIMULATED = "allow simulated answers, to try this out"

@@ -15,6 +15,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.CHOOSE_PROFILE: "pick one of {choices} with --profile",
         Advice.WRITE_CONFIGURATION: "write one with `precheck init`",
         Advice.NAME_CONFIGURATION: "name one with --config",
+        Advice.NAME_INPUT: "name the payment file of this run with --input FILE",
         Advice.NAME_DECIDER: "name who decides with --by NAME",
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",

@@ -47,8 +47,7 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
         return MessageWriter(read_again(run.folder, source, input_file))
     if input_file is not None:
         raise UsageError(
-            f"--input {input_file}: {source.name} is a table, which is written from what the run kept of it; "
-            "leave it out"
+            f"{source.name}: a table, which is written again from what the run kept of it; leave its file out"
         )
     return TableWriter(run, entry)
 

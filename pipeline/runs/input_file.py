@@ -4,7 +4,7 @@ from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats import MessageEntry, said_before
 from pipeline.formats.message import Message
 from pipeline.runs.manifest import identity_of
@@ -64,7 +64,7 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
     there = [path for path in ([given] if given is not None else places) if path.exists()]
     if not there:
         path = places[0] if given is None else given
-        raise UsageError(f"{path}: not there; say with --input FILE where the payment file of this run is")
+        raise UsageError(f"{path}: not there", advice=Advice.NAME_INPUT)
     for path in there:
         if _is_as_checked(path, file):
             return path
@@ -81,6 +81,4 @@ def _is_as_checked(path: Path, file: InputFile) -> bool:
 
 
 def _another(path: Path) -> InputError:
-    return InputError(
-        f"{path}: not the file that was checked, or changed since; give that file with --input FILE"
-    )
+    return InputError(f"{path}: not the file that was checked, or changed since", advice=Advice.NAME_INPUT)
