@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Final
 
 LEDGER = "ledger.db"
 SUMMARY = "summary.json"
@@ -24,7 +25,9 @@ PAYEES = "payees.csv"
 """Keyed hashes of payees and accounts, for a later run to compare with."""
 CHANGES = "changes.jsonl"
 """What has changed since an earlier run; it holds masked names."""
-CORRECTED, RELEASE, HOLD = "corrected", "release", "hold"
+CORRECTED: Final = "corrected"
+RELEASE: Final = "release"
+HOLD: Final = "hold"
 """Payment files: the suffix is that of the input, after `.simulated` where the answers were."""
 
 

@@ -93,6 +93,8 @@ class Split(OwnDocument):
     """Where the rows stand in the file; None where it has no lines."""
     differences: list[str] = []
     """Where the file's own figures differ from its payments: a sentence each."""
+    notes: list[str] = []
+    """What a bank may have against the files: a sentence each."""
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""
     how_to_hold: str | None

@@ -12,6 +12,7 @@ from pipeline.cli.options import (
     as_json_option,
     by_option,
     decisions_option,
+    edited_input_option,
     sign_option,
 )
 from pipeline.errors import UsageError
@@ -46,6 +47,7 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
 )
 @click.option("--reason", metavar="TEXT", help="Why --accept; it is recorded.")
 @decisions_option
+@edited_input_option
 @by_option
 @allow_simulated_option
 @sign_option
@@ -56,6 +58,7 @@ def fix(  # noqa: PLR0913 (one argument per option)
     accept: tuple[str, ...],
     reason: str | None,
     decisions: Path | None,
+    input_file: Path | None,
     by: str | None,
     allow_simulated: bool,
     sign_with: Path | None,
@@ -86,6 +89,7 @@ def fix(  # noqa: PLR0913 (one argument per option)
                 accept=tuple(map(Acceptance, accept)),
                 reason=None if reason is None else reason.strip(),
                 decisions=decisions,
+                input_file=input_file,
                 by=by,
                 allow_simulated=allow_simulated,
                 sign_with=sign_with,

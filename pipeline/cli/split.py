@@ -12,6 +12,7 @@ from pipeline.cli.options import (
     as_json_option,
     by_option,
     decisions_option,
+    edited_input_option,
     sign_option,
 )
 
@@ -20,6 +21,7 @@ from pipeline.cli.options import (
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file that has the policy.")
 @decisions_option
+@edited_input_option
 @by_option
 @click.option("--hold-undecided", is_flag=True, help="Hold rows without an answer, instead of refusing.")
 @allow_simulated_option
@@ -30,6 +32,7 @@ def split(  # noqa: PLR0913 (one argument per option)
     folder: Path,
     config: Path | None,
     decisions: Path | None,
+    input_file: Path | None,
     by: str | None,
     hold_undecided: bool,
     allow_simulated: bool,
@@ -52,6 +55,7 @@ def split(  # noqa: PLR0913 (one argument per option)
                 folder=folder,
                 config=config,
                 decisions=decisions,
+                input_file=input_file,
                 by=by,
                 hold_undecided=hold_undecided,
                 allow_simulated=allow_simulated,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -13,9 +14,15 @@ from pipeline.config import BUILT_IN
 from pipeline.config.profiles import signer_again
 from pipeline.files.signatures import sign
 from pipeline.frames import Corrections
-from pipeline.review.corrections import accepted_corrections, correct, correctable, fix, unknown_corrections
+from pipeline.review.corrections import accepted_corrections, correctable, fix, unknown_corrections
 from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
-from pipeline.review.payment_files import require_sums, take_into_evidence, write_for_people, write_payments
+from pipeline.review.payment_files import (
+    payments_writer,
+    require_sums,
+    take_into_evidence,
+    write_for_people,
+    write_payments,
+)
 from pipeline.rules.places import place_texts
 from pipeline.runs.approvals import decider, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
@@ -34,6 +41,8 @@ class FixJob:
     """Why `accept`; each decision of a workbook has its own."""
     decisions: Path | None = None
     """The workbook; instead of `accept`."""
+    input_file: Path | None = None
+    """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
     by: str | None = None
     allow_simulated: bool = False
     sign_with: Path | None = None
@@ -53,15 +62,18 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, job.sign_with, run.summary.profile)
-        corrections = fix(run.source.payments, run.outcomes, run.headers)
+        writer = payments_writer(run, job.input_file)
+        corrections = writer.fitted(fix(run.source.payments, run.outcomes, run.headers))
         possible = correctable(corrections)
         wanted = _wanted(job, run, corrections)
+        if not wanted.is_empty():
+            writer.refuse_obstacle()
         chosen = Corrections(possible.join(wanted, on="row", how="semi", maintain_order="left"))
         rows = chosen["row"].unique().sort()
         corrected = None
         if not chosen.is_empty():
             refuse_simulated(run, allowed=job.allow_simulated)
-            corrected = write_payments(run, correct(run.source.original, chosen), CORRECTED, files)
+            corrected = write_payments(run, CORRECTED, partial(writer.corrected, chosen), files)
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")

@@ -12,17 +12,21 @@ import polars as pl
 from pipeline.config.profiles import choose, signer_again
 from pipeline.errors import IncompleteError, InputError
 from pipeline.files.signatures import sign
+from pipeline.formats import pain001
+from pipeline.formats.message import Role
 from pipeline.frames import WARNED, Warned
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
 from pipeline.review.payment_files import (
     payment_path,
+    payments_writer,
     require_sums,
     take_into_evidence,
     write_for_people,
     write_payments,
 )
 from pipeline.review.placements import UNDECIDED, split
+from pipeline.review.writer import PaymentsWriter
 from pipeline.rules.identifiers import masked
 from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY
@@ -38,6 +42,11 @@ from schemas.review import Decision, HoldReason, PaymentFile, Split, Verdict
 from schemas.summary import WarningCount
 from schemas.wire import timestamp
 
+_SINGLE = (
+    "{} has a single payment, and banks may refuse a file of one payment that opts out of verification of "
+    "payee: send it without the opt-out, or ask the bank."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SplitJob:
@@ -46,6 +55,8 @@ class SplitJob:
     folder: Path
     config: Path | None = None
     decisions: Path | None = None
+    input_file: Path | None = None
+    """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
     by: str | None = None
     hold_undecided: bool = False
     allow_simulated: bool = False
@@ -72,12 +83,14 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         # What the profile of the run says today.
         policy = choose(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, job.sign_with, run.summary.profile, job.config)
+        writer = payments_writer(run, job.input_file)
         decisions = decisions_of(job.decisions, run)
         warned = _warned(run)
         placements = split(run.outcomes, warned, policy, decisions)
-        release = _write_place(run, placements, Verdict.RELEASE, RELEASE, files)
-        hold = _write_place(run, placements, Verdict.HOLD, HOLD, files)
-        control = require_sums(run, [file for file in (release, hold) if file is not None])
+        release = _write_place(run, writer, placements, RELEASE, files)
+        hold = _write_place(run, writer, placements, HOLD, files)
+        payment_files = [file for file in (release, hold) if file is not None]
+        control = require_sums(run, payment_files)
         _write_reasons(run, placements, decisions, files)
         by = decider(job.by)
         record_approval(
@@ -106,6 +119,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         hold=hold,
         places=run.summary.input.places,
         differences=run.summary.input.differences,
+        notes=_notes(run, payment_files),
         released_warnings=released_warnings,
         how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
@@ -199,15 +213,22 @@ def _told(decision: str, release: PaymentFile | None) -> str:
 
 
 def _write_place(
-    run: FinishedRun, placements: pl.DataFrame, place: Verdict, stem: str, files: ExitStack
+    run: FinishedRun, writer: PaymentsWriter, placements: pl.DataFrame, role: Role, files: ExitStack
 ) -> PaymentFile | None:
     """The payments of one place; a file without payments is none, and an earlier one of its name goes."""
-    mine = run.source.original.filter(placements["place"] == place)
-    if mine.is_empty():
-        path = payment_path(run, stem)
+    mine = placements["place"] == role
+    if not mine.any():
+        path = payment_path(run, role)
         files.callback(path.unlink, missing_ok=True)
         return None
-    return write_payments(run, mine, stem, files)
+    return write_payments(run, role, partial(writer.part, mine, role), files)
+
+
+def _notes(run: FinishedRun, files: Sequence[PaymentFile]) -> list[str]:
+    """What a bank may have against the files that were written."""
+    if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:
+        return []
+    return [_SINGLE.format(Path(file.path).name) for file in files if file.row_count == 1]
 
 
 def _write_reasons(

@@ -51,7 +51,8 @@ def print_split(done: Split, console: Console) -> None:
         totals.add_row(name, *_total(part))
     console.print(totals, "")
     warned = [f"Released: {warning_text(count, done.places)}" for count in done.released_warnings]
-    for said in (*(f"Warning: {visible(difference)}" for difference in done.differences), *warned):
+    differs = [f"Warning: {visible(difference)}" for difference in done.differences]
+    for said in (*differs, *warned, *(f"Note: {visible(note)}" for note in done.notes)):
         console.print(Text(said, style="bold yellow"), soft_wrap=True)
     if done.how_to_hold is not None:
         console.print(Text(visible(done.how_to_hold)), "", soft_wrap=True)

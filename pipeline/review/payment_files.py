@@ -1,66 +1,86 @@
 """The files that a review writes: payments in the form of the input, and lists for people."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from fnmatch import fnmatch
 from hashlib import file_digest
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
-from pipeline.errors import InputError
+from pipeline.errors import UsageError
 from pipeline.files.atomic import write_atomically
-from pipeline.formats import FormatEntry, MessageEntry, entry_before
-from pipeline.formats.table import Dialect
+from pipeline.formats import MessageEntry, entry_before
+from pipeline.frames import Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
+from pipeline.review.message_writer import MessageWriter
 from pipeline.review.packing import packed_suffix, write_packed
+from pipeline.review.table_writer import TableWriter
+from pipeline.review.writer import PaymentsWriter
 from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
+from pipeline.runs.input_file import read_again
 from pipeline.runs.manifest import read_manifest, refresh_manifest
-from pipeline.stages.read import Said, read_written
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
 from schemas.summary import InputFile
 
 
-def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: ExitStack) -> PaymentFile:
+def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
+    """What writes the payments of a run again, in the manner of their file.
+
+    Args:
+        run: whose payments they are.
+        input_file: where their file is now; None: where `input_path` finds it, if it is needed.
+
+    Raises:
+        UsageError: the file is needed and not there, or not needed and named.
+        InputError: it is another file, or was changed.
+    """
+    source = run.summary.input
+    entry = entry_before(source)
+    if isinstance(entry, MessageEntry):
+        return MessageWriter(read_again(run.folder, source, input_file))
+    if input_file is not None:
+        raise UsageError(
+            f"{source.name}: a table, which is written again from what the run kept of it; leave its file out"
+        )
+    return TableWriter(run, entry)
+
+
+def write_payments(
+    run: FinishedRun, stem: str, write: Callable[[IO[bytes], str], Payments], files: ExitStack
+) -> PaymentFile:
     """A payment file in the manner of the input, read again as every payment file is.
 
     Args:
         run: whose payments they are.
-        table: the rows, in the columns of the input.
         stem: of the file's name, which it gets when `files` is closed.
+        write: takes the file and its name, and returns the payments that it holds.
         files: what is being written.
 
     Raises:
-        InputError: it is not known how the input was written, or that way cannot hold a text.
+        InputError: the input must not be changed, or its manner cannot hold a text.
         OutputError, DiskError: as `write_atomically`.
     """
-    _refuse_obstacle(run)
     source, path = run.summary.input, payment_path(run, stem)
-    entry, encoding = entry_before(source), source.encoding
-    assert isinstance(entry, FormatEntry)
-    payments_format = entry.payments
-    extra = table.columns[table.width - source.extra_column_count :]
-    table = table.drop(name for name in extra if table[name].null_count() == table.height)
     file = files.enter_context(write_atomically(path))
-    unpacked = io.BytesIO() if source.compression else file
-    data = payments_format.rewrite(table, unpacked, _dialect_of(source), where=path.name)
-    if source.compression:
-        write_packed(data, source, file, name=path.name)
-    said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
-    again = read_written(data, payments_format, said, where=path.name)
-    if not again.original.equals(table):
-        raise AssertionError("the written payment file holds other cells than it was given")
+    if source.compression is None:
+        payments = write(file, path.name)
+    else:
+        unpacked = io.BytesIO()
+        payments = write(unpacked, path.name)
+        write_packed(unpacked.getvalue(), source, file, name=path.name)
     file.seek(0)
     return PaymentFile(
         path=str(path),
         sha256=file_digest(file, "sha256").hexdigest(),
-        row_count=again.payments.height,
-        totals=totals(with_money(again.payments)),
+        row_count=payments.height,
+        totals=totals(with_money(payments)),
     )
 
 
@@ -80,10 +100,6 @@ def _suffix_of(source: InputFile) -> str:
         is_same = source.format == entry.payments.NAME
         suffix = own if own and is_same else entry.payments.SUFFIX
     return suffix + packed_suffix(source)
-
-
-def _dialect_of(source: InputFile) -> Dialect:
-    return Dialect(**source.model_dump(include=set(Dialect._fields)))
 
 
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
@@ -116,13 +132,3 @@ def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: Split
         if file.name not in there and any(fnmatch(file.name, pattern) for pattern in patterns)
     ]
     refresh_manifest(folder, now=now, written=there, removed=gone, split=split)
-
-
-def _refuse_obstacle(run: FinishedRun) -> None:
-    """Refuse to guess how the input was written."""
-    source = run.summary.input
-    entry = entry_before(source)
-    assert isinstance(entry, FormatEntry)
-    obstacle = entry.format.obstacle(_dialect_of(source), kept_as=run.source.format, name=source.name)
-    if obstacle is not None:
-        raise InputError(f"{run.folder}: {obstacle.reason}", advice=obstacle.advice)

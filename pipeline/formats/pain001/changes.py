@@ -16,6 +16,7 @@ import polars as pl
 from pipeline.formats.edits import Bytes, Edit, in_order
 from pipeline.formats.message import Message
 from pipeline.formats.pain001.controls import amount_like, totals
+from pipeline.formats.pain001.fields import ABSENT, BLANKS
 
 ID_CHARS_MAX = 35
 _SUFFIXES = {"release": "-R", "hold": "-H"}
@@ -40,18 +41,26 @@ def split_obstacle(message: Message) -> str | None:  # noqa: ARG001 - every paym
 
 
 def fitted(name: str) -> str | None:
-    """A name as the file holds it: as it is."""
-    return name
+    """A name as the file holds it, without blanks around it; None of what a file has for no name.
+
+    >>> fitted(" Ada Quillon "), fitted("NOTPROVIDED")
+    ('Ada Quillon', None)
+    """
+    text = name.strip(BLANKS)
+    return None if text in ("", ABSENT) else text
 
 
 def name_obstacle(message: Message, row: int, name: str) -> str | None:
     """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
     if message.places["name_start"][row - 1] is None:
-        return "has no element for the name of the payee; correct it where it is made"
-    if _NO_NAME_CHARACTER.search(name):
+        return "the payment has no element for the name of the payee; correct it where it is made"
+    text = fitted(name)
+    if text is None:
+        return "the new name is none; correct it where it is made"
+    if _NO_NAME_CHARACTER.search(text):
         return "the new name has a character that XML or a name cannot hold; type it again"
     longest = int(message.facts["name_chars_max"])
-    if len(name) > longest:
+    if len(text) > longest:
         return f"the new name has more than {longest} characters, which {message.facts['version']} allows"
     return None
 
@@ -69,7 +78,9 @@ def renamed(data: Bytes, message: Message, names: Mapping[int, str]) -> list[Edi
     edits = []
     for row, name in names.items():
         assert name_obstacle(message, row, name) is None
-        edits.append(_filled(data, starts[row - 1], ends[row - 1], _encoded(message, name)))
+        text = fitted(name)
+        assert text is not None
+        edits.append(_filled(data, starts[row - 1], ends[row - 1], _encoded(message, text)))
     return in_order(edits)
 
 

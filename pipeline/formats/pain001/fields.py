@@ -27,8 +27,9 @@ ORIGINS: Mapping[str, str] = {
 """Field -> the path below CdtTrfTxInf where it usually stands; `elements.FIELDS_BY_PATH` has them all."""
 IDS = ("end_to_end_id", "instruction_id", "uetr")
 
-_ABSENT = "NOTPROVIDED"
-_BLANKS = " \t\r\n"
+ABSENT = "NOTPROVIDED"
+"""What files have where there is nothing."""
+BLANKS = " \t\r\n"
 _UK_CLEARING = "GBDSC"
 _UK_COUNTRIES = ("GB", "JE", "GG", "IM")
 _IBAN = r"^[A-Z]{2}[0-9]{2} ?[A-Z0-9 ]{11,42}$"
@@ -76,8 +77,8 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cleaned(column: str) -> pl.Expr:
-    text = pl.col(column).str.strip_chars(_BLANKS)
-    return pl.when((text != "") & (text != _ABSENT)).then(text).alias(column)
+    text = pl.col(column).str.strip_chars(BLANKS)
+    return pl.when((text != "") & (text != ABSENT)).then(text).alias(column)
 
 
 def _none() -> pl.Expr:

@@ -1,0 +1,100 @@
+"""Payments of a message, written again: the bytes of its file, but for the edits that its format lists."""
+
+from collections.abc import Sequence
+from typing import IO, NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError, OutputError
+from pipeline.formats.edits import Edit, edited, require_undone
+from pipeline.formats.message import Role
+from pipeline.frames import CORRECTIONS, Corrections, Payments
+from pipeline.runs.input_file import MessageFile
+from pipeline.stages.read.messages import read_message
+
+_DECIDE = "decide on the row in the workbook."
+_NO_PLACE = f"{{}} has no place for it; {_DECIDE}"
+_STANDS_THERE = f"As far as the file has room for it, this name stands there already; {_DECIDE}"
+
+
+class _Text(NamedTuple):
+    """What is to be written into a field of a payment, and why it cannot be."""
+
+    to: str | None
+    obstacle: str | None
+
+
+class MessageWriter(NamedTuple):
+    """Of a run whose payment file is a message; as `PaymentsWriter`."""
+
+    file: MessageFile
+
+    def fitted(self, corrections: Corrections) -> Corrections:
+        """Names as the format writes them; other fields have no place in it that could be corrected."""
+        whole = self.file.entry.format.obstacle(self.file.message)
+        texts = [
+            self._fitted(row, field, _Text(to, obstacle), whole)
+            for row, field, to, obstacle in corrections.select("row", "field", "to", "obstacle").iter_rows()
+        ]
+        schema = {column: CORRECTIONS[column] for column in _Text._fields}
+        return Corrections(corrections.with_columns(pl.DataFrame(texts, schema=schema, orient="row")))
+
+    def _fitted(self, row: int, field: str | None, text: _Text, whole: str | None) -> _Text:
+        if text.obstacle is not None:
+            return text
+        if field != "name":
+            return text._replace(obstacle=_NO_PLACE.format(self.file.entry.format.TITLE))
+        assert text.to is not None
+        if whole is not None:
+            return text._replace(obstacle=f"The file {whole}.")
+        obstacle = self.file.entry.format.name_obstacle(self.file.message, row, text.to)
+        if obstacle is not None:
+            return text._replace(obstacle=f"{obstacle[0].upper()}{obstacle[1:]}.")
+        name = self.file.entry.format.fitted(text.to)
+        stands_there = name == self.file.message.payments["name"][row - 1]
+        return _Text(name, _STANDS_THERE if stands_there else None)
+
+    def refuse_obstacle(self) -> None:
+        """Refuse what would make a copy that no bank should get."""
+        self._refuse(self.file.entry.format.obstacle(self.file.message))
+
+    def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
+        """Write all payments, with new names."""
+        self.refuse_obstacle()
+        message = self.file.message
+        rows, names = corrections["row"], corrections["to"]
+        edits = self.file.entry.format.renamed(self.file.data, message, dict(zip(rows, names, strict=True)))
+        column = message.payments["name"].clone().scatter(rows - 1, names)
+        return self._written(edits, message.payments.with_columns(column), message.defects, file, name)
+
+    def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
+        """Write some of the payments, with counts and sums for just these."""
+        self.refuse_obstacle()
+        message = self.file.message
+        self._refuse(self.file.entry.format.split_obstacle(message))
+        try:
+            edits = self.file.entry.format.kept(self.file.data, message, keep, role)
+        except OutputError as error:
+            raise OutputError(f"{self.file.name} {error.reason}") from error
+        return self._written(edits, message.payments.filter(keep), message.defects.filter(keep), file, name)
+
+    def _refuse(self, obstacle: str | None) -> None:
+        if obstacle is not None:
+            raise InputError(f"{self.file.name} {obstacle}")
+
+    def _written(
+        self, edits: Sequence[Edit], payments: pl.DataFrame, defects: pl.Series, file: IO[bytes], name: str
+    ) -> Payments:
+        """Write the file with edits, and read it back: it holds these payments, and nothing else changed."""
+        for piece in edited(self.file.data, edits):
+            file.write(piece)
+        file.seek(0)
+        data = file.read()
+        require_undone(data, self.file.data, edits)
+        again = read_message(data, self.file.entry, self.file.said, where=name)
+        assert again.message is not None
+        if not (again.message.payments.equals(payments) and again.message.defects.equals(defects)):
+            raise AssertionError("the written payment file holds other payments than it was given")
+        if again.message.difference is not None:
+            raise AssertionError(f"the written payment file {again.message.difference}")
+        return again.payments
