@@ -1,6 +1,5 @@
 """The files that a review writes: payments in the form of the input, and lists for people."""
 
-import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -16,7 +15,7 @@ from pipeline.formats import FormatEntry, MessageEntry, entry_before
 from pipeline.formats.table import Dialect
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
-from pipeline.review.packing import packed_suffix, write_packed
+from pipeline.review.packing import packed_like, packed_suffix
 from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.manifest import read_manifest, refresh_manifest
@@ -47,10 +46,8 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     extra = table.columns[table.width - source.extra_column_count :]
     table = table.drop(name for name in extra if table[name].null_count() == table.height)
     file = files.enter_context(write_atomically(path))
-    unpacked = io.BytesIO() if source.compression else file
-    data = payments_format.rewrite(table, unpacked, _dialect_of(source), where=path.name)
-    if source.compression:
-        write_packed(data, source, file, name=path.name)
+    with packed_like(source, file, name=path.name) as unpacked:
+        data = payments_format.rewrite(table, unpacked, _dialect_of(source), where=path.name)
     said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
     again = read_written(data, payments_format, said, where=path.name)
     if not again.original.equals(table):
