@@ -28,6 +28,10 @@ from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
+from pipeline.formats import NOTHING_SAID
+from pipeline.formats.layouts.model import BankLayout, PaymentLine, SummaryLine
+from pipeline.formats.layouts.shapes import Shape
+from pipeline.jobs.formats import known_formats
 from pipeline.reports.explanations import STEPS, CodesSection, Explanation, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
@@ -97,6 +101,36 @@ MEANINGS: Mapping[str, str] = {
     "send_remittance": "Whether requests carry the `reference` of the payment.",
 }
 """What each key of the configuration means."""
+
+OF_LAYOUTS: Mapping[str, str] = {
+    "title": "In words, for people; its name where it is empty.",
+    "separator": "Between the cells of a line; cells that hold it stand in double quotes.",
+    "widths": "Of the cells of a line, in characters, instead of a separator.",
+    "payments": "The kinds of lines that are payments: `[[layouts.NAME.payments]]`.",
+    "header": "The first line of the file: `[layouts.NAME.header]`.",
+    "batch": "The line before the payments of each batch: `[layouts.NAME.batch]`.",
+    "trailer": "The last line of the file: `[layouts.NAME.trailer]`.",
+    "others": "Kinds of lines that are no payments, told and never checked: `[[layouts.NAME.others]]`.",
+    "amount_in": "The unit of amounts: `main` of pounds, `minor` of pence.",
+    "name_length_max": "How many characters the bank takes of a name.",
+    "name_characters": "`bacs`: capitals, digits and `. & / -` alone, in names that `fix` writes.",
+    "unknown_total": "A total whose rule is not known, in words: the file is read, and never changed.",
+    "tags": 'What stands in a cell of every such line: `{ 1 = "P" }`, or `{ 1 = ["P", "Q"] }` for either.',
+    "shapes": f"What other cells look like: {', '.join(f'`{shape.value}`' for shape in Shape)}.",
+    "columns": "Field -> its cell, from 1: the fields of a payment, and `uk_account` for a sort code and an "
+    "account number in one cell.",
+    "currency": "Of the amount, where no column says it.",
+    "code": "The cell with the transaction code.",
+    "booked_by": "The cells that payments of one booking have in common, such as day and payer.",
+    "cells_min": "How many cells it has at least; those that the other keys name, where it is not said.",
+    "cells_max": "How many cells it has at most; any number, where it is not said.",
+    "count": "The cell with the number of payments.",
+    "sum": "The cell with the sum of their amounts, in the unit of the amounts.",
+    "label": "The cell by which a batch is known.",
+    "is_optional": "Whether the line may be missing.",
+    "what": "What it is, in words, singular.",
+}
+"""What each key of a layout means."""
 
 
 def commands() -> str:
@@ -215,6 +249,11 @@ def _code(code: str) -> str:
     return f"[`{code}`](codes.md#{code.lower()})"
 
 
+def _keys_of_layouts(model: type[BaseModel]) -> str:
+    """The keys of a section of a layout."""
+    return _key_table(model, OF_LAYOUTS)
+
+
 def _keys(model: type[BaseModel]) -> str:
     """The keys of a section of the configuration."""
     sections = (Profile, *(api.section for api in APIS.values()))
@@ -225,12 +264,15 @@ def _keys(model: type[BaseModel]) -> str:
         sys.exit(
             f"docs/generate.py, MEANINGS: {', '.join(sorted(missing))} missing, or no key; correct the table"
         )
+    return _key_table(model, MEANINGS)
+
+
+def _key_table(model: type[BaseModel], meanings: Mapping[str, str]) -> str:
     rows = []
     for key, field in model.model_fields.items():
         default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
-        rows.append(
-            (f"`{key}`", _kind(field.annotation), default, _cell(MEANINGS.get(key, field.description or "")))
-        )
+        meaning = meanings.get(key) or field.description or ""
+        rows.append((f"`{key}`", _cell(_kind(field.annotation)), default, _cell(meaning)))
     return _table(("key", "type", "default", "meaning"), rows)
 
 
@@ -240,12 +282,12 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 (an annotation may be anythin
     if origin is Annotated:
         return _kind(get_args(annotation)[0])
     if origin is Literal:
-        return " or ".join(f"`{value}`" for value in get_args(annotation))
+        return " or ".join(f"`{repr(value)[1:-1]}`" for value in get_args(annotation))
     if origin in {Union, UnionType}:
         kinds = (_kind(kind) for kind in get_args(annotation) if kind is not NoneType)
         return " or ".join(dict.fromkeys(kinds))
-    if origin in {dict, list} or issubclass(annotation, BaseModel):
-        return "list" if origin is list else "table"
+    if origin in {dict, list, tuple} or issubclass(annotation, BaseModel):
+        return "list" if origin in {list, tuple} else "table"
     if hasattr(annotation, "__members__"):
         return " or ".join(f"`{member.value}`" for member in annotation)
     kinds = {
@@ -264,7 +306,7 @@ def _value(default: object) -> str:
         return "none"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
-    return f"`{default}`" if default != {} else "empty"
+    return "empty" if default in ({}, (), "") else f"`{default}`"
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -306,6 +348,15 @@ def rules() -> str:
     return _table(("rule", "a right client", "where it is written"), rows)
 
 
+def formats() -> str:
+    """Every format that is built in, as `precheck formats` lists it."""
+    rows = [
+        (f"`{each.name}`", each.title, each.known_by, each.written_as or f"nothing: {each.why_not}")
+        for each in known_formats(NOTHING_SAID).formats
+    ]
+    return _table(("`--input-format`", "format", "known by", "fix and split write"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "columns": partial(_documents, OutcomeColumns),
@@ -315,8 +366,12 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "own-codes": own_codes_table,
     "actions": actions,
     "codes": codes,
+    "formats": formats,
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
+    "layout-keys": partial(_keys_of_layouts, BankLayout),
+    "layout-payment-keys": partial(_keys_of_layouts, PaymentLine),
+    "layout-summary-keys": partial(_keys_of_layouts, SummaryLine),
     "gateway-keys": partial(_keys, cop.Cop),
     "standard-keys": partial(_keys, vop.VopStandard),
     "sandbox-accounts": dummy_accounts,

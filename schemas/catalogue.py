@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from schemas.approvals import Approvals
 from schemas.columns import ColumnsRead
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.formats import KnownFormats
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
@@ -22,6 +23,7 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "payment": Payment,
     "outcome": OutcomeColumns,
     "columns": ColumnsRead,
+    "formats": KnownFormats,
     "summary": Summary,
     "forecast": Forecast,
     "manifest": Manifest,

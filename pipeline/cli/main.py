@@ -13,6 +13,7 @@ from pipeline.cli.doctor import doctor
 from pipeline.cli.exit_status import CommandGroup
 from pipeline.cli.explain import explain
 from pipeline.cli.fix import fix
+from pipeline.cli.formats import formats
 from pipeline.cli.init import init
 from pipeline.cli.plan import plan
 from pipeline.cli.purge import purge
@@ -40,6 +41,7 @@ for _command in (
     run,
     plan,
     columns,
+    formats,
     quota,
     purge,
     report,

@@ -43,7 +43,7 @@ class Configuration(Section):
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
         """A file may hold layouts alone."""
-        if not profiles and not info.data.get("layouts"):
+        if not profiles and info.data.get("layouts") == {}:
             raise PydanticCustomError("too_short", "no profile")
         return profiles
 

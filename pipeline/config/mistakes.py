@@ -22,12 +22,14 @@ _SAID = {
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
     "string_type": "must be text; put it in quotes",
+    "too_short": "is empty; fill it in",
     "string_too_short": "is empty; fill it in",
     "float_type": "must be a number, without quotes",
     "date_from_datetime_parsing": "must be a date such as 2026-01-31",
     "date_type": "must be a date such as 2026-01-31",
     "tuple_type": "must be a list, or sections in double brackets; see docs/configuration.md",
     "int_type": "must be a whole number, without quotes",
+    "int_parsing": "must be a whole number",
     "dict_type": "must be a section of its own; see docs/configuration.md",
     "model_type": "must be a section of its own; see docs/configuration.md",
 }
@@ -36,6 +38,7 @@ _VARIABLE = "must be the name of an environment variable, never the secret itsel
 _PATTERNS = {
     **dict.fromkeys(("client_secret_env", "client_key_password_env", "ledger_key_env"), _VARIABLE),
     "sign_with_password_env": _VARIABLE,
+    "currency": "must be three capital letters, such as GBP",
     "requesting_bic": "must be a BIC of 11 characters, such as MARWGB2LXXX",
 }
 """What must be written for a key whose value has a form of its own."""
@@ -63,7 +66,7 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
         found: what pydantic reports about the file.
         whole: the model of the whole file.
     """
-    listed = list(found)
+    listed = _without_consequences(list(found))
     meant = {
         (*_place(mistake)[:-1], near)
         for mistake in listed
@@ -77,9 +80,24 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
     return list(said.values())
 
 
+def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
+    """Without lists that are called too short because of what is wrong in them."""
+    places = [tuple(mistake["loc"]) for mistake in listed]
+    return [
+        mistake
+        for mistake, place in zip(listed, places, strict=True)
+        if mistake["type"] != "too_short"
+        or not any(other != place and other[: len(place)] == place for other in places)
+    ]
+
+
 def _place(mistake: Mistake) -> Place:
-    """Where a mistake is, as the keys are written in the file: pydantic adds the form of a section."""
-    parts = [str(part) for part in mistake["loc"] if part != "[key]"]
+    """Where a mistake is, as the keys are written in the file: pydantic adds the form of a section.
+
+    Sections in double brackets are counted from 1.
+    """
+    counted = (part + 1 if isinstance(part, int) else part for part in mistake["loc"])
+    parts = [str(part) for part in counted if part != "[key]"]
     has_form = parts[0] == "profiles" and len(parts) > 3 and len(SECTIONS.get(parts[2], {})) > 1
     return (*parts[:3], *parts[4:]) if has_form else tuple(parts)
 
@@ -123,11 +141,10 @@ def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
 
 
 def _sentence(mistake: Mistake, where: str, whole: type[BaseModel]) -> str:
+    if where in {"profiles", "layouts"} and mistake["type"] == "value_error":
+        return f"{where}.{_message(mistake)}"
     if where == "profiles":
-        is_of_one = mistake["type"] == "value_error"
-        return (
-            f"profiles.{_message(mistake)}" if is_of_one else "it has no profile; `precheck init` writes one"
-        )
+        return "it has no profile; `precheck init` writes one"
     return f"{where}{_value(mistake)}: {_what_to_write(mistake, whole)}"
 
 
@@ -157,6 +174,8 @@ def _in_toml(said: object) -> object:
 def _pattern(mistake: Mistake) -> str:
     if "bic_table" in mistake["loc"]:
         return _BANK if mistake["loc"][-1] == "[key]" else _BANK_BIC
+    if mistake["loc"][0] == "layouts" and mistake["loc"][-1] == "[key]":
+        return "must be a name of small letters, digits and hyphens"
     return _PATTERNS.get(str(mistake["loc"][-1]), "has another form; see docs/configuration.md")
 
 

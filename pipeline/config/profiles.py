@@ -61,10 +61,12 @@ def choose(name: str | None, config: Path | None) -> Chosen:
         UsageError: a configuration file is given and no profile in it.
         ConfigurationError: there is no such profile.
     """
+    wanted = name or BUILT_IN[0]
+    if config is not None and wanted in BUILT_IN and not settings.read(settings.find(config)).profiles:
+        return _built_in(wanted)  # it is named for its layouts
     if config is not None and name is None:
         names = sorted(settings.read(settings.find(config)).profiles)
         raise UsageError(f"{config}: no profile was chosen", advice=Advice.CHOOSE_PROFILE, choices=names)
-    wanted = name or BUILT_IN[0]
     may_be_built_in = wanted in BUILT_IN and config is None
     if may_be_built_in and (name is None or not settings.defines(wanted)):
         return _built_in(wanted)

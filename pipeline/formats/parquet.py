@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 NAME = "parquet"
 TITLE = "Apache Parquet"
-KNOWN_BY = "the bytes PAR1"
+KNOWN_BY = "its first bytes, PAR1"
 SUFFIX = ".parquet"
 SUFFIXES = (SUFFIX, ".pq")
 MEMORY_PER_BYTE = 32

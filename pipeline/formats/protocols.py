@@ -30,7 +30,7 @@ class Format(Protocol):
 
     @property
     def KNOWN_BY(self) -> str:  # noqa: N802 - a constant of the module
-        """What its files start with, in words, as the end of a sentence."""
+        """By what its files are known, in words; of a message, what they start with."""
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module

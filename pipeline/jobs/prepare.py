@@ -9,10 +9,13 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, modulus_of, said_of_format
 from pipeline.connections import routes
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import SaidOfFormat
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
 from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import used
+from pipeline.runs.folder import read_summary
 from pipeline.runs.request import Job
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
@@ -49,13 +52,29 @@ class Prepared(NamedTuple):
 
 def read_file(job: Job) -> Source:
     """The payments of a job, as its options say that they are written."""
-    return read(
-        job.file,
-        mapping=job.mapping,
-        encoding=job.encoding,
-        sheet=job.sheet,
-        of_format=said_of_format(job.input_format, job.config),
-    )
+    of_format = said_of_format(job.input_format, job.config)
+    try:
+        return read(
+            job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet, of_format=of_format
+        )
+    except InputError as error:
+        if (lost := _lost_layout(job, of_format)) is None:
+            raise
+        raise InputError(
+            f"{error.reason}; the run in {job.out} read it by [layouts.{lost}], which the configuration does "
+            "not have now",
+            advice="put it back, or name the file that has it with --config",
+        ) from error
+
+
+def _lost_layout(job: Job, of_format: SaidOfFormat) -> str | None:
+    """The layout by which the run in the folder of a job read its file, if nobody knows it any more."""
+    try:
+        before = read_summary(job.out).input
+    except (InputError, UsageError):
+        return None
+    is_lost = before.layout is not None and before.format not in of_format.layouts
+    return before.format if is_lost and before.name == job.file.name else None
 
 
 def identity_of(source: Source, chosen: Chosen) -> RunIdentity:

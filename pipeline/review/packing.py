@@ -1,26 +1,29 @@
 """A payment file that is written as its input came: compressed in the same way, or not at all."""
 
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import IO
 
 from pipeline.files.compressed import Compression, pack
 from schemas.summary import InputFile
 
-_SUFFIXES = {None: "", Compression.GZIP: ".gz", Compression.ZIP: ".zip"}
+_SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
 
 
 def packed_suffix(source: InputFile) -> str:
     """What the name of a file ends in, after its own suffix, that is packed as the input was."""
-    return _SUFFIXES[source.compression and Compression(source.compression)]
+    return _SUFFIXES[source.compression]
 
 
-def write_packed(data: bytes, source: InputFile, file: IO[bytes], *, name: str) -> None:
-    """Write the bytes of a payment file as its input came.
+@contextmanager
+def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
+    """A place for the bytes of a payment file, which are in the file once the block ends.
 
     Args:
-        data: unpacked.
         source: the input.
-        file: open for writing and reading.
+        file: open for writing and reading, and empty.
         name: that the file gets, `packed_suffix` at its end.
 
     Raises:
@@ -28,6 +31,8 @@ def write_packed(data: bytes, source: InputFile, file: IO[bytes], *, name: str) 
         AssertionError: the file holds something else.
     """
     if source.compression is None:
-        file.write(data)
-    else:
-        pack(data, Compression(source.compression), file, member=PurePath(name).stem)
+        yield file
+        return
+    unpacked = io.BytesIO()
+    yield unpacked
+    pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)

@@ -1,6 +1,5 @@
 """The files that a review writes: payments in the form of the input, and lists for people."""
 
-import io
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -18,7 +17,7 @@ from pipeline.frames import Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.review.message_writer import MessageWriter
-from pipeline.review.packing import packed_suffix, write_packed
+from pipeline.review.packing import packed_like, packed_suffix
 from pipeline.review.table_writer import TableWriter
 from pipeline.review.writer import PaymentsWriter
 from pipeline.rules.totals import added, totals, with_money
@@ -69,12 +68,8 @@ def write_payments(
     """
     source, path = run.summary.input, payment_path(run, stem)
     file = files.enter_context(write_atomically(path))
-    if source.compression is None:
-        payments = write(file, path.name)
-    else:
-        unpacked = io.BytesIO()
+    with packed_like(source, file, name=path.name) as unpacked:
         payments = write(unpacked, path.name)
-        write_packed(unpacked.getvalue(), source, file, name=path.name)
     file.seek(0)
     return PaymentFile(
         path=str(path),

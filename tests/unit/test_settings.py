@@ -78,6 +78,7 @@ def test_every_line_of_the_example_that_is_commented_out_is_a_configuration_too(
     path = tmp_path / "precheck.toml"
     path.write_text(lines[1].removeprefix("# ") + lines[2].replace("\n# ", "\n"), "utf-8")
     assert load(path, "standard").servers[0].name is ApiName.VOP_STANDARD
+    assert list(read(path).layouts) == ["northgate"]
 
 
 def test_example_replaces_nothing_unless_told_to(tmp_path):

@@ -25,7 +25,7 @@ from schemas.places import Places
 
 NAME = "excel"
 TITLE = "Excel workbook"
-KNOWN_BY = "the bytes of a ZIP in which a workbook is"
+KNOWN_BY = "its first bytes, a ZIP of the parts of a workbook"
 SUFFIXES = (".xlsx", ".xlsm")
 MEMORY_PER_BYTE = 32
 """As of Parquet, which is compressed as much."""

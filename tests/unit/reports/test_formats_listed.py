@@ -1,0 +1,49 @@
+"""`precheck formats`: every format, how it is known, and what is written of it."""
+
+import io
+
+from rich.console import Console
+
+from pipeline.formats import INPUT_NAMES, SaidOfFormat
+from pipeline.formats.layouts import BankLayout
+from pipeline.jobs.formats import known_formats
+from pipeline.reports.formats import print_formats
+
+OWN = BankLayout.model_validate(
+    {
+        "separator": ";",
+        "payments": [
+            {
+                "tags": {1: "P"},
+                "columns": {"sort_code": 2, "account_number": 3, "name": 4},
+            }
+        ],
+    }
+)
+KNOWN = known_formats(SaidOfFormat(layouts={"northgate": OWN}))
+
+
+def shown():
+    out = io.StringIO()
+    print_formats(KNOWN, Console(file=out, width=80))
+    return out.getvalue()
+
+
+def test_every_format_is_listed_with_what_is_written_of_it():
+    written = {each.name: each.written_as for each in KNOWN.formats}
+    assert list(written) == [*INPUT_NAMES, "northgate"]
+    others = {"excel": "csv", "santander": None}
+    assert written == {name: others.get(name, name) for name in written}
+    assert [each.name for each in KNOWN.formats if each.is_own] == ["northgate"]
+    assert KNOWN.compressions == ["gzip", "zip"]
+
+
+def test_how_a_format_is_known_stands_beside_it_at_80_columns():
+    lines = shown().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in shown()
+    words = " ".join(shown().split())
+    assert "cashbacs cashbacs Cashbacs: lines with sort code with hyphens in cell 1, account" in words
+    assert "northgate northgate lines with P in cell 1, sort code in 2, account number in 3, name in" in words
+    assert "santander - Santander Connect Bacs: a line with PAYMENT in cell 1, HEADER in 2," in words
+    assert "never changed, as the trailer has a hash total whose rule is not known" in words

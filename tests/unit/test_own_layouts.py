@@ -1,0 +1,109 @@
+"""`[layouts.NAME]` of the configuration: what it may say, and what is told of a mistake in it."""
+
+import pytest
+
+from pipeline import config as settings
+from pipeline.config.profiles import said_of_format
+from pipeline.errors import ConfigurationError
+
+LAYOUT = """
+[layouts.northgate]
+separator = ";"
+[[layouts.northgate.payments]]
+tags = { 1 = "P" }
+columns = { sort_code = 2, account_number = 3, name = 4, amount = 5 }
+currency = "GBP"
+[layouts.northgate.trailer]
+tags = { 1 = "T" }
+count = 2
+"""
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    def write(text):
+        path = tmp_path / "precheck.toml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+def test_a_file_may_hold_layouts_alone(file_of):
+    said = said_of_format(None, file_of(LAYOUT))
+    assert list(said.layouts) == ["northgate"]
+    assert said.layouts["northgate"].payments[0].columns["name"] == 4
+    assert said.entries[-1].format.NAME == "northgate"
+
+
+def test_a_file_without_profiles_and_layouts_says_how_to_get_one(file_of):
+    with pytest.raises(ConfigurationError, match="it has no profile; `precheck init` writes one"):
+        settings.read(file_of(""))
+
+
+def test_a_profile_with_a_mistake_is_in_nobodys_way_where_there_are_no_layouts(file_of):
+    path = file_of("[profiles.main]\ncolour = 1\n")
+    assert dict(said_of_format(None, path).layouts) == {}
+    with pytest.raises(ConfigurationError, match=r"profiles\.main\.colour: unknown key"):
+        said_of_format(None, file_of("[profiles.main]\ncolour = 1\n" + LAYOUT))
+
+
+AT = "layouts.northgate"
+MISTAKES = {
+    "a key of a layout": (
+        ("separator =", "seperator ="),
+        f"{AT}.seperator: unknown key; did you mean separator?",
+    ),
+    "a key of payments": (
+        ("columns =", "collumns ="),
+        f"{AT}.payments.1.collumns: unknown key; did you mean columns?",
+    ),
+    "a key of a trailer": (("count =", "cnt ="), f"{AT}.trailer.cnt: unknown key; did you mean count?"),
+    "a key of nothing": (
+        ('currency = "GBP"', "zzz = 1"),
+        f"{AT}.payments.1.zzz: unknown key; remove it",
+    ),
+    "no payments": (
+        (LAYOUT[LAYOUT.index("[[") :], ""),
+        f"{AT}.payments: is missing; add it",
+    ),
+    "a section in single brackets": (
+        ("[[layouts.northgate.payments]]", "[layouts.northgate.payments]"),
+        f"{AT}.payments: must be a list, or sections in double brackets; see docs/configuration.md",
+    ),
+    "another separator": (('";"', '":"'), f'{AT}.separator: must be ",", ";", "|" or "\\t"'),
+    "no separator": (('separator = ";"', ""), f"{AT}: needs either a separator or widths"),
+    "a field that is none": (
+        ("amount = 5", "amuont = 5"),
+        f"{AT}.payments.1.columns.amuont: no such field; choose from ",
+    ),
+    "no payee": (("name = 4, ", ""), f"{AT}.payments.1: names no payee; add name"),
+    "a column before the first": (
+        ("name = 4", "name = 0"),
+        f"{AT}.payments.1.columns.name: must be 1 or more",
+    ),
+    "a word for a column": (
+        ("name = 4", 'name = "D"'),
+        f"{AT}.payments.1.columns.name: must be a whole number",
+    ),
+    "a built-in name": (
+        ("northgate", "lloyds"),
+        "layouts.lloyds: there is a format of this name already; choose another",
+    ),
+    "a name with blanks": (
+        ("northgate", '"North Gate"'),
+        "layouts.North Gate: must be a name of small letters, digits and hyphens",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_file_section_and_key(change, said, file_of):
+    text = LAYOUT.replace(*change)
+    assert text != LAYOUT
+    path = file_of(text)
+    with pytest.raises(ConfigurationError) as refused:
+        said_of_format(None, path)
+    [sentence] = refused.value.sentences
+    assert sentence.startswith(f"{path}: {said}")
+    assert "\n" not in sentence
