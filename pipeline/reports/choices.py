@@ -5,6 +5,7 @@ where the answer gives the correction; one to hold everywhere.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
@@ -97,8 +98,13 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
             pl.col("at").max().alias("last"),
         )
     )
+
+    @cache  # of thousands of spans, a few are of a kind of their own
+    def choice_of(never: str | None, held: str | None, can_fix: bool) -> OfferedDecisions:
+        return choice(never, (held or "").split(), policy.profile, can_fix=can_fix)
+
     return [
-        RowSpan(choice(never, (held or "").split(), policy.profile, can_fix=fix), first, last)
+        RowSpan(choice_of(never, held, fix), first, last)
         for _, never, held, fix, first, last in runs.iter_rows()
     ]
 

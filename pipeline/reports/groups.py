@@ -243,6 +243,8 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
     """
     if not text:
         return ""
+    if len(text) <= chars_max and text.isascii() and text.isprintable():
+        return text  # as nearly all are
     if len(text) > chars_max:
         return f"{shown(text[:chars_max], chars_max)}… ({len(text):,} characters)"
     return visible(unicodedata.normalize("NFC", text))

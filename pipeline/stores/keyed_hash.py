@@ -1,25 +1,31 @@
 """The keyed hash of one ledger: the key of its questions, and the seal of its rows."""
 
-import hmac
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 
 PAYEE_KEY_BYTE_COUNT = 8
 """As many as a number of a frame has; two accounts of one payee collide with a chance of 2**-64."""
+_BLOCK_BYTE_COUNT = 64
+"""Of SHA-256."""
 KeyedHash = Callable[[bytes], bytes]
 
 
 def keyed_hash(run_key: bytes) -> KeyedHash:
-    """HMAC-SHA-256 under the key of a run: 32 bytes of any text.
+    """HMAC-SHA-256 (RFC 2104) under the key of a run: 32 bytes of any text.
 
-    The key is prepared once here, as that costs more than hashing a question or a line does.
+    Both hashes of it have taken in the key already, here and once, which would cost more than a question or a
+    line does. Those of Python's hmac can be copied too, for two and a half times as much.
     """
-    prepared = hmac.new(run_key, digestmod="sha256")
+    assert len(run_key) <= _BLOCK_BYTE_COUNT
+    block = run_key.ljust(_BLOCK_BYTE_COUNT, b"\0")
+    inner, outer = (sha256(bytes(byte ^ pad for byte in block)) for pad in (0x36, 0x5C))
 
     def hashed(text: bytes) -> bytes:
-        copy = prepared.copy()
-        copy.update(text)
-        return copy.digest()
+        within = inner.copy()
+        within.update(text)
+        around = outer.copy()
+        around.update(within.digest())
+        return around.digest()
 
     return hashed
 

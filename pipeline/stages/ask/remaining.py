@@ -22,6 +22,7 @@ RUNS_MAX = 3
 
 _LOOKED_UP_AT_ONCE = 1_000
 _NOTHING = QuestionHistory(None, 0, None)
+_APIS = {api.value: api for api in ApiName}
 
 
 class RemainingQuestions(NamedTuple):
@@ -84,12 +85,13 @@ async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
         ledger: the record of the run, no longer open for writing.
     """
     answers = AnswerBuffer()
-    async for check, _, known in _known(checks, ledger):
-        if known.answer is not None:
-            answers.add(Answer(check.check, *known.answer[1:]))
-        else:
-            state = AnswerState.UNANSWERED if known.attempts else AnswerState.DEFERRED
-            answers.add(_unasked(check.check, state, known.code or OwnCode.RUN_ENDED, known.attempts))
+    async for some in _known(checks, ledger):
+        for check, _, known in some:
+            if known.answer is not None:
+                answers.add(Answer(check.check, *known.answer[1:]))
+            else:
+                state = AnswerState.UNANSWERED if known.attempts else AnswerState.DEFERRED
+                answers.add(_unasked(check.check, state, known.code or OwnCode.RUN_ENDED, known.attempts))
     return answers.frame()
 
 
@@ -102,8 +104,9 @@ async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
     """
     found = _LedgerState(await ledger.fruitless())
     if found.fruitless:
-        async for check, question, known in _known(checks, ledger):
-            found.note(check, question, known)
+        async for some in _known(checks, ledger):
+            for check, question, known in some:
+                found.note(check, question, known)
     return len(found.given_up)
 
 
@@ -147,13 +150,14 @@ async def _open(
     """The questions without an answer, those last that an earlier run got no answer to; keeps the answers."""
     found.fruitless = await ledger.fruitless()
     is_open, attempts = [], []
-    async for check, question, known in _known(checks, ledger):
-        found.note(check, question, known)
-        is_open.append(known.answer is None)
-        if known.answer is None:
-            attempts.append(known.attempts)
-        else:
-            answers.add(Answer(check.check, *known.answer[1:]))
+    async for some in _known(checks, ledger):
+        for check, question, known in some:
+            found.note(check, question, known)
+            is_open.append(known.answer is None)
+            if known.answer is None:
+                attempts.append(known.attempts)
+            else:
+                answers.add(Answer(check.check, *known.answer[1:]))
     left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).with_columns(
         pl.Series("attempts", attempts, dtype=pl.Int32),
         is_suspect=pl.col("check").is_in(list(found.suspects)),
@@ -163,14 +167,18 @@ async def _open(
     return pl.concat([left.filter(~pl.col("is_suspect")), left.filter("is_suspect")])
 
 
-async def _known(checks: pl.DataFrame, ledger: Ledger) -> AsyncIterator[tuple[Check, bytes, QuestionHistory]]:
-    """Each question in its order, its key, and what the ledger knows of it."""
+async def _known(
+    checks: pl.DataFrame, ledger: Ledger
+) -> AsyncIterator[list[tuple[Check, bytes, QuestionHistory]]]:
+    """Some questions at a time, in their order; each with its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
-        some = [Check(row[0], ApiName(row[1]), *row[2:]) for row in part.iter_rows()]
+        some = [Check(number, _APIS[api], *said) for number, api, *said in part.iter_rows()]
         questions = [ledger.question_key(check) for check in some]
         known = await ledger.known(questions)
-        for check, question in zip(some, questions, strict=True):
-            yield check, question, known.get(question, _NOTHING)
+        yield [
+            (check, question, known.get(question, _NOTHING))
+            for check, question in zip(some, questions, strict=True)
+        ]
 
 
 def _unasked(check: int, state: AnswerState, code: str, attempts: int) -> Answer:

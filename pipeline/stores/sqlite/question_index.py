@@ -14,6 +14,7 @@ NameOf = Callable[[str | bytes | None, int], str | None]
 """Reads the matched name as it is stored in the row of an intent's answer."""
 
 _AT_ONCE = 1_000
+_STATES = {state.value: state for state in AnswerState}
 _MADE = (
     "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
 )
@@ -35,6 +36,7 @@ class QuestionIndex:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._indexed_to = 0
+        self._has_reused = False
 
     def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
         """What is on record of these questions."""
@@ -49,6 +51,7 @@ class QuestionIndex:
         self._db.execute(_MADE)
         self._db.execute(_GROWN, (self._indexed_to,))
         [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
+        [self._has_reused] = self._db.execute("SELECT EXISTS(SELECT 1 FROM reuse)").fetchone()
 
     def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, QuestionHistory]) -> None:
         places = ", ".join("?" * len(some))
@@ -58,9 +61,10 @@ class QuestionIndex:
             answer = None
             if state is not None:
                 found = name_of(name, intent)
-                answer = FinalAnswer(question, AnswerState(state), code, found, request_id, time, attempts)
+                answer = FinalAnswer(question, _STATES[state], code, found, request_id, time, attempts)
             known[question] = QuestionHistory(answer, attempts, failed)
-        for question, code, request_id, time in self._db.execute(_REUSED.format(places), some):
+        reused = self._db.execute(_REUSED.format(places), some) if self._has_reused else ()
+        for question, code, request_id, time in reused:
             attempts = known[question].attempts if question in known else 0
             answer = FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
             known[question] = QuestionHistory(answer, attempts, None)
