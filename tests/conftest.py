@@ -1,9 +1,8 @@
 """Builders: what a test does not say, they fill in."""
 
-import os
-
 import polars as pl
 import pytest
+from examples import EXAMPLES_MAX, IS_SEARCH, examples
 from hypothesis import settings
 
 from pipeline.apis.cop import Cop
@@ -21,11 +20,10 @@ from schemas.summary import InputFile
 
 pytest_plugins = ["desk", "readers"]
 
-settings.register_profile("same", derandomize=True)
-settings.register_profile("other", print_blob=True)
-settings.load_profile(os.environ.get("PRECHECK_EXAMPLES", "same"))
-"""The generated examples are the same in every run, unless it says `other`: what passed once for a commit
-passes again, and what is new to be found is looked for on purpose (`make search`)."""
+settings.register_profile("tests", examples(EXAMPLES_MAX), derandomize=not IS_SEARCH, print_blob=IS_SEARCH)
+settings.load_profile("tests")
+"""The generated examples are the same in every run: what passed once for a commit passes again, and what is
+new to be found is looked for on purpose (`make search`)."""
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,18 @@ class Running(subprocess.Popen):
         assert may_crash or "Traceback" not in (err or ""), err
         return Finished(self.returncode, out, err)
 
+    @contextmanager
+    def stopped_in(self, folder: Path) -> Iterator[None]:
+        """Stopped while it works in this folder, whose lock names it; after the block it goes on."""
+        lock, name = folder / ".lock", str(self.pid).encode()
+        hold_until(lambda: lock.exists() and name in lock.read_bytes())
+        self.send_signal(signal.SIGSTOP)
+        try:
+            assert name in lock.read_bytes(), "it had ended before it was stopped"
+            yield
+        finally:
+            self.send_signal(signal.SIGCONT)
+
     def kill_when(self, is_time) -> Finished:
         """SIGKILL at that moment, unless it ends before."""
         while not is_time() and not self.has_ended:

@@ -30,6 +30,24 @@ def acts_at_start(changes) -> bool:
     return any(name.startswith(OBEYED_AT_START) for name in changes)
 
 
+FOR_SHELLS = """#!{python} -IS
+import os, sys
+sys.path.insert(0, {here!r})
+from warm import ask
+how = dict(folder=os.getcwd(), environment=dict(os.environ), out=sys.stdout, err=sys.stderr)
+sys.exit(ask({door!r}, sys.argv[1:], **how))
+"""
+
+
+def ask(door, words, *, folder, environment, out, err) -> int:
+    """Have the process behind this door run a command to its end; as `Warm.run`."""
+    request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(str(door))
+        socket.send_fds(line, [json.dumps(request).encode() + b"\n"], [out.fileno(), err.fileno()])
+        return json.loads(line.makefile().readline())
+
+
 class Warm:
     """One such process, for one process of tests."""
 
@@ -41,11 +59,16 @@ class Warm:
         """Run a command to its end; give its status, negative where a signal ended it."""
         if self._process is None:
             self._start(environment)
-        request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.connect(str(self._path))
-            socket.send_fds(line, [json.dumps(request).encode() + b"\n"], [out.fileno(), err.fileno()])
-            return json.loads(line.makefile().readline())
+        return ask(self._path, words, folder=folder, environment=environment, out=out, err=err)
+
+    def install(self, folder: Path, environment) -> None:
+        """Put a `precheck` for shells into a folder that runs here."""
+        if self._process is None:
+            self._start(environment)
+        command = folder / "precheck"
+        here, door = str(Path(__file__).parent), str(self._path)
+        command.write_text(FOR_SHELLS.format(python=sys.executable, here=here, door=door))
+        command.chmod(0o700)
 
     def _start(self, environment) -> None:
         self._process = subprocess.Popen(

@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -194,9 +193,11 @@ def dies_with_a_core(process):
 
 
 @needs_cores
-def test_no_core_file_is_left_of_a_process_that_holds_payees(desk, serve, tmp_path, network_payments):
+def test_no_core_file_is_left_of_a_process_that_holds_payees(
+    desk, serve, wait_until, tmp_path, network_payments
+):
     with subprocess.Popen(["/bin/sh", "-c", "ulimit -c unlimited; exec sleep 60"], cwd=tmp_path) as other:
-        time.sleep(0.5)  # until the shell has become the other
+        wait_until(lambda: Path(f"/proc/{other.pid}/comm").read_text() == "sleep\n")
         assert dies_with_a_core(other), "of others there is one here"
     file = desk.payments(network_payments(200))
     with (

@@ -330,23 +330,6 @@ def test_a_terminal_gets_a_progress_bar(desk, sandbox, network_payments):
     assert "/s" in shown
 
 
-def test_a_pipe_gets_a_plain_line_every_ten_seconds(desk, sandbox, network_payments):
-    section = sandbox.section("production", "cop", rate_per_s=4)
-    file = desk.payments(network_payments(48))
-
-    finished = desk("run", file, "--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
-
-    lines = [line for line in finished.err.splitlines() if " of 48 questions" in line]
-    assert finished.status == 0
-    assert len(lines) == 1
-    said = re.fullmatch(
-        r"payments\.csv SIMULATED: (\d+) of 48 questions, [34]\.\d/s, \d+ s left; (.*)", lines[0]
-    )
-    assert said is not None
-    assert 30 <= int(said[1]) <= 42
-    assert sum(map(int, re.findall(r"\d+", said[2]))) == int(said[1])
-
-
 def _read(terminal):
     try:
         return os.read(terminal, 4096)

@@ -48,23 +48,22 @@ def test_plan_and_run_count_the_same_calls(desk, sandbox, begun):
     assert "10 calls saved by answers" in said(done)
 
 
-def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded(desk, serve, tmp_path):
+def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded(desk, sandbox):
     uk = {"account_type": "Personal", "sort_code": "001122", "account_number": "00012345"}
     match = uk | {"payment_id": "P1", "name": "Avery Thornwood"}
     no_match = uk | {"payment_id": "P2", "name": "Rowan Blackmere"}
-    with serve(tmp_path / "own") as sandbox:
-        words = sandbox.using("sandbox")
-        assert desk("run", desk.payments([match, no_match], name=JANUARY), *words, "--quiet").status == 0
-        file = desk.payments([no_match, match, match | {"name": "Avery Thornwoods"}], name=FEBRUARY)
-        again = ("--reuse-from", "january.precheck")
-        planned = desk("plan", file, *words, *again)
-        assert calls(planned) == 2
-        assert "1 call saved by matches of an earlier run (--reuse-from)." in said(planned)
-        assert calls(desk("plan", file, *words, *again, "--reuse-max-age", "0d")) == 3
-        assert not (desk.folder / "february.precheck").exists()
-        before = sandbox.call_count
-        assert desk("run", file, *words, *again, "--quiet").status == 0
-        assert len(sandbox.questions(before)) == 2
+    words = sandbox.using("sandbox")
+    assert desk("run", desk.payments([match, no_match], name=JANUARY), *words, "--quiet").status == 0
+    file = desk.payments([no_match, match, match | {"name": "Avery Thornwoods"}], name=FEBRUARY)
+    again = ("--reuse-from", "january.precheck")
+    planned = desk("plan", file, *words, *again)
+    assert calls(planned) == 2
+    assert "1 call saved by matches of an earlier run (--reuse-from)." in said(planned)
+    assert calls(desk("plan", file, *words, *again, "--reuse-max-age", "0d")) == 3
+    assert not (desk.folder / "february.precheck").exists()
+    before = sandbox.call_count
+    assert desk("run", file, *words, *again, "--quiet").status == 0
+    assert len(sandbox.questions(before)) == 2
 
 
 def test_a_plan_refuses_what_the_run_would_refuse(desk, sandbox, begun):
@@ -90,14 +89,13 @@ def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, be
     assert "Answers of an earlier run are not counted: " in said(planned)
 
 
-def test_a_run_at_work_is_told_and_left_alone(desk, serve, tmp_path, network_payments):
+def test_a_run_at_work_is_told_and_left_alone(desk, sandbox, network_payments):
     file = desk.payments(network_payments(10), name=JANUARY)
-    with serve(tmp_path / "slow", "--latency", 1) as sandbox:
-        words = sandbox.using("sandbox")
-        with desk.start("run", file, *words, "--quiet") as running:
-            sandbox.wait_for_calls(1, since=0)
+    words = sandbox.using("sandbox")
+    with desk.start("run", file, *words, "--quiet") as running:
+        with running.stopped_in(desk.folder / "january.precheck"):
             planned = desk("plan", file, *words)
-            assert running.end().status == 0
+        assert running.end().status == 0
     assert calls(planned) == 10
     assert f"process {running.pid} on" in said(planned)
     assert "is working in this folder" in said(planned)

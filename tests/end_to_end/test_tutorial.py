@@ -11,6 +11,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from desk import WARM
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = Path(sys.executable).parent
@@ -83,13 +84,10 @@ def reasons_written(path):
 
 
 @pytest.fixture
-def terminal(desk):
+def terminal(desk, tmp_path):
     """A terminal of 80 columns on which `precheck` is installed; it gives what is printed, and the status."""
-    environment = desk.environment | {
-        "PATH": f"{COMMANDS}:{desk.environment['PATH']}",
-        "COLUMNS": "80",
-        "LC_ALL": "C",
-    }
+    WARM.install(tmp_path, desk.environment)
+    environment = desk.environment | {"PATH": f"{tmp_path}:{desk.environment['PATH']}", "COLUMNS": "80"}
 
     def run(line, **more):
         ended = subprocess.run(
@@ -162,11 +160,12 @@ def test_tutorial_commands_succeed_in_order_and_print_what_the_page_shows(termin
 
 
 @pytest.mark.usefixtures("samples")
-def test_readme_shows_what_the_demo_prints(terminal):
+def test_readme_shows_what_the_demo_prints(terminal, desk):
     shown = next(text for text in blocks("README.md", "text") if "SIMULATED" in text)
     recipe = line_starting((ROOT / "Makefile").read_text("utf-8"), "\t$(BIN)/precheck run ")
     command = recipe.strip().removeprefix("$(BIN)/").replace("$(DEMO)", "demo")
-    printed, status = terminal(command)
+    installed = {"PATH": f"{COMMANDS}:{desk.environment['PATH']}", "LC_ALL": "C"}
+    printed, status = terminal(command, **installed)
     assert status == 0
     assert shows(shown, printed), printed
 

@@ -1,7 +1,6 @@
 """Two people who decide about one run at the same moment are kept apart, and no decision is lost."""
 
 import json
-import signal
 
 import pytest
 
@@ -27,24 +26,15 @@ def approvals(desk):
     return [approval["by"] for approval in json.loads(path.read_bytes())] if path.exists() else []
 
 
-def stop_at_work(running, desk, wait_until):
-    """Stop a command while it holds the folder: the lock's file names it as long as it does."""
-    lock = desk.folder / FOLDER / ".lock"
-    wait_until(lambda: str(running.pid).encode() in lock.read_bytes())
-    running.send_signal(signal.SIGSTOP)
-    assert str(running.pid).encode() in lock.read_bytes(), "it had ended before it was stopped"
-
-
-@pytest.mark.parametrize("second", [FIX, SPLIT, ("report", FOLDER)], ids=lambda words: words[0])
-@pytest.mark.parametrize("first", [FIX, SPLIT], ids=lambda words: words[0])
-def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, wait_until, first, second):
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(FIX, SPLIT), (SPLIT, FIX), (FIX, ("report", FOLDER))],
+    ids=lambda words: words[0],
+)
+def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, first, second):
     with checked.start(*first, *(("--by", "Mara", "--reason", "agreed") if first is FIX else ())) as at_work:
-        stop_at_work(at_work, checked, wait_until)
-        try:
-            words = ("--by", "Noor", "--reason", "agreed") if second is FIX else ()
-            refused = checked(*second, *words)
-        finally:
-            at_work.send_signal(signal.SIGCONT)
+        with at_work.stopped_in(checked.folder / FOLDER):
+            refused = checked(*second, *(("--by", "Noor", "--reason", "agreed") if second is FIX else ()))
         assert at_work.end().status == 0
     assert refused.status == 75
     [sentence] = refused.sentences
@@ -66,12 +56,11 @@ def test_of_many_at_once_each_is_on_record_or_was_refused(checked):
 
 
 @pytest.mark.parametrize("words", [FIX, SPLIT], ids=lambda words: words[0])
-def test_nobody_decides_while_a_run_is_at_work(checked, serve, tmp_path, network_payments, words):
-    with serve(tmp_path / "slow", "--latency", 1) as slow:
-        again = ("run", checked.payments(network_payments(5)), *slow.using("sandbox"), "--fresh", "--quiet")
-        with checked.start(*again) as running:
-            slow.wait_for_calls(1, since=0)
+def test_nobody_decides_while_a_run_is_at_work(checked, sandbox, network_payments, words):
+    again = ("run", checked.payments(network_payments(5)), *sandbox.using("sandbox"), "--fresh", "--quiet")
+    with checked.start(*again) as running:
+        with running.stopped_in(checked.folder / FOLDER):
             refused = checked(*words, *(("--reason", "agreed") if words is FIX else ()))
-            assert running.end().status == 0
+        assert running.end().status == 0
     assert refused.status == 75
     assert f"process {running.pid} on" in refused.sentences[0]

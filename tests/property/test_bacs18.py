@@ -3,7 +3,8 @@
 from contextlib import suppress
 
 import polars as pl
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from standard_18 import any_file
 
@@ -27,7 +28,7 @@ def lines_of(data, message):
     return [data[start:end] for start, end in message.places.select("start", "end").iter_rows()]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(SEEDS)
 def test_what_was_made_is_what_is_read(seed):
     file = any_file(seed)
@@ -45,7 +46,7 @@ def test_what_was_made_is_what_is_read(seed):
     assert len(message.controls) >= 4 * file.labels
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(SEEDS, st.data())
 def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(seed, chance):
     file = any_file(seed)
@@ -72,7 +73,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(see
     assert sorted(found) == sorted(line.rstrip(b"\r\n") for line in lines_of(data, message))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(SEEDS)
 def test_a_split_that_keeps_everything_changes_nothing(seed):
     data = any_file(seed).data()
@@ -81,7 +82,7 @@ def test_a_split_that_keeps_everything_changes_nothing(seed):
     assert changed(data, bacs18.kept(data, message, everything, "release")) == data
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(SEEDS, st.data())
 def test_a_name_changes_its_own_row_only(seed, chance):
     data = any_file(seed).data()
@@ -96,7 +97,7 @@ def test_a_name_changes_its_own_row_only(seed, chance):
     assert again.controls.equals(message.controls)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(SEEDS, st.data())
 def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, chance):
     data = any_file(seed, count_max=8).data()
@@ -127,7 +128,7 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, cha
     assert changed["row"].to_list() in ([], owner)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(SEEDS, st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=120)), max_size=5))
 def test_any_bytes_are_read_or_refused_in_a_sentence(seed, changes):
     data = any_file(seed, count_max=6).data()

@@ -1,7 +1,8 @@
 """Comparing with an earlier run: what must hold whatever the files say."""
 
 import polars as pl
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.frames import PAYEE_KEYS, PAYEES
@@ -34,7 +35,6 @@ def found(new, *runs):
     return compare(frame, frame["name"], runs).changes
 
 
-@settings(deadline=None)
 @given(FILES, FILES, KEYS, KEYS, st.randoms(use_true_random=False))
 def test_neither_the_order_of_a_file_nor_the_key_of_a_folder_changes_what_is_found(
     old, new, key, other, random
@@ -49,13 +49,11 @@ def test_neither_the_order_of_a_file_nor_the_key_of_a_folder_changes_what_is_fou
     assert back.sort("row", "code").equals(expected)
 
 
-@settings(deadline=None)
 @given(FILES, KEYS)
 def test_nothing_has_changed_in_the_file_of_the_earlier_run_itself(rows, key):
     assert found(rows, run_of(rows, key)).is_empty()
 
 
-@settings(deadline=None)
 @given(FILES, FILES, KEYS)
 def test_a_row_has_each_code_once_and_what_is_new_has_no_other(old, new, key):
     changes = found(new, run_of(old, key))
@@ -64,7 +62,6 @@ def test_a_row_has_each_code_once_and_what_is_new_has_no_other(old, new, key):
     assert changes.filter(pl.col("row").is_in(is_new.implode())).height == is_new.len()
 
 
-@settings(deadline=None)
 @given(FILES, FILES, KEYS)
 def test_what_a_run_is_unsure_of_never_silences_what_would_be_told_without_it(old, new, key):
     earlier, frame = run_of(old, key), payees(new)
@@ -74,7 +71,7 @@ def test_what_a_run_is_unsure_of_never_silences_what_would_be_told_without_it(ol
     assert told[0] == told[1] == set(frame["row"])
 
 
-@settings(deadline=None)
+@examples(15)
 @given(FILES, st.lists(FILES, min_size=1, max_size=4), st.data())
 def test_nothing_but_the_word_of_a_person_ends_what_is_told_of_a_changed_account(first, months, data):
     """Each month is compared with the one before alone, and everything is answered by a match."""
@@ -116,7 +113,6 @@ def known_after(runs, rows, key, *, released):
     return runs_of(RunOrigin("month", "2030", key), kept, DecidedRows(released or ()))
 
 
-@settings(deadline=None)
 @given(FILES, KEYS)
 def test_what_is_kept_has_no_name_and_no_account_in_its_bytes(rows, key):
     written = run_of(rows, key).known.write_csv().lower()

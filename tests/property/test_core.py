@@ -8,8 +8,9 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from examples import examples
 from httpx import Response
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.apis import ContractBreachError, basis_of, cop, vop
@@ -114,7 +115,7 @@ ROUTES = st.builds(
     vop_countries=st.sampled_from([None, (), ("DE",)]),
     vop_names=st.sampled_from(["any", "latin"]),
 )
-bounded = settings(deadline=None, max_examples=80)
+bounded = examples(30)
 
 
 def checks_in(frame):
@@ -379,7 +380,7 @@ CONTRADICTING = {
 }
 
 
-@settings(deadline=None, max_examples=3000)
+@examples(600)
 @given(st.sampled_from(sorted(QUESTIONS)), st.one_of(MATCHES, MATCHES, COP_DOCUMENTS, VOP_DOCUMENTS), EDITS)
 def test_damaged_reply_reads_as_a_match_only_if_it_still_is_a_clean_one(asked, document, edits):
     body = damaged(document, edits)

@@ -5,7 +5,8 @@ from contextlib import suppress
 import polars as pl
 import pytest
 from bank_files import MAKERS, WRITABLE, Payee, bank_file
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
@@ -43,7 +44,7 @@ def rows_of(message):
 
 
 @pytest.mark.parametrize("layout", MAKERS)
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(PAYEES, LINE_ENDS)
 def test_what_was_made_is_recognised_and_read(layout, payees, line_end):
     data = bank_file(layout, payees, line_end=line_end)
@@ -58,7 +59,7 @@ def test_what_was_made_is_recognised_and_read(layout, payees, line_end):
 
 
 @pytest.mark.parametrize("layout", WRITABLE)
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(PAYEES, LINE_ENDS, st.data())
 def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(
     layout, payees, line_end, chance
@@ -85,7 +86,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(
 
 
 @pytest.mark.parametrize("layout", WRITABLE)
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(PAYEES, st.text("ABCabc &,\"'.-", min_size=1), st.data())
 def test_a_name_changes_its_own_row_only(layout, payees, name, chance):
     fmt = FORMATS[layout]
@@ -104,7 +105,7 @@ def test_a_name_changes_its_own_row_only(layout, payees, name, chance):
 
 
 @pytest.mark.parametrize("layout", MAKERS)
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(PAYEES, st.data())
 def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(layout, payees, chance):
     data = bank_file(layout, payees)
@@ -127,7 +128,7 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(layout, p
         assert set(others) <= set(rows_of(after))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(sorted(MAKERS)),
     st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=6)), max_size=5),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -110,4 +111,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerStates = LedgerMachine.TestCase
-TestLedgerStates.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestLedgerStates.settings = settings(examples(15), stateful_step_count=20)

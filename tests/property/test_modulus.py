@@ -4,7 +4,7 @@ from datetime import date
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.rules.modulus import states
@@ -117,7 +117,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-@settings(deadline=None)
 @given(said=tables(), accounts=st.lists(st.tuples(SORT_CODES, NUMBERS), min_size=20, max_size=80))
 def test_a_column_of_accounts_is_judged_as_each_of_them_alone(folder, said, accounts):
     found = states(pl.Series([code + number for code, number in accounts]), written(folder, *said))

@@ -4,7 +4,8 @@ import tempfile
 from decimal import Decimal
 from pathlib import Path
 
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.stages.read import read
@@ -45,7 +46,7 @@ def source_of(rows):
         return read(path, mapping={})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(
     st.lists(PAYMENTS, min_size=2, max_size=8),
     TITLES,

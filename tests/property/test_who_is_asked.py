@@ -1,7 +1,8 @@
 """Whatever stands beside the payee's columns, nobody else is asked about: a refusal is right, no guess."""
 
 import polars as pl
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
@@ -67,7 +68,7 @@ def files(draw):
     return pl.DataFrame({header: spelled[header] for header in headers})
 
 
-@settings(max_examples=400, deadline=None)
+@examples(120)
 @given(files())
 def test_only_the_payee_is_ever_asked_about(cells):
     sources = read_columns(cells, {}, where="x.csv").sources
@@ -76,7 +77,7 @@ def test_only_the_payee_is_ever_asked_about(cells):
     assert [cells[header].to_list() for [header] in account] == [IBANS]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(files(), st.randoms(use_true_random=False))
 def test_a_payee_that_is_missing_in_some_rows_is_never_replaced_by_a_stranger(cells, chance):
     holder = next(header for header in cells.columns if cells[header].to_list() == NAMES)

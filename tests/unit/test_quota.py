@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.stores.sqlite.quota import _SCHEMA, EDGE_S, QuotaUse, SqliteQuota, _count_errors, usage
+from pipeline.stores.sqlite.quota import EDGE_S, SCHEMA, QuotaUse, SqliteQuota, count_errors, usage
 
 SCOPE = "cop.example|0123456789abcdef"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -610,7 +610,7 @@ def test_a_count_that_others_keep_busy_is_a_reason_to_run_again(path, clock):
         closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db,
     ):
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(IncompleteError, match="busy for 30 s; run again"), _count_errors(path):
+        with pytest.raises(IncompleteError, match="busy for 30 s; run again"), count_errors(path):
             db.execute("BEGIN IMMEDIATE")
 
 
@@ -620,13 +620,13 @@ def test_a_full_or_read_only_disk_is_told_from_a_damaged_file(path, clock):
         db.execute("PRAGMA max_page_count = 1")
         with (
             pytest.raises(DiskError, match=r"cannot be written \(.+\); make room"),
-            _count_errors(path),
+            count_errors(path),
         ):
             db.execute("CREATE TABLE more AS SELECT zeroblob(100000)")
     with (
         closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
         pytest.raises(DiskError, match="cannot be written"),
-        _count_errors(path),
+        count_errors(path),
     ):
         db.execute("UPDATE scope SET cap = 9")
 
@@ -636,7 +636,7 @@ def test_a_mistake_of_ours_is_not_told_as_one_of_the_disk(path, clock):
     with (
         closing(sqlite3.connect(path)) as db,
         pytest.raises(sqlite3.IntegrityError),
-        _count_errors(path),
+        count_errors(path),
     ):
         db.execute("UPDATE scope SET cap = NULL")
 
@@ -747,7 +747,7 @@ def test_a_file_that_another_is_making_is_waited_for(path, clock):
         waiting = threading.Thread(target=lambda: opened.append(a_quota(path, clock)))
         waiting.start()
         waiting.join(0.2)
-        for statement in _SCHEMA:
+        for statement in SCHEMA:
             other.execute(statement)
         other.execute("COMMIT")
     waiting.join(30)

@@ -21,7 +21,7 @@ from schemas.places import Places, in_brackets
 CLOSED_SETS = (pl.Enum, pl.Categorical)
 """Types of columns that are text to everybody but polars."""
 
-_BLOCK_BYTES = 262_144
+BLOCK_BYTES = 262_144
 """Looked at together: in a text that is all quotes, so many bytes become a list forty times as large."""
 
 
@@ -34,6 +34,8 @@ class Body(NamedTuple):
     """The byte at which the first row starts; what is before it ends a line."""
     stop: int
     """The byte after the last row, where only line ends may follow."""
+    block_bytes: int = BLOCK_BYTES
+    """How much is looked at at a time, and the rest of the line where that ends."""
 
     def copy(self) -> bytes:
         """The rows alone."""
@@ -182,9 +184,9 @@ def _long_row(separators: Sequence[bytes], lengths: Sequence[int]) -> int | None
 
 def _blocks(body: Body) -> Iterator[bytes]:
     """The rows a little at a time; every part but the last ends with a line end."""
-    text, start, end = body
+    text, start, end, block_bytes = body
     while start < end:
-        stop = text.find(b"\n", start + _BLOCK_BYTES, end) + 1 or end
+        stop = text.find(b"\n", start + block_bytes, end) + 1 or end
         yield text[start:stop]
         start = stop
 

@@ -58,7 +58,7 @@ _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
 )
-_SCHEMA = (
+SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     """CREATE TABLE scope(
         scope TEXT PRIMARY KEY, cap INTEGER NOT NULL,
@@ -218,7 +218,7 @@ class SqliteQuota:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._one_at_a_time, _count_errors(self._path), self._db:
+        with self._one_at_a_time, count_errors(self._path), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
 
@@ -236,7 +236,7 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
     """
     if not path.exists():
         return []
-    with _count_errors(path), closing(_connected(path)) as db:
+    with count_errors(path), closing(_connected(path)) as db:
         # SQLite takes kind and cap from the row that has the maximum.
         scopes = db.execute(
             "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
@@ -333,7 +333,7 @@ def _create(path: Path) -> None:
 def _connected(path: Path) -> sqlite3.Connection:
     if path.is_symlink() or not path.is_file():
         raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
-    with _count_errors(path):
+    with count_errors(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
         db.create_function("canonical", 1, canonical)
         try:
@@ -353,7 +353,7 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
         if table_count and application_id != _APPLICATION_ID:
             raise OutputError(f"{path}: not a count of this tool; move it away")
         if not table_count:
-            for statement in _SCHEMA:
+            for statement in SCHEMA:
                 db.execute(statement)
     for pragma in _PRAGMAS:
         db.execute(pragma)
@@ -363,7 +363,7 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _count_errors(path: Path) -> Iterator[None]:
+def count_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into those of this program, with what to do."""
     try:
         yield

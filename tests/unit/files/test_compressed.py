@@ -7,7 +7,8 @@ import zipfile
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
@@ -154,7 +155,7 @@ def test_a_file_cut_anywhere_is_refused(compression):
 
 
 @pytest.mark.parametrize("compression", Compression)
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(st.data())
 def test_a_changed_byte_is_refused_or_changes_nothing_that_is_read(compression, chance):
     data = packed(TEXT, compression)

@@ -56,7 +56,7 @@ def repacked(data, **parts):
 
 
 def read(data, sheet=None):
-    """What `excel.read` gives, without the child process: each costs as much as all that is tried here."""
+    """What `excel.read` gives, without its child process, which costs most of a test."""
     grid = pl.concat(parse(data, sheet=sheet, bytes_max=table_bytes_max(len(data))))
     return excel.table_of(grid, {}, "payroll.xlsx")
 

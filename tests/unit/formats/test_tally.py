@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -11,11 +10,11 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv.tally import Body, CsvTally, refuse_long_lines, tally
+from pipeline.formats.csv.tally import BLOCK_BYTES, Body, CsvTally, refuse_long_lines, tally
 
 
-def count(body, column_count=2, delimiter=","):
-    body = Body(b"x\n" + body + b"\n", 2, 2 + len(body))
+def count(body, column_count=2, delimiter=",", block_bytes=BLOCK_BYTES):
+    body = Body(b"x\n" + body + b"\n", 2, 2 + len(body), block_bytes)
     return tally(body, delimiter=delimiter, column_count=column_count, where="f.csv", line_first=2)
 
 
@@ -85,21 +84,18 @@ def test_wherever_the_text_is_cut_the_count_is_that_of_what_was_written(rows, qu
     text = io.StringIO(newline="")
     csv.writer(text, quoting=quoting, lineterminator=line_end).writerows(rows)
     body = text.getvalue().encode().removesuffix(line_end.encode())
-    with mock.patch("pipeline.formats.csv.tally._BLOCK_BYTES", block_bytes):
-        assert count(body) == CsvTally(
-            len(rows), sum(len(cell) for row in rows for cell in row), regular=True
-        )
+    text_byte_count = sum(len(cell) for row in rows for cell in row)
+    assert count(body, block_bytes=block_bytes) == CsvTally(len(rows), text_byte_count, regular=True)
 
 
 @given(body=st.lists(st.sampled_from([b"a", b'"', b",", b"\n"]), min_size=1, max_size=14).map(b"".join))
 def test_any_text_is_counted_alike_wherever_it_is_cut(body):
     seen = set()
     for block_bytes in (0, 1, 3, 7, 262_144):
-        with mock.patch("pipeline.formats.csv.tally._BLOCK_BYTES", block_bytes):
-            try:
-                seen.add(count(body))
-            except InputError as refusal:
-                seen.add(str(refusal))
+        try:
+            seen.add(count(body, block_bytes=block_bytes))
+        except InputError as refusal:
+            seen.add(str(refusal))
     assert len(seen) == 1
 
 

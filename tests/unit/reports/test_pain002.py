@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from paymentfiles.pain001 import DIALECTS, Batch, Payment, document
@@ -223,7 +224,7 @@ NAMES = st.text(st.sampled_from("Aé&<>  x"), min_size=1, max_size=300).map(str.
 ROWS = st.tuples(st.sampled_from(list(STATUSES)), st.sampled_from(["CMTC", "A&B", None]), NAMES, st.none())
 
 
-@settings(deadline=None, max_examples=60)
+@examples(20)
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_every_payment_is_reported_once_and_every_name_comes_back_whole(rows):
     batches = tuple(

@@ -7,7 +7,8 @@ from itertools import chain
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Dialect, Payment, document
@@ -41,7 +42,6 @@ BATCHES = st.lists(
     max_size=4,
 ).map(tuple)
 FILES = st.tuples(BATCHES, st.sampled_from(list(DIALECTS.values())), TOTALS, TOTALS)
-EACH = {"deadline": None, "max_examples": 60}
 
 
 def read(data):
@@ -128,7 +128,7 @@ def without(root, keep, written):
     return root
 
 
-@settings(**EACH)
+@examples(20)
 @given(FILES, st.data())
 def test_payments_are_removed_and_nothing_else_is_changed(file, choice):
     batches, dialect, count, total = file
@@ -154,7 +154,7 @@ def bytes_of(data, message):
     return [data[start:end] for start, end in message.places.select("element", "end").iter_rows()]
 
 
-@settings(**EACH)
+@examples(20)
 @given(FILES, st.data())
 def test_names_are_changed_and_nothing_else_is(file, choice):
     batches, dialect, count, total = file
@@ -312,7 +312,6 @@ def test_a_single_payment_that_is_left_is_told(keep, single):
     assert pain001.is_single(pl.Series(keep)) is single
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=60), st.data())
 def test_a_file_that_differs_in_more_than_its_edits_is_found(data, choice):
     size = len(data)
