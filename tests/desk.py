@@ -72,13 +72,12 @@ class Running(subprocess.Popen):
         return Finished(self.returncode, out, err)
 
     @contextmanager
-    def stopped_in(self, folder: Path) -> Iterator[None]:
-        """Stopped while it works in this folder, whose lock names it; after the block it goes on."""
-        lock, name = folder / ".lock", str(self.pid).encode()
-        hold_until(lambda: lock.exists() and name in lock.read_bytes())
+    def stopped(self) -> Iterator[None]:
+        """Stopped in the middle of its work while the block lasts."""
         self.send_signal(signal.SIGSTOP)
+        seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert seen.si_code == os.CLD_STOPPED, "it had ended before it was stopped"
         try:
-            assert name in lock.read_bytes(), "it had ended before it was stopped"
             yield
         finally:
             self.send_signal(signal.SIGCONT)

@@ -91,9 +91,11 @@ def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, be
 
 def test_a_run_at_work_is_told_and_left_alone(desk, sandbox, network_payments):
     file = desk.payments(network_payments(10), name=JANUARY)
-    words = sandbox.using("sandbox")
+    words = desk.using(cop=sandbox.section(rate_per_s=4))
+    before = sandbox.call_count
     with desk.start("run", file, *words, "--quiet") as running:
-        with running.stopped_in(desk.folder / "january.precheck"):
+        sandbox.wait_for_calls(1, since=before)
+        with running.stopped():
             planned = desk("plan", file, *words)
         assert running.end().status == 0
     assert calls(planned) == 10

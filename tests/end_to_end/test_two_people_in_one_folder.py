@@ -31,9 +31,12 @@ def approvals(desk):
     [(FIX, SPLIT), (SPLIT, FIX), (FIX, ("report", FOLDER))],
     ids=lambda words: words[0],
 )
-def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, first, second):
+def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, wait_until, first, second):
+    lock = checked.folder / FOLDER / ".lock"
     with checked.start(*first, *(("--by", "Mara", "--reason", "agreed") if first is FIX else ())) as at_work:
-        with at_work.stopped_in(checked.folder / FOLDER):
+        wait_until(lambda: str(at_work.pid) in lock.read_text())
+        with at_work.stopped():
+            assert str(at_work.pid) in lock.read_text(), "its work had ended before it was stopped"
             refused = checked(*second, *(("--by", "Noor", "--reason", "agreed") if second is FIX else ()))
         assert at_work.end().status == 0
     assert refused.status == 75
@@ -57,9 +60,13 @@ def test_of_many_at_once_each_is_on_record_or_was_refused(checked):
 
 @pytest.mark.parametrize("words", [FIX, SPLIT], ids=lambda words: words[0])
 def test_nobody_decides_while_a_run_is_at_work(checked, sandbox, network_payments, words):
-    again = ("run", checked.payments(network_payments(5)), *sandbox.using("sandbox"), "--fresh", "--quiet")
-    with checked.start(*again) as running:
-        with running.stopped_in(checked.folder / FOLDER):
+    using = checked.using(cop=sandbox.section(rate_per_s=4))
+    before = sandbox.call_count
+    with checked.start(
+        "run", checked.payments(network_payments(10)), *using, "--fresh", "--quiet"
+    ) as running:
+        sandbox.wait_for_calls(1, since=before)
+        with running.stopped():
             refused = checked(*words, *(("--reason", "agreed") if words is FIX else ()))
         assert running.end().status == 0
     assert refused.status == 75

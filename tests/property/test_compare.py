@@ -1,8 +1,7 @@
 """Comparing with an earlier run: what must hold whatever the files say."""
 
 import polars as pl
-from examples import examples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.frames import PAYEE_KEYS, PAYEES
@@ -71,7 +70,7 @@ def test_what_a_run_is_unsure_of_never_silences_what_would_be_told_without_it(ol
     assert told[0] == told[1] == set(frame["row"])
 
 
-@examples(15)
+@settings(max_examples=100)
 @given(FILES, st.lists(FILES, min_size=1, max_size=4), st.data())
 def test_nothing_but_the_word_of_a_person_ends_what_is_told_of_a_changed_account(first, months, data):
     """Each month is compared with the one before alone, and everything is answered by a match."""
