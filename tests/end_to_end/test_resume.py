@@ -14,7 +14,7 @@ from contextlib import closing
 import pytest
 
 ROW_COUNT = 150
-STOPPED_AT = 30
+STOPPED_AT = 16
 RATE_PER_S = 20
 """Slow, so that a machine with other work to do still stops a run seconds before it would have ended."""
 IN_FLIGHT_MAX = 8

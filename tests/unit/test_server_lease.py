@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
-from pipeline.stores.sqlite.server_lease import leased, write_ending
+from pipeline.stores.sqlite.server_lease import leased, write_record
 
 HOLDER = """
 import sys, anyio
@@ -239,4 +239,4 @@ def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
 def test_turn_that_cannot_be_written_down_is_not_taken():
     with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(DiskError, match="make room"):
-        write_ending(full.fileno(), Path("/dev"), b"unfinished")
+        write_record(full.fileno(), Path("/dev"), b"unfinished")

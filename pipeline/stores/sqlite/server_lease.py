@@ -64,10 +64,10 @@ async def leased(  # noqa: PLR0913 (where, at what, and what a wait needs)
         await _take(lock, scope, waiting, deadline)
         ending = os.pread(lock, _RECORD_BYTES_MAX, 0)
         since = clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        write_ending(lock, folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
+        write_record(lock, folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
         await anyio.sleep(_rest_s(ending, window_s, clock().timestamp()))
         yield
-        write_ending(lock, folder, f"{clock().timestamp():.3f}".encode())
+        write_record(lock, folder, f"{clock().timestamp():.3f}".encode())
     finally:
         os.close(lock)
 
@@ -125,7 +125,7 @@ def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
     return min(max(window_s - since_s, 0.0), window_s)
 
 
-def write_ending(lock: int, folder: Path, ending: bytes) -> None:
+def write_record(lock: int, folder: Path, ending: bytes) -> None:
     """Overwrite the record of the lease. One that a crash leaves half written counts as unfinished."""
     try:
         os.pwrite(lock, ending, 0)

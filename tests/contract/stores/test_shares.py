@@ -10,7 +10,7 @@ from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import Pace
 
 ACCOUNT = ServerAccount("cop.example|0123456789abcdef", "cop", 30, 6)
-EACH = 24
+EACH = 14
 
 
 @pytest.mark.parametrize("joins_after_s", [0.0, 0.25])

@@ -33,7 +33,7 @@ RATES = pytest.mark.parametrize(("rate_per_s", "workers_count"), [(5, 4), (50, 1
 
 @RATES
 def test_no_second_sees_more_than_the_rate(rate_per_s, workers_count):
-    times = slots(rate_per_s, 2.5, workers_count)
+    times = slots(rate_per_s, 1.6, workers_count)
     windows = [sum(1 for time in times if 0 <= time - start < 1) for start in times]
     assert max(windows) <= rate_per_s
 
