@@ -129,14 +129,14 @@ def interruptible() -> None:
 
 def stoppable() -> "Stop":
     """Let SIGINT and SIGTERM request a stop while a job watches for it, and else end the command."""
-    from pipeline.runs.request import Stop, Wish
+    from pipeline.runs.request import Stop, StopRequest
 
     stop = Stop()
 
     def handler(number: int, _frame: object) -> None:
-        if not stop.is_heeded:
+        if not stop.is_watched:
             raise KeyboardInterrupt(number)
-        stop.wish(Wish(stopped_by(number), 128 + number))
+        stop.request(StopRequest(stopped_by(number), 128 + number))
 
     _on_signal(handler)
     return stop

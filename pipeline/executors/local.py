@@ -132,12 +132,12 @@ def ask_all(job: Job, asking: AskingPlan, ledger: Ledger, surface: Surface) -> A
     world = AskingContext(
         surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
     )
-    with _nothing_walked_again(), surface.stop.heeded():
+    with _nothing_walked_again(), surface.stop.watched():
         answers, caps, ended_by = anyio.run(
             _ask, job, asking, ledger, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
         )
-    if (wish := surface.stop.first) is not None:
-        ended_by = StoppedError(f"{job.file.name}: {wish.said}", wish.exit_code)
+    if (stopped := surface.stop.first) is not None:
+        ended_by = StoppedError(f"{job.file.name}: {stopped.sentence}", stopped.exit_code)
         if surface.stop.is_urgent:
             raise ended_by
     if answers is None or ended_by is not None:

@@ -1,4 +1,4 @@
-"""What can be said of a payment file before anyone is asked: read, validate, compare, plan."""
+"""The part of the road before anything is sent: read, validate, compare, plan."""
 
 from datetime import datetime
 from importlib.metadata import version
@@ -25,53 +25,53 @@ from schemas.summary import ModulusUsed, RouteCount
 VERSION = version("payee-precheck")
 
 
-class Time(NamedTuple):
-    """When a run is, and when the first one in its folder was."""
+class RunTime(NamedTuple):
+    """The time of a run, and of the first one in its folder."""
 
     now: datetime
     begun: str
     """UTC, ISO 8601 with Z."""
 
 
-class Prepared(NamedTuple):
-    """A file, validated and planned. Its questions stand apart, as nobody needs them once they are asked."""
+class PreparedFile(NamedTuple):
+    """A file, validated and planned. Its questions are apart, as they are dropped once they are asked."""
 
     findings: Findings
     assignments: Assignments
     routes: list[RouteCount]
     refusal: str | None
-    """Why nothing may be asked about this file, unless somebody allows it."""
+    """Why nothing may be asked about this file, unless the user allows it."""
     compared: ComparedRun | None
-    """With earlier runs; None where nobody wanted that."""
+    """With earlier runs; None where that was not requested."""
     modulus: ModulusUsed | None
-    """By which tables UK accounts were checked."""
+    """The tables that UK accounts were checked by."""
 
 
 def read_file(job: Job) -> Source:
-    """The payments of a job, as its options say that they are written."""
+    """Read the payments of a job, as its options describe the file."""
     return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
 
 
 def identity_of(source: Source, chosen: Chosen) -> RunIdentity:
-    """What makes two runs one: the same file, asked about in the same way."""
+    """What makes two runs the same: the same file, asked about in the same way."""
     return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
 def wanted(job: Job, chosen: Chosen) -> ComparisonRequest:
-    """With which earlier runs a file is to be compared: those of the job, or else of the profile."""
+    """The earlier runs to compare with: those of the job, or else of the profile."""
     return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of)
 
 
 def prepare(
-    job: Job, source: Source, chosen: Chosen, profile: Profile, time: Time
-) -> tuple[Prepared, Checks]:
+    job: Job, source: Source, chosen: Chosen, profile: Profile, time: RunTime
+) -> tuple[PreparedFile, Checks]:
     """Validate the payments, compare them with earlier runs, and find the distinct questions.
 
     Args:
         job: what is to be done.
         source: its payment file.
         chosen: the profile as it is configured.
-        profile: the same, with its servers there to be asked.
+        profile: the same, with its servers running.
         time: of this run, and of the first in its folder.
     """
     modulus = modulus_of(chosen, today=time.now.date())
@@ -83,7 +83,7 @@ def prepare(
     if found is not None:
         warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))
     questions = plan(valid.accepted, job.order)
-    prepared = Prepared(
+    prepared = PreparedFile(
         Findings(valid.rejects, warnings),
         questions.assignments,
         route_counts(valid.accepted),

@@ -3,24 +3,25 @@
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from pipeline.errors import InputError, StoppedError, UsageError
 from pipeline.jobs.check import check
 from pipeline.jobs.check_files import check_files
-from pipeline.runs.request import Job, Permitted, Phase, Stop, Surface, Wish
+from pipeline.runs.request import Job, Permitted, Phase, Stop, StopRequest, Surface
 
 HEADER = "name,sort_code,account_number\n"
 ROWS = [f"Avery Thornwood {chr(ord('A') + at % 26)}{at // 26},001122,{at:08d}\n" for at in range(400)]
-WISH = Wish("stopped on the page by Mara", 130)
+REQUEST = StopRequest("stopped on the page by Mara", 130)
 
 
 class Onlooker:
-    """Keeps what it is told, and does something as a phase begins."""
+    """Keeps what it is called with, and does something as a phase begins."""
 
     def __init__(self, on=None):
-        self.phases, self.simulated, self.updates = [], None, 0
+        self.phases, self.simulated, self.updates, self.notices = [], None, 0, []
         self._on = on or {}
 
     def enter(self, phase):
@@ -48,7 +49,9 @@ def checked(tmp_path, monkeypatch):
     def run(row_count, watch, stop):
         file = tmp_path / "pay.csv"
         file.write_text("".join([HEADER, *ROWS[:row_count]]))
-        return check(Job(file, tmp_path / "out"), Surface(watch, lambda: datetime.now(UTC), stop))
+        return check(
+            Job(file, tmp_path / "out"), Surface(watch, lambda: datetime.now(UTC), stop, watch.notices.append)
+        )
 
     return run
 
@@ -71,14 +74,27 @@ def test_a_run_that_had_finished_is_read_and_no_more(checked):
     assert again.phases == [Phase.READING]
 
 
-def test_a_wish_from_another_thread_ends_the_asking_and_leaves_an_outcome_for_each_row(checked, tmp_path):
+def test_a_workbook_that_was_changed_is_kept_and_the_surface_is_notified(checked, tmp_path):
+    checked(2, Onlooker(), Stop())
+    (tmp_path / "out" / "report.xlsx").write_bytes(b"decided")
+    (tmp_path / "out" / "outcomes.csv").unlink()
+    again = Onlooker()
+
+    checked(2, again, Stop())
+
+    [notice] = again.notices
+    assert notice.sentence == "the workbook had been changed since it was written"
+    assert Path(notice.facts["kept_as"]).read_bytes() == b"decided"
+
+
+def test_a_request_from_another_thread_ends_the_asking_and_leaves_an_outcome_for_each_row(checked, tmp_path):
     stop = Stop()
-    wishing = threading.Thread(target=lambda: stop.wish(WISH))
+    wishing = threading.Thread(target=lambda: stop.request(REQUEST))
 
     result = checked(400, Onlooker({Phase.CONNECTING: wishing.start}), stop)
 
     assert isinstance(result.ended_by, StoppedError)
-    assert (str(result.ended_by), result.ended_by.exit_code) == (f"pay.csv: {WISH.said}", 130)
+    assert (str(result.ended_by), result.ended_by.exit_code) == (f"pay.csv: {REQUEST.sentence}", 130)
     assert not result.summary.complete
     assert len((tmp_path / "out" / "outcomes.csv").read_text().splitlines()) == 401
 
@@ -87,8 +103,8 @@ def test_a_second_wish_ends_the_run_at_once_and_the_next_run_goes_on(checked, tm
     stop = Stop()
 
     def wish_twice():
-        stop.wish(WISH)
-        stop.wish(WISH)
+        stop.request(REQUEST)
+        stop.request(REQUEST)
 
     with pytest.raises(StoppedError, match="stopped on the page by Mara"):
         checked(2, Onlooker({Phase.CONNECTING: wish_twice}), stop)
@@ -96,13 +112,13 @@ def test_a_second_wish_ends_the_run_at_once_and_the_next_run_goes_on(checked, tm
     assert checked(2, Onlooker(), Stop()).summary.complete
 
 
-def test_a_wish_is_heeded_while_questions_are_asked_and_at_no_other_time(checked):
-    stop, heeded = Stop(), {}
-    looks = {phase: lambda phase=phase: heeded.update({phase: stop.is_heeded}) for phase in Phase}
+def test_a_wish_is_watched_while_questions_are_asked_and_at_no_other_time(checked):
+    stop, watched = Stop(), {}
+    looks = {phase: lambda phase=phase: watched.update({phase: stop.is_watched}) for phase in Phase}
 
     checked(2, Onlooker(looks), stop)
 
-    assert [phase for phase in Phase if heeded[phase]] == [Phase.CONNECTING, Phase.ASKING]
+    assert [phase for phase in Phase if watched[phase]] == [Phase.CONNECTING, Phase.ASKING]
 
 
 # Several files
@@ -124,7 +140,7 @@ def several(tmp_path, monkeypatch):
         @contextmanager
         def surfaces(job):
             watch = Onlooker(on if job is jobs[0] else None)
-            yield Surface(watch, lambda: datetime.now(UTC), stop)
+            yield Surface(watch, lambda: datetime.now(UTC), stop, watch.notices.append)
 
         return check_files(jobs, surfaces)
 
@@ -150,9 +166,9 @@ def test_a_mistake_with_one_file_keeps_no_other_from_being_checked(several):
     assert there.result.summary.complete
 
 
-def test_a_wish_to_stop_is_told_of_its_file_and_ends_them_all(several):
+def test_a_request_to_stop_is_reported_for_its_file_and_ends_them_all(several):
     stop = Stop()
-    files = several(stop, 400, 1, on={Phase.CONNECTING: lambda: stop.wish(WISH)})
+    files = several(stop, 400, 1, on={Phase.CONNECTING: lambda: stop.request(REQUEST)})
 
     first = next(files)
     assert isinstance(first.end, StoppedError)
