@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pipeline.jobs.check import RunResult
-    from pipeline.runs.request import Watch
+    from pipeline.runs.request import RunObserver
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -192,7 +192,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd
-    from pipeline.runs.request import Job, Permitted, Surface
+    from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
     stop = stoppable()
@@ -208,10 +208,10 @@ def run(  # noqa: PLR0913 (one argument per option)
         # Also where an error ends the command: the files before it are listed.
         ctx.call_on_close(partial(print_files, ends.values(), terminal))
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[CheckJob]:
         for file, folder in places.items():
             log_file(names[file])
-            yield Job(
+            yield CheckJob(
                 file=file,
                 out=folder,
                 profile=profile,
@@ -225,14 +225,14 @@ def run(  # noqa: PLR0913 (one argument per option)
                 retry_unanswered=retry_unanswered,
                 fresh=fresh,
                 many_names_reason=many_names_reason,
-                reusable=Permitted(reuse_from, reuse_max_age),
+                reusable=ReusePermission(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
                 compare_with=compare_with,
                 sign_with=sign_with,
             )
 
     @contextmanager
-    def surfaces(job: Job) -> Iterator[Surface]:
+    def surfaces(job: CheckJob) -> Iterator[Surface]:
         seen = _watch(names[job.file], terminal, log_form)
         with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop, log_notice)
@@ -304,7 +304,7 @@ def _terminal() -> "Console":
 
 def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
-) -> "AbstractContextManager[Watch]":
+) -> "AbstractContextManager[RunObserver]":
     """The observer of a file's progress."""
     from pipeline.cli.logs import ProgressEvents, Silence
 

@@ -23,10 +23,10 @@ from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun, ledger_of
-from pipeline.runs.request import Job, Notice, Phase, Surface
+from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
 from pipeline.stages.plan import bases
-from pipeline.stages.read import Source
+from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import ROWS_NAMED_MAX
 from pipeline.stages.write import write
@@ -50,7 +50,7 @@ class RunResult(NamedTuple):
     """What ended the run early; its results are of that moment."""
 
 
-def check(job: Job, surface: Surface) -> RunResult:
+def check(job: CheckJob, surface: Surface) -> RunResult:
     """Check one payment file.
 
     Args:
@@ -122,7 +122,9 @@ def check(job: Job, surface: Surface) -> RunResult:
         return RunResult(summary, already_finished=False, changes=changes, ended_by=asked.ended_by)
 
 
-def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen, surface: Surface) -> RunResult:
+def _finished(
+    summary: Summary, job: CheckJob, source: PaymentSource, chosen: Chosen, surface: Surface
+) -> RunResult:
     """The result of a run that had nothing left to do; notify where its manifest lacks the signature."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = (
@@ -134,7 +136,7 @@ def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen, surfac
     return RunResult(summary, already_finished=True, changes=changes)
 
 
-def _warn_before_asking(prepared: PreparedFile, source: Source, surface: Surface) -> None:
+def _warn_before_asking(prepared: PreparedFile, source: PaymentSource, surface: Surface) -> None:
     """Notify of calls that are likely to be wasted, while they can still be spared."""
     foreign = prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
     if foreign.len():

@@ -7,13 +7,13 @@ from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
-from pipeline.runs.request import Clock, Job
+from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.summarise import ApiLimits, forecast
 from schemas.summary import Forecast
 from schemas.wire import timestamp
 
 
-def forecast_file(job: Job, clock: Clock) -> Forecast:
+def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing.
 
     Raises:

@@ -13,10 +13,10 @@ from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
 from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import used
-from pipeline.runs.request import Job
+from pipeline.runs.request import CheckJob
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
-from pipeline.stages.read import Source, read
+from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.summarise import route_counts
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.ledger import RunIdentity
@@ -47,23 +47,23 @@ class PreparedFile(NamedTuple):
     """The tables that UK accounts were checked by."""
 
 
-def read_file(job: Job) -> Source:
+def read_file(job: CheckJob) -> PaymentSource:
     """Read the payments of a job, as its options describe the file."""
     return read(job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet)
 
 
-def identity_of(source: Source, chosen: Chosen) -> RunIdentity:
+def identity_of(source: PaymentSource, chosen: Chosen) -> RunIdentity:
     """What makes two runs the same: the same file, asked about in the same way."""
     return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
-def wanted(job: Job, chosen: Chosen) -> ComparisonRequest:
+def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
     """The earlier runs to compare with: those of the job, or else of the profile."""
     return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of)
 
 
 def prepare(
-    job: Job, source: Source, chosen: Chosen, profile: Profile, time: RunTime
+    job: CheckJob, source: PaymentSource, chosen: Chosen, profile: Profile, time: RunTime
 ) -> tuple[PreparedFile, Checks]:
     """Validate the payments, compare them with earlier runs, and find the distinct questions.
 

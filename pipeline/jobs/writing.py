@@ -16,11 +16,11 @@ from pipeline.rules.currencies import currency_sources
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
 from pipeline.runs.profile_used import RunSettings
-from pipeline.runs.request import Job, Notice, Surface
+from pipeline.runs.request import CheckJob, Notice, Surface
 from pipeline.runs.starting import remove_stale
-from pipeline.stages.read import Source
+from pipeline.stages.read import PaymentSource
 from pipeline.stages.summarise import SummaryHeader, set_aside, stated_controls, summarise
-from pipeline.stages.write import Written
+from pipeline.stages.write import WrittenOutcomes
 from pipeline.stores.protocols import RunLedger
 from schemas.changes import Change
 from schemas.summary import InputFile, Summary
@@ -30,8 +30,8 @@ from schemas.wire import timestamp
 class OpenRun(NamedTuple):
     """One run: its arguments, its findings, and its ledger."""
 
-    job: Job
-    source: Source
+    job: CheckJob
+    source: PaymentSource
     chosen: Chosen
     prepared: PreparedFile
     profile: Profile
@@ -55,7 +55,7 @@ class DecidedRun(NamedTuple):
 
 
 def leave(
-    run: OpenRun, decided: DecidedRun, written: Written, surface: Surface
+    run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, surface: Surface
 ) -> tuple[Summary, list[Change]]:
     """Write all results of a run beside its outcome file; the manifest comes last.
 
@@ -88,7 +88,7 @@ def leave(
     return summary, changes_of(summary, source.payments, changes)
 
 
-def _record(run: OpenRun, decided: DecidedRun, written: Written, now: str) -> LedgerSummary:
+def _record(run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, now: str) -> LedgerSummary:
     """Record the end of a run in its ledger."""
     finish = run.ledger.finish(
         now,
@@ -134,7 +134,7 @@ def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeade
     )
 
 
-def _of_message(source: Source) -> dict[str, Any]:
+def _of_message(source: PaymentSource) -> dict[str, Any]:
     """The facts and controls of a message beside its payments."""
     message = source.message
     if message is None:

@@ -18,7 +18,7 @@ from pipeline.reports.cells import visible_texts
 from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.manifest import read_manifest, refresh_manifest
-from pipeline.stages.read import Said, read_written
+from pipeline.stages.read import ReadingArguments, read_written
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
 from schemas.summary import InputFile
@@ -46,7 +46,9 @@ def write_payments(run: FinishedRun, table: pl.DataFrame, stem: str, files: Exit
     table = table.drop(name for name in extra if table[name].null_count() == table.height)
     file = files.enter_context(write_atomically(path))
     data = payments_format.rewrite(table, file, _dialect_of(source), where=path.name)
-    said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
+    said = ReadingArguments(
+        source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision
+    )
     again = read_written(data, payments_format, said, where=path.name)
     if not again.original.equals(table):
         raise AssertionError("the written payment file holds other cells than it was given")
@@ -80,7 +82,7 @@ def _dialect_of(source: InputFile) -> Dialect:
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
     """Write a list for people, which a spreadsheet can open; it gets its name when `files` is closed.
 
-    What nobody would see, such as a character that turns the text around, is written as its escape.
+    An invisible character, such as one that reverses the text, is written as its escape.
     """
     file = files.enter_context(write_atomically(run.folder / name))
     texts = [visible_texts(column) for column in table if column.dtype == pl.String]

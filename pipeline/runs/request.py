@@ -17,7 +17,7 @@ Clock = Callable[[], datetime]
 """The time, UTC, whenever it is asked for."""
 
 
-class Permitted(NamedTuple):
+class ReusePermission(NamedTuple):
     """The answers of earlier runs that a run may reuse."""
 
     folders: Sequence[Path] = ()
@@ -27,7 +27,7 @@ class Permitted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CheckJob:
     """One payment file, and how it is to be checked."""
 
     file: Path
@@ -50,7 +50,7 @@ class Job:
     """Ask also the questions that earlier runs gave up."""
     many_names_reason: str | None = None
     """Why one account may be asked about by many names; None: it may not."""
-    reusable: Permitted = field(default_factory=Permitted)
+    reusable: ReusePermission = field(default_factory=ReusePermission)
     """The runs whose matches are reused instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
@@ -85,7 +85,7 @@ class RunProgress(NamedTuple):
     """How many requests may be in flight, where a server wants fewer than agreed."""
 
 
-class Watch(Protocol):
+class RunObserver(Protocol):
     """An observer of the progress of a run."""
 
     def enter(self, phase: Phase) -> None:
@@ -113,7 +113,7 @@ class StopRequest(NamedTuple):
     """Of a command that ends by it."""
 
 
-class Stop:
+class StopSwitch:
     """How a surface stops a run: at the first request what is in flight lands, at the second it ends at once.
 
     Requests may come from a signal handler or from another thread; they are polled a few times a second.
@@ -159,8 +159,8 @@ class Notice(NamedTuple):
 class Surface(NamedTuple):
     """What starts a job, a command or a page: it observes the job, gives the time, and may stop it."""
 
-    watch: Watch
+    watch: RunObserver
     clock: Clock
-    stop: Stop
+    stop: StopSwitch
     notify: Callable[[Notice], object]
     """Called with what a person should know, as soon as it is known."""

@@ -12,10 +12,10 @@ from pipeline.formats import FormatEntry, MessageEntry, entry_of
 from pipeline.formats.protocols import TabularFormat
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import bytes_of, head_of, refuse_what_is_no_file
-from pipeline.stages.read.source import Said, Source
+from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from pipeline.stages.read.tables import read_table
 
-__all__ = ["Said", "Source", "read", "read_written"]
+__all__ = ["PaymentSource", "ReadingArguments", "read", "read_written"]
 
 
 def read(
@@ -25,7 +25,7 @@ def read(
     encoding: str | None = None,
     sheet: str | None = None,
     decided: Mapping[str, str] | None = None,
-) -> Source:
+) -> PaymentSource:
     """Read a payment file.
 
     A row that is too long, too short or blank is data: it is in the payments, with its defect. Headers again
@@ -33,10 +33,10 @@ def read(
 
     Args:
         path: The file; its start says the format, or the suffix of its name.
-        mapping: From `--map FIELD=HEADER`.
+        mapping: Field -> header, as the user mapped them.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
-        decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
+        decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide again.
 
     Raises:
         InputError: the file cannot be read as payments.
@@ -44,21 +44,23 @@ def read(
     """
     refuse_what_is_no_file(path)
     entry = entry_of(path, partial(head_of, path), is_table=bool(mapping))
-    said = Said(mapping, encoding, sheet, decided, is_ours=decided is not None)
-    _refuse_what_is_not_heeded(entry, said, where=path.name)
+    said = ReadingArguments(mapping, encoding, sheet, decided, is_ours=decided is not None)
+    _refuse_ineffective(entry, said, where=path.name)
     data = bytes_of(path, entry.format, said.options)
     if isinstance(entry, MessageEntry):
         return read_message(data, entry.format, said, where=path.name)
     return read_table(data, entry.format, said, where=path.name)
 
 
-def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
+def read_written(
+    data: bytes, file_format: TabularFormat, said: ReadingArguments, *, where: str
+) -> PaymentSource:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     return read_table(data, file_format, said._replace(is_ours=True), where=where)
 
 
-def _refuse_what_is_not_heeded(entry: FormatEntry | MessageEntry, said: Said, *, where: str) -> None:
-    """Refuse what was said about a file and means nothing for its format."""
+def _refuse_ineffective(entry: FormatEntry | MessageEntry, said: ReadingArguments, *, where: str) -> None:
+    """Refuse arguments that have no effect on a file of this format."""
     if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(f"{where}: --sheet is for workbooks, and this file has no sheets; leave it out")
     if isinstance(entry, MessageEntry) and said.mapping:

@@ -14,20 +14,20 @@ from pipeline.formats.table import ReadingOptions
 FILE_BYTES_MAX = 8 * 1024**3
 
 
-class Identity(NamedTuple):
-    """By which a file is known again."""
+class FileIdentity(NamedTuple):
+    """The hash and size of a file."""
 
     sha256: str
     byte_count: int
 
 
-def identity_of(data: bytes) -> Identity:
+def identity_of(data: bytes) -> FileIdentity:
     """The identity of the bytes of a file."""
-    return Identity(hashlib.sha256(data).hexdigest(), len(data))
+    return FileIdentity(hashlib.sha256(data).hexdigest(), len(data))
 
 
 def refuse_what_is_no_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device, whatever its name ends in; what is not there is told later."""
+    """Refuse a folder, a pipe or a device, whatever its name ends in; a missing file is reported later."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -41,7 +41,7 @@ def refuse_what_is_no_file(path: Path) -> None:
 
 
 def head_of(path: Path) -> bytes:
-    """How a file starts; what cannot be read is told when all of it is read."""
+    """The start of a file; a read error is reported when all of it is read."""
     try:
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""What a payment file is read into, and what is said about how to read it."""
+"""A payment file as it was read, and the arguments of reading it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from schemas.places import Places
 from schemas.summary import NotPayment
 
 
-class Said(NamedTuple):
-    """What is said about how to read a file, beside the file."""
+class ReadingArguments(NamedTuple):
+    """How to read a file, as the user or an earlier reading decided."""
 
     mapping: Mapping[str, str]
-    """From `--map FIELD=HEADER`."""
+    """Field -> header, as the user mapped them."""
     encoding: str | None = None
     sheet: str | None = None
     decided: Mapping[str, str] | None = None
-    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
+    """The `decision` of an earlier reading of the same columns: fewer rows must not decide again."""
     is_ours: bool = False
     """The file is one of this program: every row below its header line is a payment."""
 
@@ -31,7 +31,7 @@ class Said(NamedTuple):
         return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
 
 
-class Source(NamedTuple):
+class PaymentSource(NamedTuple):
     """A payment file, read."""
 
     payments: Payments
