@@ -77,7 +77,7 @@ def log_file(name: str | None) -> None:
         structlog.contextvars.bind_contextvars(file=name)
 
 
-class Silence:
+class SilentProgress:
     """Says nothing, for --quiet."""
 
     def enter(self, phase: Phase) -> None:

@@ -306,10 +306,10 @@ def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
 ) -> "AbstractContextManager[RunObserver]":
     """The observer of a file's progress."""
-    from pipeline.cli.logs import ProgressEvents, Silence
+    from pipeline.cli.logs import ProgressEvents, SilentProgress
 
     if terminal is None:
-        return nullcontext(Silence() if log_form == "text" else ProgressEvents())
+        return nullcontext(SilentProgress() if log_form == "text" else ProgressEvents())
     from pipeline.cli.progress import progress
 
     return progress(terminal, name)
