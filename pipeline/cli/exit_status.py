@@ -24,7 +24,7 @@ from pipeline.errors import (
 from pipeline.files.core_dumps import forbid_core_dumps
 
 if TYPE_CHECKING:
-    from pipeline.runs.request import Stop
+    from pipeline.runs.request import StopSwitch
     from schemas.summary import Summary
 
 FAILED_ON = 1
@@ -127,16 +127,16 @@ def interruptible() -> None:
     _on_signal(_interrupt)
 
 
-def stoppable() -> "Stop":
+def stoppable() -> "StopSwitch":
     """Let SIGINT and SIGTERM request a stop while a job watches for it, and else end the command."""
-    from pipeline.runs.request import Stop, Wish
+    from pipeline.runs.request import StopRequest, StopSwitch
 
-    stop = Stop()
+    stop = StopSwitch()
 
     def handler(number: int, _frame: object) -> None:
-        if not stop.is_heeded:
+        if not stop.is_watched:
             raise KeyboardInterrupt(number)
-        stop.wish(Wish(stopped_by(number), 128 + number))
+        stop.request(StopRequest(stopped_by(number), 128 + number))
 
     _on_signal(handler)
     return stop

@@ -14,7 +14,7 @@ import stamina
 
 from pipeline.cli.plain_structlog import structlog
 from pipeline.reports.wording import SIMULATED
-from pipeline.runs.request import Phase, RunProgress
+from pipeline.runs.request import Notice, Phase, RunProgress
 from pipeline.stores.values import LeaseHolder
 from schemas.summary import Summary
 
@@ -77,7 +77,7 @@ def log_file(name: str | None) -> None:
         structlog.contextvars.bind_contextvars(file=name)
 
 
-class Silence:
+class SilentProgress:
     """Says nothing, for --quiet."""
 
     def enter(self, phase: Phase) -> None:
@@ -131,6 +131,11 @@ class ProgressEvents:
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Log what a run waits for before it stops."""
         log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
+
+
+def log_notice(notice: Notice) -> None:
+    """Log what a person should know about a run that goes on."""
+    log.warning(notice.sentence, **notice.facts)
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:

@@ -55,12 +55,12 @@ def plan(  # noqa: PLR0913 (one argument per option)
     from pipeline.jobs.forecast import forecast_file
     from pipeline.reports.listings import print_forecast
     from pipeline.reports.terminal import console
-    from pipeline.runs.request import Job, Permitted
+    from pipeline.runs.request import CheckJob, ReusePermission
     from pipeline.runs.starting import folders
 
     interruptible()
     [folder] = folders([file], out).values()
-    job = Job(
+    job = CheckJob(
         file=file,
         out=folder,
         profile=profile,
@@ -70,7 +70,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         encoding=encoding,
         sheet=sheet,
         order="amount" if order == "amount" else "file",
-        reusable=Permitted(reuse_from, reuse_max_age),
+        reusable=ReusePermission(reuse_from, reuse_max_age),
         compare_with=compare_with,
     )
     forecast = forecast_file(job, now)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pipeline.jobs.check import RunResult
-    from pipeline.runs.request import Watch
+    from pipeline.runs.request import RunObserver
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -66,7 +66,7 @@ Exit status:
 
 
 def _said(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
-    """A reason that is one."""
+    """A reason that is not blank."""
     if reason is None or reason.strip():
         return reason
     raise UsageError("--allow-many-names: the reason is empty; give one, which is recorded")
@@ -193,11 +193,11 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
-    from pipeline.cli.logs import log_file, log_summary, log_to_stderr
+    from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd
-    from pipeline.runs.request import Job, Permitted, Surface
+    from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
     stop = stoppable()
@@ -210,13 +210,13 @@ def run(  # noqa: PLR0913 (one argument per option)
     if len(files) > 1 and terminal is not None:
         from pipeline.reports.listings import print_files
 
-        # Also where an error ends the command: what the files before it came to is told.
+        # Also where an error ends the command: the files before it are listed.
         ctx.call_on_close(partial(print_files, ends.values(), terminal))
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[CheckJob]:
         for file, folder in places.items():
             log_file(names[file])
-            yield Job(
+            yield CheckJob(
                 file=file,
                 out=folder,
                 profile=profile,
@@ -232,26 +232,26 @@ def run(  # noqa: PLR0913 (one argument per option)
                 fresh=fresh,
                 many_names_reason=many_names_reason,
                 pain002=pain002,
-                reusable=Permitted(reuse_from, reuse_max_age),
+                reusable=ReusePermission(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
                 compare_with=compare_with,
                 sign_with=sign_with,
             )
 
     @contextmanager
-    def surfaces(job: Job) -> Iterator[Surface]:
+    def surfaces(job: CheckJob) -> Iterator[Surface]:
         seen = _watch(names[job.file], terminal, log_form)
         with reporting_a_lost_signature(job.out), seen as watch:
-            yield Surface(watch, now, stop)
+            yield Surface(watch, now, stop, log_notice)
 
-    with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as told:
+    with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as observed:
         for job, result, end in check_files(jobs(), surfaces):
             name = names[job.file]
             try:
                 if result is not None:
                     status = _status(result, fail_on)
                     ends[job.file] = FileEnd(name, status, result.summary)
-                    told.summaries.append(result.summary)
+                    observed.summaries.append(result.summary)
                     if as_json:
                         click.echo(result.summary.model_dump_json())
                     if log_form == "json":
@@ -259,7 +259,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                             result.summary, job.out, status=status, already_finished=result.already_finished
                         )
                     else:
-                        _tell(name, result, job.out, terminal)
+                        _report(name, result, job.out, terminal)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
@@ -271,7 +271,7 @@ def run(  # noqa: PLR0913 (one argument per option)
 
 
 def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
-    """What each file is called: where two have one name, only the path says which one is meant."""
+    """The name of each file: its path where two have the same name."""
     from pipeline.runs.starting import renamed_folders
 
     apart = renamed_folders(places)
@@ -281,7 +281,7 @@ def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
 
 
 def _naming(name: str, sentence: str) -> str:
-    """A sentence about a file, with the name that this command knows it by.
+    """A sentence about a file, with the name that this command uses for it.
 
     >>> _naming("jan/pay.csv", "pay.csv: no rows"), _naming("jan/pay.csv", "jan: not a folder")
     ('jan/pay.csv: no rows', 'jan: not a folder')
@@ -291,7 +291,7 @@ def _naming(name: str, sentence: str) -> str:
 
 
 def _raise_what_ended(end: BaseException | None) -> None:
-    """Have what ended a file end the command, or its part for that file, once what came of it is told."""
+    """Raise what ended the check of a file, once its result is reported."""
     if end is not None:
         raise end
 
@@ -303,7 +303,7 @@ def _status(result: "RunResult", fail_on: tuple[str, ...]) -> int:
 
 
 def _terminal() -> "Console":
-    """Where a person reads; Rich comes with it, which a run that says nothing starts without."""
+    """The terminal of a person; it imports Rich, which a quiet run does without."""
     from pipeline.reports.terminal import console
 
     return console()
@@ -311,19 +311,19 @@ def _terminal() -> "Console":
 
 def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
-) -> "AbstractContextManager[Watch]":
-    """What shows how far a file is."""
-    from pipeline.cli.logs import ProgressEvents, Silence
+) -> "AbstractContextManager[RunObserver]":
+    """The observer of a file's progress."""
+    from pipeline.cli.logs import ProgressEvents, SilentProgress
 
     if terminal is None:
-        return nullcontext(Silence() if log_form == "text" else ProgressEvents())
+        return nullcontext(SilentProgress() if log_form == "text" else ProgressEvents())
     from pipeline.cli.progress import progress
 
     return progress(terminal, name)
 
 
-def _tell(name: str, result: "RunResult", folder: Path, terminal: "Console | None") -> None:
-    """How one file went, for a person; without a terminal, no more than must be."""
+def _report(name: str, result: "RunResult", folder: Path, terminal: "Console | None") -> None:
+    """Report how one file went, for a person; without a terminal, no more than necessary."""
     if terminal is None:
         _say_in_quiet(name, result)
         return

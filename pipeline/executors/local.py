@@ -19,7 +19,7 @@ from pipeline.config import Profile
 from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
 from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode, slim
-from pipeline.runs.request import Job, Phase, RunProgress, Surface, Watch
+from pipeline.runs.request import CheckJob, Phase, RunObserver, RunProgress, Surface
 from pipeline.stages.ask import (
     DRAIN_MAX_S,
     RUNS_MAX,
@@ -119,7 +119,7 @@ class AskingResult:
         )
 
 
-def ask_all(job: Job, asking: AskingPlan, ledger: Ledger, surface: Surface) -> AskingResult:
+def ask_all(job: CheckJob, asking: AskingPlan, ledger: Ledger, surface: Surface) -> AskingResult:
     """Ask what is left to ask and report the progress, until all is asked or the run is stopped.
 
     Returns:
@@ -132,12 +132,12 @@ def ask_all(job: Job, asking: AskingPlan, ledger: Ledger, surface: Surface) -> A
     world = AskingContext(
         surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
     )
-    with _nothing_walked_again(), surface.stop.heeded():
+    with _nothing_walked_again(), surface.stop.watched():
         answers, caps, ended_by = anyio.run(
             _ask, job, asking, ledger, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
         )
-    if (wish := surface.stop.first) is not None:
-        ended_by = StoppedError(f"{job.file.name}: {wish.said}", wish.exit_code)
+    if (stopped := surface.stop.first) is not None:
+        ended_by = StoppedError(f"{job.file.name}: {stopped.sentence}", stopped.exit_code)
         if surface.stop.is_urgent:
             raise ended_by
     if answers is None or ended_by is not None:
@@ -157,7 +157,7 @@ def _nothing_walked_again() -> Iterator[None]:
 
 
 async def _ask(
-    job: Job, asking: AskingPlan, ledger: Ledger, world: AskingContext, surface: Surface
+    job: CheckJob, asking: AskingPlan, ledger: Ledger, world: AskingContext, surface: Surface
 ) -> tuple[pl.DataFrame | None, Caps, PrecheckError | None]:
     """The answers, the caps of their servers, and what ended the asking early."""
     watch = surface.watch
@@ -177,7 +177,7 @@ async def _ask(
 
 
 async def _answers(
-    job: Job, asking: AskingPlan, ledger: Ledger, world: AskingContext, watch: Watch
+    job: CheckJob, asking: AskingPlan, ledger: Ledger, world: AskingContext, watch: RunObserver
 ) -> tuple[pl.DataFrame, Caps]:
     """Open the channels and ask."""
     checks = asking.checks
@@ -224,7 +224,7 @@ async def _heed(surface: Surface, world: AskingContext, scope: anyio.CancelScope
     scope.cancel()
 
 
-async def _show(tally: AskingTally, watch: Watch) -> None:
+async def _show(tally: AskingTally, watch: RunObserver) -> None:
     while True:
         # Earlier answers, and questions beyond a limit, would distort the speed.
         before_count = tally.settled_count

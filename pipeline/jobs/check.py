@@ -3,8 +3,8 @@
     file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
                               `--------> Rejects ---------------------------'              `-report-> Summary
 
-`check` opens what must be opened, and joins the stages. What each of them does is in `pipeline.stages`; who
-carries the asking out, in `pipeline.executors`.
+`check` opens the folder, the profile and the ledger, and joins the stages of `pipeline.stages`; an executor
+(`pipeline.executors`) carries out the asking.
 """
 
 from collections.abc import Sequence
@@ -12,23 +12,22 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 import polars as pl
-import structlog
 
 from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import Advice, InputError, PrecheckError
 from pipeline.frames import Questions
 from pipeline.jobs.bank_report import require_pain001
-from pipeline.jobs.prepare import Prepared, Time, identity_of, prepare, read_file, wanted
+from pipeline.jobs.prepare import PreparedFile, RunTime, identity_of, prepare, read_file, wanted
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun, ledger_of
-from pipeline.runs.request import Job, Phase, Surface
+from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
 from pipeline.stages.plan import bases
-from pipeline.stages.read import Source
+from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import ROWS_NAMED_MAX
 from pipeline.stages.write import write
@@ -39,30 +38,28 @@ from schemas.places import in_brackets
 from schemas.summary import Summary
 from schemas.wire import timestamp
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger()
-
 
 class RunResult(NamedTuple):
     """What a run leaves behind."""
 
     summary: Summary
     already_finished: bool
-    """True where an earlier run had finished the job, so that nothing was left to do."""
+    """True where an earlier run had finished the job, and nothing was left to do."""
     changes: Sequence[Change] = ()
-    """What is not as it was in an earlier run, as far as a person looks at it."""
+    """What changed since earlier runs, as far as a person looks at it."""
     ended_by: PrecheckError | None = None
-    """What ended the run early; what it leaves behind is true of that moment."""
+    """What ended the run early; its results are of that moment."""
 
 
-def check(job: Job, surface: Surface) -> RunResult:
+def check(job: CheckJob, surface: Surface) -> RunResult:
     """Check one payment file.
 
     Args:
         job: which file, and how.
-        surface: who has it done.
+        surface: what starts it, to report to.
 
     Returns:
-        What it leaves behind; also where an error ended the asking, which is told with it.
+        What it leaves behind; also where an error ended the asking, which is part of it.
 
     Raises:
         PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
@@ -86,13 +83,13 @@ def check(job: Job, surface: Surface) -> RunResult:
             )
             judged = LocalReferences(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
             if (finished := finished_before(job, source, ledger, judged)) is not None:
-                return _finished(finished, job, source, chosen)
+                return _finished(finished, job, source, chosen, surface)
         profile = opens.enter_context(opened(chosen))
-        time = Time(started, begun=now if ledger is None else ledger.created_at)
+        time = RunTime(started, begun=now if ledger is None else ledger.created_at)
         prepared, checks = prepare(job, source, chosen, profile, time)
         if prepared.refusal is not None and job.many_names_reason is None:
             raise InputError(prepared.refusal, advice=("correct the rows", Advice.ALLOW_MANY_NAMES))
-        if ledger is None:  # a file that was refused has left no folder behind, and no answer forgotten
+        if ledger is None:  # a refused file must leave no folder behind, and delete no answers
             ledger = opens.enter_context(
                 SqliteLedger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))
             )
@@ -100,11 +97,11 @@ def check(job: Job, surface: Surface) -> RunResult:
             ledger.allow(job.many_names_reason, time=timestamp(clock()))
         if ledger.last_finish is None:
             remove_outdated(job.out)
-        _warn_before_asking(prepared, source)
+        _warn_before_asking(prepared, source, surface)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
         from pipeline.executors.local import AskingPlan, ask_all
-        from pipeline.jobs.writing import Decided, OpenRun, leave
+        from pipeline.jobs.writing import DecidedRun, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
         reuse_answers(job.reusable, checks, ledger, apis, now=clock())
@@ -113,7 +110,7 @@ def check(job: Job, surface: Surface) -> RunResult:
         in_sequence = unknown_in_sequence(checks, prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)
         questions = Questions(bases(checks), prepared.assignments)
-        del checks  # the largest frame, and nobody asks any more
+        del checks  # the largest frame, and no longer needed
         outcomes = resolve(findings, questions, asked.answers, apis.values(), profile.environment)
         written = write(
             source.original,
@@ -123,31 +120,33 @@ def check(job: Job, surface: Surface) -> RunResult:
             dialect=source.dialect,
         )
         run = OpenRun(job, source, chosen, prepared, profile, ledger, started)
-        decided = Decided(outcomes, findings.warnings, questions.bases, asked)
-        summary, changes = leave(run, decided, written, clock)
+        decided = DecidedRun(outcomes, findings.warnings, questions.bases, asked)
+        summary, changes = leave(run, decided, written, surface)
         return RunResult(summary, already_finished=False, changes=changes, ended_by=asked.ended_by)
 
 
-def _finished(summary: Summary, job: Job, source: Source, chosen: Chosen) -> RunResult:
-    """A run that had nothing left to do; say where it is not signed as this one would be."""
+def _finished(
+    summary: Summary, job: CheckJob, source: PaymentSource, chosen: Chosen, surface: Surface
+) -> RunResult:
+    """The result of a run that had nothing left to do; notify where its manifest lacks the signature."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
-        log.warning(
+        missing = (
             "the manifest of this finished run has no signature of the key; "
-            "precheck report DIR --sign-with KEY signs it",
-            folder=str(job.out),
+            "precheck report DIR --sign-with KEY signs it"
         )
+        surface.notify(Notice(missing, {"folder": str(job.out)}))
     changes = changes_of(summary, source.payments, changes_in(job.out))
     return RunResult(summary, already_finished=True, changes=changes)
 
 
-def _warn_before_asking(prepared: Prepared, source: Source) -> None:
-    """Say what is likely to cost calls for nothing, while they can still be spared."""
+def _warn_before_asking(prepared: PreparedFile, source: PaymentSource, surface: Surface) -> None:
+    """Notify of calls that are likely to be wasted, while they can still be spared."""
     foreign = prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
     if foreign.len():
         first = foreign.head(ROWS_NAMED_MAX).to_list()
-        log.warning(
+        wasted = (
             "names with letters that VoP need not carry between banks are asked about all the same; "
-            "vop_names = 'latin' in the profile spares their calls",
-            row_count=foreign.len(),
-            rows=", ".join(map(str, first)) + in_brackets(first, source.places),
+            "vop_names = 'latin' in the profile spares their calls"
         )
+        rows = ", ".join(map(str, first)) + in_brackets(first, source.places)
+        surface.notify(Notice(wasted, {"row_count": foreign.len(), "rows": rows}))

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from pipeline.errors import CONCERN_ONE_FILE
 from pipeline.files.disk_errors import is_expected_end
 from pipeline.jobs.check import RunResult, check
-from pipeline.runs.request import Job, Surface
+from pipeline.runs.request import CheckJob, Surface
 
 
 class FileResult(NamedTuple):
     """What became of one file."""
 
-    job: Job
+    job: CheckJob
     result: RunResult | None
     """None where it could not be checked."""
     end: BaseException | None
@@ -21,7 +21,7 @@ class FileResult(NamedTuple):
 
 
 def check_files(
-    jobs: Iterable[Job], surfaces: Callable[[Job], AbstractContextManager[Surface]]
+    jobs: Iterable[CheckJob], surfaces: Callable[[CheckJob], AbstractContextManager[Surface]]
 ) -> Iterator[FileResult]:
     """Check payment files in order, and yield the result of each as soon as it has ended.
 

@@ -9,7 +9,7 @@ from pipeline.formats.table import Dialect
 from pipeline.headers.columns import ColumnsError
 from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
-from pipeline.stages.read import Source, read
+from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.summarise import set_aside, stated_controls
 from schemas.columns import Column, ColumnsRead
 
@@ -45,7 +45,7 @@ def columns_of(
     return _read(file.name, source), None
 
 
-def _read(name: str, source: Source) -> ColumnsRead:
+def _read(name: str, source: PaymentSource) -> ColumnsRead:
     message = source.message
     if message is None:
         columns = _table(source.columns, source.dialect)

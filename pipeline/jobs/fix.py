@@ -99,7 +99,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
 
 
 def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections) -> pl.DataFrame:
-    """The rows that somebody wants corrected, as `Decisions`, each with the reason given."""
+    """The rows to correct, as `Decisions`, each with the reason given."""
     if job.decisions is not None:
         return decisions_of(job.decisions, run).filter(decision=Decision.FIX)
     rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
@@ -122,7 +122,7 @@ def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -
     if corrected is not None:
         built_in = run.summary.profile in BUILT_IN
         how = "" if built_in else ", with the --config of the run if it had one"
-        return f"Nobody has checked the corrected rows yet. Next{how}:"
+        return f"The corrected rows have not been checked yet. Next{how}:"
     if job.decisions is not None:
         return f"{job.decisions} corrects no row: write fix and a reason beside a row on its sheet Fix, then:"
     copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])

@@ -2,18 +2,18 @@
 
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import api_of, scope_for
-from pipeline.jobs.prepare import Time, identity_of, prepare, read_file
+from pipeline.jobs.prepare import RunTime, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
-from pipeline.runs.request import Clock, Job
+from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.summarise import ApiLimits, forecast, set_aside, stated_controls
 from schemas.summary import Forecast
 from schemas.wire import timestamp
 
 
-def forecast_file(job: Job, clock: Clock) -> Forecast:
+def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing.
 
     Raises:
@@ -23,7 +23,7 @@ def forecast_file(job: Job, clock: Clock) -> Forecast:
     source = read_file(job)
     chosen = choose(job.profile, job.config)
     with opened(chosen) as profile:
-        prepared, checks = prepare(job, source, chosen, profile, Time(now, begun=timestamp(now)))
+        prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
     unasked = reusable_checks(job.reusable, checks, (job.out, identity_of(source, chosen)), apis, now=now)
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}

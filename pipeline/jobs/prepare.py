@@ -1,4 +1,4 @@
-"""What can be said of a payment file before anyone is asked: read, validate, compare, plan."""
+"""The part of the road before anything is sent: read, validate, compare, plan."""
 
 from datetime import datetime
 from importlib.metadata import version
@@ -16,10 +16,10 @@ from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, 
 from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import used
 from pipeline.runs.folder import read_summary
-from pipeline.runs.request import Job
+from pipeline.runs.request import CheckJob
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
-from pipeline.stages.read import Source, read
+from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.summarise import route_counts
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.ledger import RunIdentity
@@ -28,29 +28,29 @@ from schemas.summary import ModulusUsed, RouteCount
 VERSION = version("payee-precheck")
 
 
-class Time(NamedTuple):
-    """When a run is, and when the first one in its folder was."""
+class RunTime(NamedTuple):
+    """The time of a run, and of the first one in its folder."""
 
     now: datetime
     begun: str
     """UTC, ISO 8601 with Z."""
 
 
-class Prepared(NamedTuple):
-    """A file, validated and planned. Its questions stand apart, as nobody needs them once they are asked."""
+class PreparedFile(NamedTuple):
+    """A file, validated and planned. Its questions are apart, as they are dropped once they are asked."""
 
     findings: Findings
     assignments: Assignments
     routes: list[RouteCount]
     refusal: str | None
-    """Why nothing may be asked about this file, unless somebody allows it."""
+    """Why nothing may be asked about this file, unless the user allows it."""
     compared: ComparedRun | None
-    """With earlier runs; None where nobody wanted that."""
+    """With earlier runs; None where that was not requested."""
     modulus: ModulusUsed | None
-    """By which tables UK accounts were checked."""
+    """The tables that UK accounts were checked by."""
 
 
-def read_file(job: Job) -> Source:
+def read_file(job: CheckJob) -> PaymentSource:
     """The payments of a job, as its options say that they are written."""
     of_format = said_of_format(job.input_format, job.config)
     try:
@@ -67,7 +67,7 @@ def read_file(job: Job) -> Source:
         ) from error
 
 
-def _lost_layout(job: Job, of_format: SaidOfFormat) -> str | None:
+def _lost_layout(job: CheckJob, of_format: SaidOfFormat) -> str | None:
     """The layout by which the run in the folder of a job read its file, if nobody knows it any more."""
     try:
         before = read_summary(job.out).input
@@ -77,26 +77,26 @@ def _lost_layout(job: Job, of_format: SaidOfFormat) -> str | None:
     return before.format if is_lost and before.name == job.file.name else None
 
 
-def identity_of(source: Source, chosen: Chosen) -> RunIdentity:
-    """What makes two runs one: the same file, asked about in the same way."""
+def identity_of(source: PaymentSource, chosen: Chosen) -> RunIdentity:
+    """What makes two runs the same: the same file, asked about in the same way."""
     return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
-def wanted(job: Job, chosen: Chosen) -> ComparisonRequest:
-    """With which earlier runs a file is to be compared: those of the job, or else of the profile."""
+def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
+    """The earlier runs to compare with: those of the job, or else of the profile."""
     return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of)
 
 
 def prepare(
-    job: Job, source: Source, chosen: Chosen, profile: Profile, time: Time
-) -> tuple[Prepared, Checks]:
+    job: CheckJob, source: PaymentSource, chosen: Chosen, profile: Profile, time: RunTime
+) -> tuple[PreparedFile, Checks]:
     """Validate the payments, compare them with earlier runs, and find the distinct questions.
 
     Args:
         job: what is to be done.
         source: its payment file.
         chosen: the profile as it is configured.
-        profile: the same, with its servers there to be asked.
+        profile: the same, with its servers running.
         time: of this run, and of the first in its folder.
     """
     modulus = modulus_of(chosen, today=time.now.date())
@@ -108,7 +108,7 @@ def prepare(
     if found is not None:
         warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))
     questions = plan(valid.accepted, job.order)
-    prepared = Prepared(
+    prepared = PreparedFile(
         Findings(valid.rejects, warnings),
         questions.assignments,
         route_counts(valid.accepted),

@@ -17,7 +17,7 @@ from pipeline.apis import Api, basis_of
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
-from pipeline.runs.request import Permitted
+from pipeline.runs.request import ReusePermission
 from pipeline.stages.summarise import SparedChecks
 from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.reader import LedgerReader
@@ -47,7 +47,7 @@ class KnownAnswer(NamedTuple):
 
 
 def reuse_answers(
-    permitted: Permitted,
+    permitted: ReusePermission,
     checks: pl.DataFrame,
     ledger: RunLedger,
     apis: Mapping[ApiName, Api],
@@ -88,7 +88,7 @@ def reuse_answers(
 
 
 def reusable_checks(
-    permitted: Permitted,
+    permitted: ReusePermission,
     checks: pl.DataFrame,
     own: tuple[Path, RunIdentity],
     apis: Mapping[ApiName, Api],
@@ -134,7 +134,9 @@ def _left(
 
 
 @contextmanager
-def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iterator[list[LedgerReader]]:
+def _records(
+    permitted: ReusePermission, identity: RunIdentity, now: datetime
+) -> Iterator[list[LedgerReader]]:
     """The records of the earlier runs, all of the same provider, open until the block ends."""
     with ExitStack() as stack:
         records = [
@@ -146,7 +148,7 @@ def _records(permitted: Permitted, identity: RunIdentity, now: datetime) -> Iter
 
 
 def _known(
-    permitted: Permitted,
+    permitted: ReusePermission,
     checks: pl.DataFrame,
     records: Sequence[LedgerReader],
     apis: Mapping[ApiName, Api],

@@ -72,7 +72,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         now: the time.
 
     Raises:
-        IncompleteError: a payment is not decided yet, and nobody said to hold it.
+        IncompleteError: a payment is not decided yet, and holding it was not requested.
         PrecheckError: nothing was written; the exit code says why.
     """
     time = timestamp(now)

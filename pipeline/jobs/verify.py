@@ -37,7 +37,7 @@ from pipeline.runs.folder import opened_to_read, read_summary
 from pipeline.runs.manifest import identity_of, purged, unrecorded
 from pipeline.runs.profile_used import routes_of
 from pipeline.stages.plan import plan
-from pipeline.stages.read import Source, read
+from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
@@ -149,7 +149,7 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
     return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
 
 
-def _original(job: VerifyJob, manifest: Manifest) -> Source:
+def _original(job: VerifyJob, manifest: Manifest) -> PaymentSource:
     """The payment file, read as the run read it."""
     assert job.input_file is not None
     said = manifest.input
@@ -163,7 +163,7 @@ def _original(job: VerifyJob, manifest: Manifest) -> Source:
     )
 
 
-def _cells_agree(manifest: Manifest, source: Source, rows: Rows) -> list[Finding]:
+def _cells_agree(manifest: Manifest, source: PaymentSource, rows: Rows) -> list[Finding]:
     name, said = manifest.input.name, manifest.input.decision
     found = [cells_agree(name, source.original, rows.original, manifest.input.places)]
     if said and dict(source.decision) != dict(said):
@@ -178,7 +178,7 @@ def _cells_agree(manifest: Manifest, source: Source, rows: Rows) -> list[Finding
 def _ledger_agrees(
     job: VerifyJob,
     run: EndedRun,
-    original: Callable[[], Source] | None,
+    original: Callable[[], PaymentSource] | None,
     rows: Callable[[], Rows],
     now: datetime,
 ) -> list[Finding]:

@@ -1,9 +1,7 @@
-"""What a run leaves behind, whether it came to its end or not: its summary, its reports, its evidence."""
+"""What a run leaves behind, whether it finished or ended early: its summary, its reports, its evidence."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
-
-import structlog
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
@@ -11,41 +9,39 @@ from pipeline.executors.local import AskingResult
 from pipeline.files.signatures import sign
 from pipeline.frames import Bases, Outcomes, Warnings
 from pipeline.jobs.comparing import keep
-from pipeline.jobs.prepare import VERSION, Prepared
+from pipeline.jobs.prepare import VERSION, PreparedFile
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
 from pipeline.runs.profile_used import RunSettings
-from pipeline.runs.request import Clock, Job
+from pipeline.runs.request import CheckJob, Notice, Surface
 from pipeline.runs.starting import remove_stale
-from pipeline.stages.read import Source
+from pipeline.stages.read import PaymentSource
 from pipeline.stages.summarise import SummaryHeader, set_aside, stated_controls, summarise
-from pipeline.stages.write import Written
-from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stages.write import WrittenOutcomes
+from pipeline.stores.protocols import RunLedger
 from schemas.changes import Change
 from schemas.summary import InputFile, Summary
 from schemas.wire import timestamp
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger()
-
 
 class OpenRun(NamedTuple):
-    """One run, from its beginning to its end: what it was told, what it found, and where it is recorded."""
+    """One run: its arguments, its findings, and its ledger."""
 
-    job: Job
-    source: Source
+    job: CheckJob
+    source: PaymentSource
     chosen: Chosen
-    prepared: Prepared
+    prepared: PreparedFile
     profile: Profile
-    """The chosen one, with its servers there to be asked."""
-    ledger: SqliteLedger
+    """The chosen one, with its servers running."""
+    ledger: RunLedger
     started: datetime
 
 
-class Decided(NamedTuple):
-    """What became of every payment, and of the asking."""
+class DecidedRun(NamedTuple):
+    """The outcome of every payment, and the result of the asking."""
 
     outcomes: Outcomes
     warnings: Warnings
@@ -58,23 +54,26 @@ class Decided(NamedTuple):
         return 0 < self.asked.undecided.height == self.asked.given_up_count
 
 
-def leave(run: OpenRun, decided: Decided, written: Written, clock: Clock) -> tuple[Summary, list[Change]]:
-    """Write all that a run leaves behind beside its outcome file; the manifest comes last.
+def leave(
+    run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, surface: Surface
+) -> tuple[Summary, list[Change]]:
+    """Write all results of a run beside its outcome file; the manifest comes last.
 
     Returns:
-        The summary, and what is not as it was in an earlier run, as far as a person looks at it.
+        The summary, and what changed since earlier runs, as far as a person looks at it.
 
     Raises:
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
-    job, source, compared = run.job, run.source, run.prepared.compared
+    job, source, compared, clock = run.job, run.source, run.prepared.compared, surface.clock
     header = _header(run, decided, finished=timestamp(clock()))
     summary = summarise(
         header, source.payments, decided.outcomes, decided.warnings, decided.asked.calls(decided.bases)
     )
     if (kept := keep_changed_workbook(job.out)) is not None:
-        log.warning("the workbook had been changed since it was written", kept_as=str(job.out / kept))
+        changed = "the workbook had been changed since it was written"
+        surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}))
     changes = None if compared is None else compared.changes
     rows = Rows(source.payments, decided.outcomes, source.original, changes)
     documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
@@ -91,8 +90,8 @@ def leave(run: OpenRun, decided: Decided, written: Written, clock: Clock) -> tup
     return summary, changes_of(summary, source.payments, changes)
 
 
-def _record(run: OpenRun, decided: Decided, written: Written, now: str) -> LedgerSummary:
-    """Put the end of a run into its ledger."""
+def _record(run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, now: str) -> LedgerSummary:
+    """Record the end of a run in its ledger."""
     finish = run.ledger.finish(
         now,
         question_count=decided.bases.height,
@@ -102,7 +101,7 @@ def _record(run: OpenRun, decided: Decided, written: Written, now: str) -> Ledge
     return LedgerSummary(finish, run.ledger.counts, run.ledger.created_at)
 
 
-def _header(run: OpenRun, decided: Decided, *, finished: str) -> SummaryHeader:
+def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeader:
     job, source, prepared = run.job, run.source, run.prepared
     return SummaryHeader(
         tool_version=VERSION,
@@ -143,12 +142,12 @@ def _header(run: OpenRun, decided: Decided, *, finished: str) -> SummaryHeader:
     )
 
 
-def _of_packing(source: Source) -> dict[str, Any]:
+def _of_packing(source: PaymentSource) -> dict[str, Any]:
     packing = source.packing
     return {} if packing is None else packing._asdict()
 
 
-def _of_message(source: Source) -> dict[str, Any]:
+def _of_message(source: PaymentSource) -> dict[str, Any]:
     """What a format of messages says of its file beside its payments."""
     message = source.message
     if message is None:

@@ -100,7 +100,7 @@ def _suffix_of(source: InputFile) -> str:
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
     """Write a list for people, which a spreadsheet can open; it gets its name when `files` is closed.
 
-    What nobody would see, such as a character that turns the text around, is written as its escape.
+    An invisible character, such as one that reverses the text, is written as its escape.
     """
     file = files.enter_context(write_atomically(run.folder / name))
     texts = [visible_texts(column) for column in table if column.dtype == pl.String]

@@ -11,7 +11,7 @@ from pipeline.formats.table import Dialect
 from pipeline.frames import Corrections, Payments
 from pipeline.review.corrections import correct
 from pipeline.runs.finished import FinishedRun
-from pipeline.stages.read import Said, read_written
+from pipeline.stages.read import ReadingArguments, read_written
 
 
 class TableWriter(NamedTuple):
@@ -47,7 +47,9 @@ class TableWriter(NamedTuple):
         extra = table.columns[table.width - source.extra_column_count :]
         table = table.drop(column for column in extra if table[column].null_count() == table.height)
         data = self.entry.payments.rewrite(table, file, self._dialect, where=name)
-        said = Said(source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision)
+        said = ReadingArguments(
+            source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision
+        )
         again = read_written(data, self.entry.payments, said, where=name)
         if not again.original.equals(table):
             raise AssertionError("the written payment file holds other cells than it was given")

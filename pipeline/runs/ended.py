@@ -12,7 +12,7 @@ from pipeline.frames import CHANGES, OUTCOMES, Changes, Outcomes
 from pipeline.reports.documents import Rows
 from pipeline.runs.folder import read_summary, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
-from pipeline.stages.read import Source, read
+from pipeline.stages.read import PaymentSource, read
 from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import SUMMARY, changed_since, made_anew
@@ -103,7 +103,7 @@ def ended_run(folder: Path) -> EndedRun:
     return EndedRun(folder, read_manifest(folder))
 
 
-def outcomes_in(source: Source, path: Path) -> Outcomes:
+def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
     """`Outcomes` of a file that was read as a payment file.
 
     Raises:

@@ -11,7 +11,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.frames import Outcomes
 from pipeline.runs.ended import outcomes_in
 from pipeline.runs.folder import opened_to_read, outcome_files, read_summary
-from pipeline.stages.read import Source, read
+from pipeline.stages.read import PaymentSource, read
 from schemas.folder import NOT_ENDED, RUN_AGAIN, SUMMARY
 from schemas.summary import Summary
 
@@ -21,7 +21,7 @@ class FinishedRun(NamedTuple):
 
     folder: Path
     summary: Summary
-    source: Source
+    source: PaymentSource
     """The outcome file as a payment file: its own columns, and the payments in them."""
     outcomes: Outcomes
 

@@ -8,7 +8,7 @@ from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats import MessageEntry, said_before
 from pipeline.formats.message import Message
 from pipeline.runs.manifest import identity_of
-from pipeline.stages.read import Said
+from pipeline.stages.read import ReadingArguments
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import opened
 from schemas.summary import InputFile
@@ -22,7 +22,7 @@ class MessageFile(NamedTuple):
     """Unpacked."""
     entry: MessageEntry
     message: Message
-    said: Said
+    said: ReadingArguments
     """About how to read it, and what is made of it."""
 
 
@@ -39,7 +39,9 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
         InputError: it is another file, or was changed.
     """
     path = input_path(folder, file, given)
-    said = Said({}, None if file.encoding == "utf-8" else file.encoding, of_format=said_before(file))
+    said = ReadingArguments(
+        {}, None if file.encoding == "utf-8" else file.encoding, of_format=said_before(file)
+    )
     data, entry, packed = opened(path, said)
     assert isinstance(entry, MessageEntry)
     source = read_message(data, entry, said, where=path.name)

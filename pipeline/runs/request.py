@@ -1,4 +1,4 @@
-"""What is to be done, who looks on, and who wants it to end."""
+"""The arguments of a job: what to do, whom to report to, and how it is stopped."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ Clock = Callable[[], datetime]
 """The time, UTC, whenever it is asked for."""
 
 
-class Permitted(NamedTuple):
-    """What a run may use again."""
+class ReusePermission(NamedTuple):
+    """The answers of earlier runs that a run may reuse."""
 
     folders: Sequence[Path] = ()
     """Of earlier runs."""
@@ -27,7 +27,7 @@ class Permitted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CheckJob:
     """One payment file, and how it is to be checked."""
 
     file: Path
@@ -36,7 +36,7 @@ class Job:
     """None: the embedded sandbox."""
     config: Path | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
-    """Canonical field -> header, where the headers do not say it themselves."""
+    """Canonical field -> header, where the headers alone do not decide."""
     encoding: str | None = None
     sheet: str | None = None
     """Of a workbook; None: the only one that has data."""
@@ -47,13 +47,13 @@ class Job:
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False
-    """Forget the answers of earlier runs in the same folder."""
+    """Delete the answers of earlier runs in the same folder."""
     retry_unanswered: bool = False
     """Ask also the questions that earlier runs gave up."""
     many_names_reason: str | None = None
     """Why one account may be asked about by many names; None: it may not."""
-    reusable: Permitted = field(default_factory=Permitted)
-    """Whose matches are used again instead of asking."""
+    reusable: ReusePermission = field(default_factory=ReusePermission)
+    """The runs whose matches are reused instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
     sign_with: Path | None = None
@@ -89,11 +89,11 @@ class RunProgress(NamedTuple):
     """How many requests may be in flight, where a server wants fewer than agreed."""
 
 
-class Watch(Protocol):
-    """Somebody who wants to see how far a run is."""
+class RunObserver(Protocol):
+    """An observer of the progress of a run."""
 
     def enter(self, phase: Phase) -> None:
-        """Called as each phase begins; those of a run that had finished before are not all entered."""
+        """Called as each phase begins; a run that had finished before does not enter all of them."""
 
     def begin(self, *, simulated: bool) -> None:
         """Called before anything is asked: whether a sandbox will answer."""
@@ -105,56 +105,66 @@ class Watch(Protocol):
         """Called a few times a second while questions are asked."""
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Called once somebody wants the run to stop: for how many requests it waits, and how long."""
+        """Called once the run is to stop: for how many requests it waits, and how long."""
 
 
-class Wish(NamedTuple):
-    """That a run ends before all is asked."""
+class StopRequest(NamedTuple):
+    """A request to end a run before all is asked."""
 
-    said: str
-    """Who wants it, and what to do then, as the end of a sentence."""
+    sentence: str
+    """What stopped it, and how to go on, as the end of a sentence."""
     exit_code: int
     """Of a command that ends by it."""
 
 
-class Stop:
-    """Where a surface says that a run is to end: once, so that what is in flight lands; again, at once.
+class StopSwitch:
+    """How a surface stops a run: at the first request what is in flight lands, at the second it ends at once.
 
-    A wish may come from a signal handler or from another thread: who asks looks here a few times a second.
+    Requests may come from a signal handler or from another thread; they are polled a few times a second.
     """
 
     def __init__(self) -> None:
-        self._wishes: list[Wish] = []
-        self.is_heeded = False
-        """Whether anybody looks: where nothing is asked, a surface has to end the run by itself."""
+        self._requests: list[StopRequest] = []
+        self.is_watched = False
+        """Whether the run polls this: while nothing is asked, a surface has to end the run by itself."""
 
-    def wish(self, wish: Wish) -> None:
-        """Want the run to end."""
-        self._wishes.append(wish)
+    def request(self, request: StopRequest) -> None:
+        """Ask the run to end."""
+        self._requests.append(request)
 
     @property
-    def first(self) -> Wish | None:
-        """The first wish; None as long as nobody has one."""
-        return self._wishes[0] if self._wishes else None
+    def first(self) -> StopRequest | None:
+        """The first request; None as long as there is none."""
+        return self._requests[0] if self._requests else None
 
     @property
     def is_urgent(self) -> bool:
-        """Whether it was wished more than once."""
-        return len(self._wishes) > 1
+        """Whether it was requested more than once."""
+        return len(self._requests) > 1
 
     @contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Say that somebody looks, until the block ends."""
-        self.is_heeded = True
+    def watched(self) -> Iterator[None]:
+        """Poll for requests until the block ends."""
+        self.is_watched = True
         try:
             yield
         finally:
-            self.is_heeded = False
+            self.is_watched = False
+
+
+class Notice(NamedTuple):
+    """Something that a person should know about a run that goes on."""
+
+    sentence: str
+    facts: Mapping[str, str | int] = MappingProxyType({})
+    """Name -> value: rows, files; no personal data."""
 
 
 class Surface(NamedTuple):
-    """Who has a job done: a command, a page. It looks on, tells the time, and can have it stopped."""
+    """What starts a job, a command or a page: it observes the job, gives the time, and may stop it."""
 
-    watch: Watch
+    watch: RunObserver
     clock: Clock
-    stop: Stop
+    stop: StopSwitch
+    notify: Callable[[Notice], object]
+    """Called with what a person should know, as soon as it is known."""

@@ -14,8 +14,8 @@ from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_files, read_summary
 from pipeline.runs.manifest import identity_of, read_manifest
-from pipeline.runs.request import Job
-from pipeline.stages.read import Source
+from pipeline.runs.request import CheckJob
+from pipeline.stages.read import PaymentSource
 from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.ledger_file import ledger_files
 from schemas.folder import (
@@ -99,7 +99,7 @@ class LocalReferences(NamedTuple):
 
 
 def finished_before(
-    job: Job, source: Source, ledger: RunLedger, references: LocalReferences
+    job: CheckJob, source: PaymentSource, ledger: RunLedger, references: LocalReferences
 ) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there.
 

@@ -17,7 +17,7 @@ from schemas.folder import outcome_name
 from schemas.outcomes import COLUMNS
 
 
-class Written(NamedTuple):
+class WrittenOutcomes(NamedTuple):
     """The outcome file."""
 
     path: Path
@@ -28,7 +28,7 @@ class Written(NamedTuple):
 
 def write(
     original: Original, outcomes: Outcomes, folder: Path, *, format_name: str, dialect: Dialect
-) -> Written:
+) -> WrittenOutcomes:
     """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
 
     Args:
@@ -51,7 +51,7 @@ def write(
         file_format.write(table, file, column="check_outcome", dialect=dialect)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return Written(path, sha256)
+    return WrittenOutcomes(path, sha256)
 
 
 def _assert_conserved(original: Original, outcomes: Outcomes) -> None:

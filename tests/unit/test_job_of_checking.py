@@ -3,24 +3,25 @@
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from pipeline.errors import InputError, StoppedError, UsageError
 from pipeline.jobs.check import check
 from pipeline.jobs.check_files import check_files
-from pipeline.runs.request import Job, Permitted, Phase, Stop, Surface, Wish
+from pipeline.runs.request import CheckJob, Phase, ReusePermission, StopRequest, StopSwitch, Surface
 
 HEADER = "name,sort_code,account_number\n"
 ROWS = [f"Avery Thornwood {chr(ord('A') + at % 26)}{at // 26},001122,{at:08d}\n" for at in range(400)]
-WISH = Wish("stopped on the page by Mara", 130)
+REQUEST = StopRequest("stopped on the page by Mara", 130)
 
 
 class Onlooker:
-    """Keeps what it is told, and does something as a phase begins."""
+    """Keeps what it is called with, and does something as a phase begins."""
 
     def __init__(self, on=None):
-        self.phases, self.simulated, self.updates = [], None, 0
+        self.phases, self.simulated, self.updates, self.notices = [], None, 0, []
         self._on = on or {}
 
     def enter(self, phase):
@@ -48,7 +49,10 @@ def checked(tmp_path, monkeypatch):
     def run(row_count, watch, stop):
         file = tmp_path / "pay.csv"
         file.write_text("".join([HEADER, *ROWS[:row_count]]))
-        return check(Job(file, tmp_path / "out"), Surface(watch, lambda: datetime.now(UTC), stop))
+        return check(
+            CheckJob(file, tmp_path / "out"),
+            Surface(watch, lambda: datetime.now(UTC), stop, watch.notices.append),
+        )
 
     return run
 
@@ -56,7 +60,7 @@ def checked(tmp_path, monkeypatch):
 def test_the_phases_of_a_run_are_entered_in_order(checked):
     watch = Onlooker()
 
-    result = checked(2, watch, Stop())
+    result = checked(2, watch, StopSwitch())
 
     assert watch.phases == list(Phase)
     assert (result.ended_by, watch.simulated) == (None, True)
@@ -64,45 +68,58 @@ def test_the_phases_of_a_run_are_entered_in_order(checked):
 
 
 def test_a_run_that_had_finished_is_read_and_no_more(checked):
-    checked(2, Onlooker(), Stop())
+    checked(2, Onlooker(), StopSwitch())
     again = Onlooker()
 
-    assert checked(2, again, Stop()).already_finished
+    assert checked(2, again, StopSwitch()).already_finished
     assert again.phases == [Phase.READING]
 
 
-def test_a_wish_from_another_thread_ends_the_asking_and_leaves_an_outcome_for_each_row(checked, tmp_path):
-    stop = Stop()
-    wishing = threading.Thread(target=lambda: stop.wish(WISH))
+def test_a_workbook_that_was_changed_is_kept_and_the_surface_is_notified(checked, tmp_path):
+    checked(2, Onlooker(), StopSwitch())
+    (tmp_path / "out" / "report.xlsx").write_bytes(b"decided")
+    (tmp_path / "out" / "outcomes.csv").unlink()
+    again = Onlooker()
+
+    checked(2, again, StopSwitch())
+
+    [notice] = again.notices
+    assert notice.sentence == "the workbook had been changed since it was written"
+    assert Path(notice.facts["kept_as"]).read_bytes() == b"decided"
+
+
+def test_a_request_from_another_thread_ends_the_asking_and_leaves_an_outcome_for_each_row(checked, tmp_path):
+    stop = StopSwitch()
+    wishing = threading.Thread(target=lambda: stop.request(REQUEST))
 
     result = checked(400, Onlooker({Phase.CONNECTING: wishing.start}), stop)
 
     assert isinstance(result.ended_by, StoppedError)
-    assert (str(result.ended_by), result.ended_by.exit_code) == (f"pay.csv: {WISH.said}", 130)
+    assert (str(result.ended_by), result.ended_by.exit_code) == (f"pay.csv: {REQUEST.sentence}", 130)
     assert not result.summary.complete
     assert len((tmp_path / "out" / "outcomes.csv").read_text().splitlines()) == 401
 
 
 def test_a_second_wish_ends_the_run_at_once_and_the_next_run_goes_on(checked, tmp_path):
-    stop = Stop()
+    stop = StopSwitch()
 
     def wish_twice():
-        stop.wish(WISH)
-        stop.wish(WISH)
+        stop.request(REQUEST)
+        stop.request(REQUEST)
 
     with pytest.raises(StoppedError, match="stopped on the page by Mara"):
         checked(2, Onlooker({Phase.CONNECTING: wish_twice}), stop)
     assert not (tmp_path / "out" / "outcomes.csv").exists()
-    assert checked(2, Onlooker(), Stop()).summary.complete
+    assert checked(2, Onlooker(), StopSwitch()).summary.complete
 
 
-def test_a_wish_is_heeded_while_questions_are_asked_and_at_no_other_time(checked):
-    stop, heeded = Stop(), {}
-    looks = {phase: lambda phase=phase: heeded.update({phase: stop.is_heeded}) for phase in Phase}
+def test_a_wish_is_watched_while_questions_are_asked_and_at_no_other_time(checked):
+    stop, watched = StopSwitch(), {}
+    looks = {phase: lambda phase=phase: watched.update({phase: stop.is_watched}) for phase in Phase}
 
     checked(2, Onlooker(looks), stop)
 
-    assert [phase for phase in Phase if heeded[phase]] == [Phase.CONNECTING, Phase.ASKING]
+    assert [phase for phase in Phase if watched[phase]] == [Phase.CONNECTING, Phase.ASKING]
 
 
 # Several files
@@ -119,12 +136,12 @@ def several(tmp_path, monkeypatch):
             file = tmp_path / f"{number}.csv"
             if row_count is not None:
                 file.write_text("".join([HEADER, *ROWS[:row_count]]))
-            jobs.append(Job(file, tmp_path / f"out-{number}", **options))
+            jobs.append(CheckJob(file, tmp_path / f"out-{number}", **options))
 
         @contextmanager
         def surfaces(job):
             watch = Onlooker(on if job is jobs[0] else None)
-            yield Surface(watch, lambda: datetime.now(UTC), stop)
+            yield Surface(watch, lambda: datetime.now(UTC), stop, watch.notices.append)
 
         return check_files(jobs, surfaces)
 
@@ -132,7 +149,7 @@ def several(tmp_path, monkeypatch):
 
 
 def test_a_file_that_cannot_be_checked_keeps_no_other_from_it(several):
-    missing, there = several(Stop(), None, 1)
+    missing, there = several(StopSwitch(), None, 1)
 
     assert isinstance(missing.end, InputError)
     assert missing.result is None
@@ -144,15 +161,15 @@ def test_a_mistake_with_one_file_keeps_no_other_from_being_checked(several):
     def mistake():
         raise KeyError("a name")
 
-    broken, there = several(Stop(), 1, 1, on={Phase.READING: mistake})
+    broken, there = several(StopSwitch(), 1, 1, on={Phase.READING: mistake})
 
     assert (type(broken.end), broken.result) == (KeyError, None)
     assert there.result.summary.complete
 
 
-def test_a_wish_to_stop_is_told_of_its_file_and_ends_them_all(several):
-    stop = Stop()
-    files = several(stop, 400, 1, on={Phase.CONNECTING: lambda: stop.wish(WISH)})
+def test_a_request_to_stop_is_reported_for_its_file_and_ends_them_all(several):
+    stop = StopSwitch()
+    files = several(stop, 400, 1, on={Phase.CONNECTING: lambda: stop.request(REQUEST)})
 
     first = next(files)
     assert isinstance(first.end, StoppedError)
@@ -163,4 +180,4 @@ def test_a_wish_to_stop_is_told_of_its_file_and_ends_them_all(several):
 
 def test_what_concerns_every_file_is_raised(several, tmp_path):
     with pytest.raises(UsageError, match=r"no ledger\.db in this folder"):
-        next(several(Stop(), 1, 1, reusable=Permitted([tmp_path])))
+        next(several(StopSwitch(), 1, 1, reusable=ReusePermission([tmp_path])))

@@ -10,10 +10,10 @@ from pipeline.formats import NOTHING_SAID, MessageEntry, SaidOfFormat
 from pipeline.formats.protocols import TabularFormat
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import opened
-from pipeline.stages.read.source import Packing, Said, Source
+from pipeline.stages.read.source import Packing, PaymentSource, ReadingArguments
 from pipeline.stages.read.tables import read_table
 
-__all__ = ["Packing", "Said", "Source", "read", "read_written"]
+__all__ = ["Packing", "PaymentSource", "ReadingArguments", "read", "read_written"]
 
 
 def read(  # noqa: PLR0913 (what the command line says of a file)
@@ -24,7 +24,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
     sheet: str | None = None,
     decided: Mapping[str, str] | None = None,
     of_format: SaidOfFormat = NOTHING_SAID,
-) -> Source:
+) -> PaymentSource:
     """Read a payment file.
 
     A row that is too long, too short or blank is data: it is in the payments, with its defect. Headers again
@@ -43,7 +43,9 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
         UsageError: the encoding is not supported, a file that is no workbook has no sheets, or there is no
             such format.
     """
-    said = Said(mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format)
+    said = ReadingArguments(
+        mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format
+    )
     data, entry, packed = opened(path, said)
     if isinstance(entry, MessageEntry):
         source = read_message(data, entry, said, where=path.name)
@@ -55,6 +57,8 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
     return source._replace(packing=packing, sha256=identity.sha256, byte_count=identity.byte_count)
 
 
-def read_written(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
+def read_written(
+    data: bytes, file_format: TabularFormat, said: ReadingArguments, *, where: str
+) -> PaymentSource:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
     return read_table(data, file_format, said._replace(is_ours=True), where=where)

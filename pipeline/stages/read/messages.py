@@ -1,4 +1,4 @@
-"""A message -> payments: the format knows where each field stands, and what its file says of itself."""
+"""A message -> payments: the format knows the place of each field and the totals that its file states."""
 
 import polars as pl
 
@@ -13,7 +13,7 @@ from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from pipeline.rules.places import batches_of, lines_at
 from pipeline.stages.read.opening import identity_of
-from pipeline.stages.read.source import Said, Source
+from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from schemas.payments import FIELDS
 from schemas.places import Places
 
@@ -22,7 +22,7 @@ BATCH, LINE, LOCATION = "batch", "line", "location"
 line, and its path within a document."""
 
 
-def read_message(data: bytes, entry: MessageEntry, said: Said, *, where: str) -> Source:
+def read_message(data: bytes, entry: MessageEntry, said: ReadingArguments, *, where: str) -> PaymentSource:
     """Read the bytes of a file whose format is one of messages.
 
     Args:
@@ -41,7 +41,7 @@ def read_message(data: bytes, entry: MessageEntry, said: Said, *, where: str) ->
     identity = identity_of(data)
     message = file_format.read(data, said.options, where=where)
     payments = message.payments.with_columns(message.places["row"], message.defects.alias("defect"))
-    return Source(
+    return PaymentSource(
         payments=Payments(payments.select(*PAYMENTS)),
         original=Original(slim(_original(message))),
         columns=tuple(_readings(message, file_format)),
@@ -68,7 +68,7 @@ def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
     return Dialect(encoding=message.facts["encoding"]) if is_said else Dialect()
 
 
-def _own_layout(file_format: MessageFormat, said: Said) -> BankLayout | None:
+def _own_layout(file_format: MessageFormat, said: ReadingArguments) -> BankLayout | None:
     """What a later command reads the file by, whatever the configuration says by then."""
     is_own = file_format.NAME in said.of_format.layouts
     return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None

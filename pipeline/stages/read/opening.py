@@ -14,7 +14,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
 from pipeline.files.memory import memory_max_bytes, refuse_too_large
 from pipeline.formats import HEAD_BYTES, Entry, MessageEntry, entry_of, excel
-from pipeline.stages.read.source import Packing, Said
+from pipeline.stages.read.source import Packing, ReadingArguments
 
 FILE_BYTES_MAX = 8 * 1024**3
 
@@ -24,8 +24,8 @@ _PACKED_SUFFIXES = (".gz", ".zip")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
-class Identity(NamedTuple):
-    """By which a file is known again."""
+class FileIdentity(NamedTuple):
+    """The hash and size of a file."""
 
     sha256: str
     byte_count: int
@@ -37,16 +37,16 @@ class OpenedFile(NamedTuple):
     data: bytes
     """UnpackedFile."""
     entry: Entry
-    packed: tuple[Packing, Identity] | None
+    packed: tuple[Packing, FileIdentity] | None
     """How it is compressed, and the identity of the file as it is; None where it is not."""
 
 
-def identity_of(data: bytes) -> Identity:
+def identity_of(data: bytes) -> FileIdentity:
     """The identity of the bytes of a file."""
-    return Identity(hashlib.sha256(data).hexdigest(), len(data))
+    return FileIdentity(hashlib.sha256(data).hexdigest(), len(data))
 
 
-def opened(path: Path, said: Said) -> OpenedFile:
+def opened(path: Path, said: ReadingArguments) -> OpenedFile:
     """The bytes of a file, unpacked, and the format that they are in.
 
     Raises:
@@ -66,7 +66,7 @@ def opened(path: Path, said: Said) -> OpenedFile:
         return OpenedFile(entry.format.load(file, said.options, where=path.name), entry, None)
 
 
-def _unpacked(path: Path, compression: Compression, said: Said) -> OpenedFile:
+def _unpacked(path: Path, compression: Compression, said: ReadingArguments) -> OpenedFile:
     """What is in a compressed file, under the limits of files that are not."""
     where, memory_bytes = path.name, memory_max_bytes()
     with _file(path) as file:
@@ -109,7 +109,7 @@ def _refuse_what_is_no_file(path: Path) -> None:
         )
 
 
-def _refuse_what_is_not_heeded(entry: Entry, said: Said, *, where: str) -> None:
+def _refuse_what_is_not_heeded(entry: Entry, said: ReadingArguments, *, where: str) -> None:
     """Refuse what was said about a file and means nothing for its format."""
     if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(f"{where}: --sheet is for workbooks, and this file has no sheets; leave it out")

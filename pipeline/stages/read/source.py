@@ -1,4 +1,4 @@
-"""What a payment file is read into, and what is said about how to read it."""
+"""A payment file as it was read, and the arguments of reading it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -24,15 +24,15 @@ class Packing(NamedTuple):
     """Of what is in it; its suffix is that of a payment file."""
 
 
-class Said(NamedTuple):
+class ReadingArguments(NamedTuple):
     """What is said about how to read a file, beside the file."""
 
     mapping: Mapping[str, str]
-    """From `--map FIELD=HEADER`."""
+    """Field -> header, as the user mapped them."""
     encoding: str | None = None
     sheet: str | None = None
     decided: Mapping[str, str] | None = None
-    """The `decision` of an earlier reading of the same columns: fewer rows must not decide anew."""
+    """The `decision` of an earlier reading of the same columns: fewer rows must not decide again."""
     is_ours: bool = False
     """The file is one of this program: every row below its header line is a payment."""
     of_format: SaidOfFormat = NOTHING_SAID
@@ -48,7 +48,7 @@ class Said(NamedTuple):
         return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
 
 
-class Source(NamedTuple):
+class PaymentSource(NamedTuple):
     """A payment file, read."""
 
     payments: Payments

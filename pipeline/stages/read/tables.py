@@ -16,7 +16,7 @@ from pipeline.rules.account_types import by_legend
 from pipeline.rules.bic_columns import bic_column_is_none
 from pipeline.rules.row_defects import ROW_BLANK
 from pipeline.stages.read.opening import identity_of
-from pipeline.stages.read.source import Said, Source
+from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
@@ -26,7 +26,9 @@ _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 """How spreadsheets are made to keep an identifier as text: `="00123456"`, or an apostrophe first."""
 
 
-def read_table(data: bytes, file_format: TabularFormat, said: Said, *, where: str) -> Source:
+def read_table(
+    data: bytes, file_format: TabularFormat, said: ReadingArguments, *, where: str
+) -> PaymentSource:
     """Read the bytes of a file whose format is one of tables.
 
     Args:
@@ -60,7 +62,7 @@ def read_table(data: bytes, file_format: TabularFormat, said: Said, *, where: st
     if ended.rows:
         payments, cells = payments.head(ended.payment_count), cells.head(ended.payment_count)
         original = _without_empty_extras(original.head(ended.payment_count), len(own))
-    return Source(
+    return PaymentSource(
         payments=Payments(payments),
         original=Original(original),
         columns=columns.readings,
@@ -216,7 +218,7 @@ def _without_guard(column: pl.Series) -> pl.Series:
 
 
 def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
-    """The defects, with the rows in which no cell has any text told apart."""
+    """The defects, with rows marked as blank where no cell has any text."""
     without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not without_fields.any():
         return defects
