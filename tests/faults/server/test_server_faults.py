@@ -7,7 +7,7 @@ from pipeline.stages.ask.admission import ALIKE_MAX
 from pipeline.stages.ask.judge import REFUSALS_IN_A_ROW_LATER_MAX
 
 GRACE_S = 0.3  # for what is on the way while a reply travels back
-CONNECT_MAX_S = 1.0  # for a new connection, where every core is at work
+CONNECT_MAX_S = 0.3  # for a new connection
 DOCUMENTS_MAX_S = 3.0  # for what a run writes when all is asked, the same
 
 
