@@ -63,10 +63,10 @@ def purge(  # noqa: PLR0913 (one argument per option)
     purged. A folder that only fits a pattern, and in which no run was, is reported and left.
 
     These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, changes.jsonl (masked),
-    report.html, report.xlsx, and what `precheck fix` wrote: corrections.csv and the corrected payment file.
-    Without --outcomes they are left alone. With it they are deleted, and so are parts of them that a killed
-    run left. summary.json, payees.csv, approvals.json and the files of `precheck split` hold none. A copy,
-    such as a workbook with decisions, still has the names.
+    report.html, report.xlsx, pain002.xml, and what `precheck fix` wrote: corrections.csv and the corrected
+    payment file. Without --outcomes they are left alone. With it they are deleted, and so are parts of them
+    that a killed run left. summary.json, payees.csv, approvals.json and the files of `precheck split` hold
+    none. A copy, such as a workbook with decisions, still has the names.
 
     manifest.json records what was purged, when, by whom and why, so that `precheck verify` does not report
     it as missing.

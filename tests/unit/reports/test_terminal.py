@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
 from pipeline.reports.wording import WARNINGS, visible, warning_text, which_rows
 from schemas.outcomes import Environment, WarningCode
 from schemas.places import Places
-from schemas.summary import CurrencySources, WarningCount
+from schemas.summary import CurrencySources, StatedControl, WarningCount
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
 
@@ -203,3 +204,43 @@ def test_rows_are_named_with_their_places():
     assert which_rows([2, 4], 5, places=places) == "rows 2, 4 (sheet rows 6, 8)"
     count = WarningCount(code="MIXED_SCRIPTS", row_count=12, rows=[1, 2], every_row=[1, 2])
     assert warning_text(count, places).endswith("12 rows (1, 2, ...; sheet rows 5, 6, ...).")
+
+
+def test_a_payment_of_a_pain_001_is_named_by_its_batch_and_its_number_there(summary_of, attention_row, shown):
+    summary = summary_of(attention=[attention_row(row=20), attention_row(row=3)])
+    places = Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)])
+    located = summary.input.model_copy(update={"places": places})
+
+    lines = shown(render(summary.model_copy(update={"input": located})), width=80).splitlines()
+
+    [header] = [line.split() for line in lines if "PmtInf" in line and "row" in line]
+    at = [header.index(name) for name in ("row", "PmtInf", "CdtTrfTxInf")]
+    rows = [line.split() for line in lines if line.rstrip().endswith("INV-1")]
+    assert [[row[column] for column in at] for row in rows] == [["20", "2", "3"], ["3", "1", "3"]]
+
+
+def test_payments_of_many_batches_are_named_in_few_words():
+    each_its_own = Places(unit="PmtInf", stretches=[(row, row, 0) for row in range(1, 13)])
+    assert which_rows(range(1, 12), places=each_its_own) == (
+        "rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 (PmtInf[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]/CdtTrfTxInf[1]) and 1 more"
+    )
+
+
+def test_of_many_totals_that_differ_the_first_are_told(summary_of, shown):
+    controls = [
+        StatedControl(
+            where=f"PmtInf[{number}]/NbOfTxs",
+            said="2",
+            found="1",
+            agrees=False,
+            difference=f"says in PmtInf[{number}] 2 payments and has 1; it may be cut",
+        )
+        for number in range(1, 9)
+    ]
+    summary = summary_of()
+    lying = summary.input.model_copy(update={"controls": controls, "control_count": 8})
+
+    text = " ".join(shown(render(summary.model_copy(update={"input": lying}))).split())
+
+    assert text.count("Warning: The file says in PmtInf[") == CONTROLS_SHOWN_MAX
+    assert "Warning: 3 more control totals of the file differ, too." in text
