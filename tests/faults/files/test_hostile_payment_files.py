@@ -154,7 +154,8 @@ def zipped(*members, password=False):
     data = file.getvalue()
     # The flag of a password, in front of the file and in the directory.
     flagged = data.replace(b"PK\x03\x04\x14\0\0\0", b"PK\x03\x04\x14\0\x01\0")
-    return re.sub(rb"(PK\x01\x02..\x14\0)\0", rb"\1\x01", flagged, flags=re.DOTALL) if password else data
+    listed = re.sub(rb"(?<=PK\x01\x02..\x14\0)\0", lambda _: b"\x01", flagged, flags=re.DOTALL)
+    return listed if password else data
 
 
 def hostile_archives():
