@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats import bacs18, excel, pain001, parquet
 from pipeline.formats import csv as delimited
 from pipeline.formats.foreign import what_else_it_is
@@ -146,9 +146,9 @@ def entry_of(
         case []:
             return _by_suffix(where, start, named, said)
         case several:
-            names = " and ".join(entry.format.NAME for entry in several)
+            names = [entry.format.NAME for entry in several]
             raise InputError(
-                f"{where}: could be {names}", advice="choose one of them with --input-format NAME"
+                f"{where}: could be {' or '.join(names)}", advice=Advice.CHOOSE_FORMAT, choices=names
             )
 
 
@@ -156,11 +156,10 @@ def _said_entry(said: SaidOfFormat) -> Entry:
     for entry in said.entries:
         if said.name == entry.format.NAME:
             return entry
-    names = ", ".join(entry.format.NAME for entry in said.entries)
     raise UsageError(
-        f"no format {said.name!r}: choose one of {names}, or describe it as [layouts.{said.name}] in the "
-        "configuration",
-        option="--input-format",
+        f"no format {said.name!r}",
+        advice=(Advice.CHOOSE_FORMAT, f"describe it as [layouts.{said.name}] in the configuration"),
+        choices=[entry.format.NAME for entry in said.entries],
     )
 
 
@@ -174,14 +173,15 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], said: SaidOfFormat)
     if not named:
         suffixes = dict.fromkeys(suffix for entry in said.entries for suffix in entry.format.SUFFIXES)
         raise InputError(
-            f"{where}: not a format that can be read; give a file whose name ends in "
-            f"{', '.join(suffixes)}, or choose its format with --input-format NAME"
+            f"{where}: not a format that can be read",
+            advice=(f"give a file whose name ends in {', '.join(suffixes)}", Advice.NAME_FORMAT),
         )
     entry = named[0]
     if isinstance(entry, MessageEntry) and start:
         raise InputError(
             f"{where}: not {entry.format.TITLE}, whatever its name says: it does not start with "
-            f"{entry.format.KNOWN_BY}; if it is in another format, choose that with --input-format NAME"
+            f"{entry.format.KNOWN_BY}",
+            advice=("export it again", Advice.NAME_FORMAT),
         )
     return entry
 

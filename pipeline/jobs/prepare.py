@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, modulus_of, said_of_format
 from pipeline.connections import routes
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats import SaidOfFormat
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
@@ -63,7 +63,7 @@ def read_file(job: CheckJob) -> PaymentSource:
         raise InputError(
             f"{error.reason}; the run in {job.out} read it by [layouts.{lost}], which the configuration does "
             "not have now",
-            advice="put it back, or name the file that has it with --config",
+            advice=("put it back", Advice.NAME_LAYOUTS),
         ) from error
 
 

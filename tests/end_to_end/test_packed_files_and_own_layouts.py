@@ -114,7 +114,7 @@ def test_an_own_layout_named_by_config_goes_where_no_configuration_is(desk, sand
     said = desk("columns", "pay.txt", "--config", configuration, "--input-format", "southgate")
     assert said.status == 2
     assert "choose one of csv, parquet, excel, pain001, bacs18" in said.err
-    assert "northgate, or describe it as [layouts.southgate]" in said.err
+    assert "northgate with --input-format, or describe it as [layouts.southgate]" in said.err
 
 
 def test_a_file_of_two_layouts_waits_for_the_name_of_one(desk):
@@ -124,7 +124,10 @@ def test_a_file_of_two_layouts_waits_for_the_name_of_one(desk):
     refused = desk("run", "pay.txt", "--quiet")
     assert refused.status == 65
     assert refused.sentences == [
-        "precheck: pay.txt: could be northgate and eastgate; choose one of them with --input-format NAME"
+        (
+            "precheck: pay.txt: could be northgate or eastgate; choose one of northgate, eastgate with "
+            "--input-format"
+        )
     ]
     assert desk("run", "pay.txt", "--input-format", "eastgate", "--quiet").status == 0
     file = json.loads((desk.folder / "pay.precheck" / "summary.json").read_text())["input"]

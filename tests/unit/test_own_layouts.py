@@ -104,6 +104,6 @@ def test_a_mistake_is_told_with_file_section_and_key(change, said, file_of):
     path = file_of(text)
     with pytest.raises(ConfigurationError) as refused:
         said_of_format(None, path)
-    [sentence] = refused.value.sentences
+    [sentence] = refused.value.sentences()
     assert sentence.startswith(f"{path}: {said}")
     assert "\n" not in sentence

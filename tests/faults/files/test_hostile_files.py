@@ -592,7 +592,7 @@ def test_d11_nothing_outside_is_read_for_an_xml_file(desk, tell):
         kept += done.returncode == 65 and not reads and "fetch" not in done.stderr
     tell(
         "D11",
-        "XXE, billion laughs (pain.001 is not read yet)",
+        "XXE, billion laughs in the name of a payment file",
         tried=len(files),
         survived=kept,
         figure=f"{read_count} external reads" + ("" if tracer else " (not traced: no strace)"),

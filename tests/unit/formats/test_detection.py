@@ -15,6 +15,7 @@ import xlsxwriter
 from bank_files import MAKERS, bank_file
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Payment, document
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import FORMATS, INPUT_NAMES, SaidOfFormat, entry_of
 from pipeline.formats.layouts import LAYOUTS, BankLayout
@@ -94,8 +95,9 @@ def test_a_file_that_has_two_layouts_is_refused_with_both_names():
     said = SaidOfFormat(layouts={"payroll": LAYOUTS["barclays"]})
     with pytest.raises(InputError) as refusal:
         format_of(bank_file("barclays"), said=said)
-    assert str(refusal.value) == (
-        "pay.csv: could be barclays and payroll; choose one of them with --input-format NAME"
+    [sentence] = refusal.value.sentences(OPTIONS)
+    assert sentence == (
+        "pay.csv: could be barclays or payroll; choose one of barclays, payroll with --input-format"
     )
     for name in ("barclays", "payroll"):
         assert format_of(bank_file("barclays"), said=said._replace(name=name)) == name
@@ -110,8 +112,9 @@ def test_a_format_that_there_is_not_is_refused_with_those_that_there_are():
     own = {"northgate": BankLayout.model_validate(LAYOUTS["cashbacs"].model_dump())}
     with pytest.raises(UsageError) as refusal:
         format_of(TABLE, said=SaidOfFormat("southgate", own))
-    assert str(refusal.value) == (
-        f"--input-format no format 'southgate': choose one of {', '.join(INPUT_NAMES)}, northgate, or "
+    [sentence] = refusal.value.sentences(OPTIONS)
+    assert sentence == (
+        f"no format 'southgate'; choose one of {', '.join(INPUT_NAMES)}, northgate with --input-format, or "
         "describe it as [layouts.southgate] in the configuration"
     )
 
