@@ -81,7 +81,8 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     """Walk down and up the tree of elements with the parser, and write down what it finds."""
     levels, text = found.levels, found.text
     hear, forget, pass_by = text.append, text.clear, found.passed.add
-    state, is_text = tree(), Kind.TEXT
+    state = tree()
+    nothing, is_text, is_told = Kind.NOTHING, Kind.TEXT, Kind.TOLD  # looking up a member takes a call
     stack: list[Element] = []
     push, pop = stack.append, stack.pop
     blank: list[str | None] = [None] * len(INDEX)
@@ -104,7 +105,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             entered = found.enter(state, tag, attributes, len(stack))
         state = entered
         kind = entered.kind
-        if not kind:
+        if kind is nothing:
             return
         if kind is is_text:
             forget()
@@ -114,7 +115,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             elif attributes and entered.column in CURRENCY_OF:
                 currency = attributes[1] if attributes[0] == "Ccy" else _currency(attributes)
                 payment[CURRENCY_OF[entered.column]] = currency
-        elif kind is Kind.TOLD:
+        elif kind is is_told:
             forget()
             parser.CharacterDataHandler = hear
             leaf_start = parser.CurrentByteIndex
@@ -137,7 +138,9 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     def end(tag: str) -> None:
         nonlocal state, name
         kind = state.kind
-        if kind is is_text:
+        if kind is nothing:
+            pass
+        elif kind is is_text:
             parser.CharacterDataHandler = None
             column = state.column
             if payment[column] is None:
@@ -146,9 +149,9 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
                     name = (tag_end(data, leaf_start), parser.CurrentByteIndex)
             elif column not in REPEATABLE:
                 payment[_TWICE] = tag
-        elif kind is Kind.TOLD:
+        elif kind is is_told:
             told(state.told, tag)
-        elif kind:
+        else:
             closed(kind, tag)
         state = pop()
 
