@@ -139,7 +139,7 @@ def finish_run():
                 source.original,
                 outcomes,
                 folder,
-                format_name=format_name or source.format,
+                format_name=format_name or source.outcome_format,
                 dialect=source.dialect,
             )
             described = InputFile(
@@ -152,6 +152,7 @@ def finish_run():
                 mapping=dict(mapping),
                 decision=dict(source.decision),
                 **source.dialect._asdict(),
+                **({} if source.packing is None else source.packing._asdict()),
                 extra_column_count=source.extra_column_count,
             )
             header = SummaryHeader(
