@@ -10,8 +10,8 @@ CAP = 50
 ROW_COUNT = 40
 REFUSED_CPU_MAX_S = 1.0
 REFUSED_WITHIN_PLANS = 1.5
-"""Or, on a machine on which a start alone takes as long: of the CPU that `precheck plan` of the same file takes
-there by itself, which starts and reads, too."""
+"""Or, on a machine on which a start alone takes as long: of the CPU that `precheck plan` of the same file
+takes there by itself, which starts and reads, too."""
 
 
 def cpu_of(running):
@@ -65,8 +65,8 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
         survived=survived,
         figure=f"1 proceeds; the others 75 with pid, host, start, after {median(cpu_s):.1f} s of CPU,"
         f" at most {max(cpu_s):.2f}; a plan {plan_s:.1f}",
-        goal=f"1 proceeds; the others 75 after {REFUSED_CPU_MAX_S:g} s of CPU or {REFUSED_WITHIN_PLANS} plans; "
-        "calls per question 1",
+        goal=f"1 proceeds; the others 75 after {REFUSED_CPU_MAX_S:g} CPU s, or {REFUSED_WITHIN_PLANS} plans;"
+        " calls per question 1",
     )
 
 
