@@ -57,9 +57,12 @@ def report_of(tmp_path, payments_of, outcomes_of):
     return build
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Chromium; a test that asks for it is skipped where there is none."""
+    """Chromium; a test that asks for it is skipped where there is none.
+
+    It has an event loop on this thread, with which no test of another module could have its own.
+    """
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("no chromium on PATH; `make tools` installs it")
@@ -112,7 +115,7 @@ class Reader:
         return cells.evaluate_all("cells => cells.map(cell => cell.firstElementChild.textContent)")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def blank_page(browser):
     """`blank_page(options)`: an empty page without a network; each kind is opened once, as that is slow."""
     pages = {}
