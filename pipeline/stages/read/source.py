@@ -91,5 +91,10 @@ class PaymentSource(NamedTuple):
 
     @property
     def read_as(self) -> dict[str, str]:
-        """Header -> the field that it was read as, of the headers that were."""
-        return {reading.header: reading.field for reading in self.columns if reading.field is not None}
+        """Header -> the field that it was read as, of the headers that were; a place in a message may be that
+        of several, of one kind of payment or another."""
+        fields: dict[str, list[str]] = {}
+        for reading in self.columns:
+            if reading.field is not None:
+                fields.setdefault(reading.header, []).append(reading.field)
+        return {header: ", ".join(found) for header, found in fields.items()}
