@@ -91,8 +91,10 @@ class PaymentSource(NamedTuple):
 
     @property
     def read_as(self) -> dict[str, str]:
-        """Header -> the field that it was read as, of the headers that were; a place in a message may be that
-        of several, of one kind of payment or another."""
+        """Header -> the field that it was read as, of the headers that were.
+
+        A place in a message may be that of several fields, in one kind of payment or another.
+        """
         fields: dict[str, list[str]] = {}
         for reading in self.columns:
             if reading.field is not None:
