@@ -62,11 +62,10 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
         InputError: what is there is another file, or was changed.
     """
     beside = folder.absolute().parent
-    places = [beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}"))]
-    there = [path for path in ([given] if given is not None else places) if path.exists()]
+    searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))
+    there = [path for path in (searched if given is None else (given,)) if path.is_file()]
     if not there:
-        path = places[0] if given is None else given
-        raise UsageError(f"{path}: not there", advice=Advice.NAME_INPUT)
+        raise UsageError(f"{given or searched[0]}: not there, or no file", advice=Advice.NAME_INPUT)
     for path in there:
         if _is_as_checked(path, file):
             return path
@@ -75,7 +74,7 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
 
 def _is_as_checked(path: Path, file: InputFile) -> bool:
     try:
-        return identity_of(path) == (file.sha256, file.byte_count)
+        return path.stat().st_size == file.byte_count and identity_of(path)[0] == file.sha256
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); check the path and its permissions"

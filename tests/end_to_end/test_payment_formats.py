@@ -65,7 +65,7 @@ def road_of(desk, sandbox):
             assert desk(words[0], file, *words[1:]).status == 0
         folder = f"{stem}.precheck"
         assert desk("show", folder, "--row", 2).status == 0
-        done = desk("fix", folder, *ACCEPT, "--json")
+        done = desk("fix", folder, "--input", file, *ACCEPT, "--json")
         assert done.status == 0, done.err
         fixed = json.loads(done.out)
         # The command that was printed, against the sandbox of the test.

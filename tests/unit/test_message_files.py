@@ -96,7 +96,9 @@ def test_the_input_is_found_in_a_folder_beside_or_where_it_is_named(folder_of, t
         fixed(folder)
     assert fixed(folder, input_file=tmp_path / "moved.xml").corrected_rows == [1]
     (tmp_path / "pay.xml").unlink()
-    with pytest.raises(UsageError, match=r"pay\.xml: not there; say where the payment file of this run is"):
+    with pytest.raises(
+        UsageError, match=r"pay\.xml: not there, or no file; say where the payment file of this run is"
+    ):
         fixed(folder)
 
 
