@@ -63,15 +63,15 @@ def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
     Raises:
         AssertionError: it holds something else, so that it must not get its name.
     """
-    at = 0
-    for piece in edited(changed, undoing(data, edits)):
-        for start in range(0, len(piece), _BLOCK_BYTES):
-            block = bytes(piece[start : start + _BLOCK_BYTES])
-            if block != data[at : at + len(block)]:
+    at = written = 0
+    for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):
+        for kept in range(at, start, _BLOCK_BYTES):
+            block = data[kept : min(kept + _BLOCK_BYTES, start)]
+            if changed[written : written + len(block)] != block:
                 raise AssertionError("the changed file differs from its original in more than was to change")
-            at += len(block)
-    if at != len(data):
-        raise AssertionError("the changed file has lost a part of its original")
-    written = sum(len(piece) for piece in edited(data, edits))
+            written += len(block)
+        if changed[written : written + len(text)] != text:
+            raise AssertionError("the changed file does not hold what was to be changed in it")
+        at, written = end, written + len(text)
     if written != len(changed):
         raise AssertionError("the changed file is not as long as its changes make it")
