@@ -44,21 +44,8 @@ def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
         yield view[at:]
 
 
-def undoing(data: Bytes, edits: Iterable[Edit]) -> list[Edit]:
-    """The edits that make of the changed file what it was.
-
-    >>> undoing(b"seven payments", [Edit(0, 5, b"two")])
-    [Edit(start=0, end=3, text=b'seven')]
-    """
-    undone, shift = [], 0
-    for start, end, text in in_order(edits):
-        undone.append(Edit(start + shift, start + shift + len(text), data[start:end]))
-        shift += len(text) - (end - start)
-    return undone
-
-
 def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
-    """Compare what was written with what it was made of: undone, the edits give the input back.
+    """Compare what was written with what it was made of, and with the edits.
 
     Raises:
         AssertionError: it holds something else, so that it must not get its name.

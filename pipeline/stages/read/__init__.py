@@ -43,7 +43,9 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
         UsageError: the encoding is not supported, a file that is no workbook has no sheets, or there is no
             such format.
     """
-    said = ReadingArguments(mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format)
+    said = ReadingArguments(
+        mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format
+    )
     content, entry, packed = opened(path, said, with_bytes=False)
     if isinstance(entry, MessageEntry):
         source = read_message(content, entry, said, where=path.name)

@@ -22,7 +22,9 @@ BATCH, LINE, LOCATION = "batch", "line", "location"
 line, and its path within a document."""
 
 
-def read_message(content: bytes | Message, entry: MessageEntry, said: ReadingArguments, *, where: str) -> PaymentSource:
+def read_message(
+    content: bytes | Message, entry: MessageEntry, said: ReadingArguments, *, where: str
+) -> PaymentSource:
     """Read a file whose format is one of messages.
 
     Args:
