@@ -10,6 +10,7 @@ environment.
 import importlib
 import io
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -51,7 +52,12 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.confined import main
 
 
 def parse_confined(
-    module: str, data: bytes, *, where: str, what: str, options: Mapping[str, str | int | None] = NO_OPTIONS
+    module: str,
+    data: bytes | IO[bytes],
+    *,
+    where: str,
+    what: str,
+    options: Mapping[str, str | int | None] = NO_OPTIONS,
 ) -> pl.DataFrame:
     """Parse a file in a child process.
 
@@ -59,7 +65,7 @@ def parse_confined(
         module: The full name of a module with `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`: one
             part or more, of the same columns. The message of its InputError is passed on, with `where`
             before it; whatever else it raises is damage.
-        data: The bytes of the file.
+        data: The bytes of the file; or the file itself, open, which then only the child holds in memory.
         where: The file, for messages.
         what: What the file should be, for messages: "the Parquet file".
         options: Keyword arguments of `parse`.
@@ -67,26 +73,29 @@ def parse_confined(
     Raises:
         InputError: it cannot be parsed, or not within the limits.
     """
-    limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * len(data))
+    limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * _size(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
     # Its error messages quote cells, so they are dropped.
     with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
-        stdin=subprocess.PIPE,
+        stdin=subprocess.PIPE if isinstance(data, bytes) else data,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=children.environment() | _FRUGAL,
     ) as child:
-        assert child.stdin is not None
         assert child.stdout is not None
-        feeding = Thread(target=_feed, args=(child.stdin, data))
-        feeding.start()
+        feeding = None
+        if isinstance(data, bytes):
+            assert child.stdin is not None
+            feeding = Thread(target=_feed, args=(child.stdin, data))
+            feeding.start()
         try:
             said = received_table(child.stdout, table_bytes_max=limit_bytes)
         except MemoryError:
             child.kill()
             said = None
-        feeding.join()
+        if feeding is not None:
+            feeding.join()
     if child.returncode == 0 and isinstance(said, pl.DataFrame):
         return said
     if child.returncode == _REFUSED and isinstance(said, str):
@@ -97,6 +106,10 @@ def parse_confined(
         f"{where}: {what} is damaged, or needs more than {limit_bytes / GIB:.1f} GiB of memory; "
         "copy or export it again, or split it"
     )
+
+
+def _size(data: bytes | IO[bytes]) -> int:
+    return len(data) if isinstance(data, bytes) else os.fstat(data.fileno()).st_size
 
 
 def _feed(pipe: IO[bytes], data: bytes) -> None:

@@ -44,34 +44,21 @@ def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
         yield view[at:]
 
 
-def undoing(data: Bytes, edits: Iterable[Edit]) -> list[Edit]:
-    """The edits that make of the changed file what it was.
-
-    >>> undoing(b"seven payments", [Edit(0, 5, b"two")])
-    [Edit(start=0, end=3, text=b'seven')]
-    """
-    undone, shift = [], 0
-    for start, end, text in in_order(edits):
-        undone.append(Edit(start + shift, start + shift + len(text), data[start:end]))
-        shift += len(text) - (end - start)
-    return undone
-
-
 def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
-    """Compare what was written with what it was made of: undone, the edits give the input back.
+    """Compare what was written with what it was made of, and with the edits.
 
     Raises:
         AssertionError: it holds something else, so that it must not get its name.
     """
-    at = 0
-    for piece in edited(changed, undoing(data, edits)):
-        for start in range(0, len(piece), _BLOCK_BYTES):
-            block = bytes(piece[start : start + _BLOCK_BYTES])
-            if block != data[at : at + len(block)]:
+    at = written = 0
+    for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):
+        for kept in range(at, start, _BLOCK_BYTES):
+            block = data[kept : min(kept + _BLOCK_BYTES, start)]
+            if changed[written : written + len(block)] != block:
                 raise AssertionError("the changed file differs from its original in more than was to change")
-            at += len(block)
-    if at != len(data):
-        raise AssertionError("the changed file has lost a part of its original")
-    written = sum(len(piece) for piece in edited(data, edits))
+            written += len(block)
+        if changed[written : written + len(text)] != text:
+            raise AssertionError("the changed file does not hold what was to be changed in it")
+        at, written = end, written + len(text)
     if written != len(changed):
         raise AssertionError("the changed file is not as long as its changes make it")

@@ -72,6 +72,14 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
     return frame.with_columns(difference=sentence).match_to_schema(CONTROLS)
 
 
+class FileIdentity(NamedTuple):
+    """The hash and size of a file."""
+
+    sha256: str
+    """Of its bytes, as hexadecimal digits."""
+    byte_count: int
+
+
 class Message(NamedTuple):
     """A payment file, read: its payments, and where in its bytes they stand."""
 
@@ -96,6 +104,9 @@ class Message(NamedTuple):
     levels: pl.DataFrame = pl.DataFrame()
     """Of a pain.001, the message, in the first row, and its batches: what they say of themselves, and where.
     """
+
+    identity: FileIdentity | None = None
+    """Of the bytes that were parsed; None where who gave them knows it."""
 
     @property
     def differences(self) -> pl.Series:

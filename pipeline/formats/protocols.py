@@ -8,7 +8,7 @@ as tables, in the formats of `--format` (`OutcomeFormat`).
 """
 
 from collections.abc import Mapping
-from typing import IO, Protocol
+from typing import IO, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -138,3 +138,11 @@ class MessageFormat(Format, Protocol):
 
         Raises OutputError where a cell has no room for its new sum.
         """
+
+
+@runtime_checkable
+class FileReader(Protocol):
+    """A message format whose files are read by a child, so that this process does not hold them."""
+
+    def read_file(self, file: IO[bytes], *, where: str) -> Message:
+        """Read a file of the system, from its start; else as `read`. The message has its identity."""

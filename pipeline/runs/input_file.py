@@ -44,6 +44,7 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
     )
     data, entry, packed = opened(path, said)
     assert isinstance(entry, MessageEntry)
+    assert isinstance(data, bytes)
     source = read_message(data, entry, said, where=path.name)
     if file.sha256 != (source.sha256 if packed is None else packed[1].sha256):
         raise _another(path)

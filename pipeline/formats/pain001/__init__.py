@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
-from pipeline.formats.message import PLACES, Message
+from pipeline.formats.message import PLACES, FileIdentity, Message
 from pipeline.formats.pain001 import reading
 from pipeline.formats.pain001.changes import fitted, kept, name_obstacle, obstacle, renamed, split_obstacle
 from pipeline.formats.pain001.controls import controls, totals
@@ -26,7 +26,7 @@ TITLE = "pain.001 (ISO 20022 credit transfers)"
 KNOWN_BY = "an XML document that holds the message CstmrCdtTrfInitn"
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
-"""The file twice, in this process and in the child that parses it, and what it is read into twice."""
+"""The file, in the child that parses it, and what it is read into; a split holds it twice."""
 OPTIONS: tuple[str, ...] = ()
 """The file itself says how it is written."""
 
@@ -45,6 +45,7 @@ __all__ = [
     "name_obstacle",
     "obstacle",
     "read",
+    "read_file",
     "renamed",
     "sniff",
     "split_obstacle",
@@ -67,8 +68,15 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
     Raises:
         InputError: it is no credit transfer message, or not to be read safely or in one way only.
     """
-    if not data:
-        raise InputError(f"{where}: the file is empty; give a file with payments")
+    return _read(data, where=where)
+
+
+def read_file(file: IO[bytes], *, where: str) -> Message:
+    """Read a file that only the child holds; else as `read`."""
+    return _read(file, where=where)
+
+
+def _read(data: bytes | IO[bytes], *, where: str) -> Message:
     parts = parse_confined(reading.__name__, data, where=where, what="the XML file")
     if parts.height == 1:
         raise InputError(f"{where}: has no payments (CdtTrfTxInf); give a file with payments")
@@ -80,6 +88,7 @@ def message_of(parts: pl.DataFrame) -> Message:
     whole, rows = parts.tail(1), parts.head(-1)
     levels = whole["levels"].explode().struct.unnest()
     facts = {fact["name"]: fact["fact"] for fact in whole["facts"].item()}
+    identity = FileIdentity(facts.pop("sha256"), int(facts.pop("byte_count")))
     found = totals(rows.select("batch", "amount"), levels.height)
     return Message(
         payments=rows.select(FIELDS),
@@ -89,6 +98,7 @@ def message_of(parts: pl.DataFrame) -> Message:
         facts=facts,
         ids=rows.select(IDS),
         levels=levels,
+        identity=identity,
     )
 
 

@@ -6,6 +6,7 @@ change can be written into the bytes as they are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from xml.parsers import expat
 
 import polars as pl
@@ -51,6 +52,8 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
     Raises:
         InputError: it is no credit transfer message, or not to be read safely or in one way only.
     """
+    if not data:
+        raise InputError("the file is empty; give a file with payments")
     reader = _Reader(data)
     try:
         for _ in reader.steps():
@@ -107,6 +110,7 @@ class _Reader:
         """The row that is no payment."""
         levels = self.found.levels.whole(*self.found.message)
         facts = self.found.levels.facts | {"encoding": self.encoding}
+        facts |= {"sha256": sha256(self.data).hexdigest(), "byte_count": str(len(self.data))}
         if any(map(is_seal, self.found.passed)):
             facts["sealed"] = "yes"
         whole = {
@@ -160,8 +164,9 @@ class _Reader:
 
 
 def _columns(rows: Sequence[Sequence[object]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Rows as a frame; by columns, which is faster."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    return pl.DataFrame(
-        [pl.Series(name, values, kind) for (name, kind), values in zip(schema.items(), columns, strict=True)]
-    )
+    """Rows as a frame; by columns, which is faster, and those without any value as constants."""
+    columns = dict(zip(schema, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(schema, ())
+    absent = [name for name, values in columns.items() if values.count(None) == len(values)]
+    present = [pl.Series(name, columns[name], schema[name]) for name in columns if name not in absent]
+    frame = pl.DataFrame(present) if present else pl.DataFrame(height=len(rows))
+    return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in absent).select(list(schema))

@@ -46,11 +46,12 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
     said = ReadingArguments(
         mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format
     )
-    data, entry, packed = opened(path, said)
+    content, entry, packed = opened(path, said, with_bytes=False)
     if isinstance(entry, MessageEntry):
-        source = read_message(data, entry, said, where=path.name)
+        source = read_message(content, entry, said, where=path.name)
     else:
-        source = read_table(data, entry.format, said, where=path.name)
+        assert isinstance(content, bytes)
+        source = read_table(content, entry.format, said, where=path.name)
     if packed is None:
         return source
     packing, identity = packed

@@ -22,11 +22,13 @@ BATCH, LINE, LOCATION = "batch", "line", "location"
 line, and its path within a document."""
 
 
-def read_message(data: bytes, entry: MessageEntry, said: ReadingArguments, *, where: str) -> PaymentSource:
-    """Read the bytes of a file whose format is one of messages.
+def read_message(
+    content: bytes | Message, entry: MessageEntry, said: ReadingArguments, *, where: str
+) -> PaymentSource:
+    """Read a file whose format is one of messages.
 
     Args:
-        data: the bytes.
+        content: the bytes, or what a child has read them into.
         entry: of its format.
         said: about how to read it.
         where: the file, for messages.
@@ -36,10 +38,13 @@ def read_message(data: bytes, entry: MessageEntry, said: ReadingArguments, *, wh
         UsageError: the encoding is not supported.
     """
     file_format = entry.format
-    if not data:
+    if not content:
         raise InputError(f"{where}: the file is empty; give a file with payments")
-    identity = identity_of(data)
-    message = file_format.read(data, said.options, where=where)
+    if isinstance(content, bytes):
+        message, identity = file_format.read(content, said.options, where=where), identity_of(content)
+    else:
+        assert content.identity is not None, "who reads a file knows what it has read"
+        message, identity = content, content.identity
     payments = message.payments.with_columns(message.places["row"], message.defects.alias("defect"))
     return PaymentSource(
         payments=Payments(payments.select(*PAYMENTS)),

@@ -1,4 +1,7 @@
-"""A payment file, opened: its bytes, read once, so that what is hashed is what is parsed."""
+"""A payment file, opened: its bytes, read once, so that what is hashed is what is parsed.
+
+Where a child reads the file, it does both, and this process never holds it.
+"""
 
 import hashlib
 import io
@@ -14,6 +17,8 @@ from pipeline.errors import InputError, UsageError
 from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
 from pipeline.files.memory import memory_max_bytes, refuse_too_large
 from pipeline.formats import HEAD_BYTES, Entry, MessageEntry, entry_of, excel
+from pipeline.formats.message import FileIdentity, Message
+from pipeline.formats.protocols import FileReader
 from pipeline.stages.read.source import Packing, ReadingArguments
 
 FILE_BYTES_MAX = 8 * 1024**3
@@ -24,18 +29,11 @@ _PACKED_SUFFIXES = (".gz", ".zip")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
-class FileIdentity(NamedTuple):
-    """The hash and size of a file."""
-
-    sha256: str
-    byte_count: int
-
-
 class OpenedFile(NamedTuple):
     """What stands in a file."""
 
-    data: bytes
-    """UnpackedFile."""
+    content: bytes | Message
+    """Unpacked; a message where a child has read the file."""
     entry: Entry
     packed: tuple[Packing, FileIdentity] | None
     """How it is compressed, and the identity of the file as it is; None where it is not."""
@@ -46,8 +44,13 @@ def identity_of(data: bytes) -> FileIdentity:
     return FileIdentity(hashlib.sha256(data).hexdigest(), len(data))
 
 
-def opened(path: Path, said: ReadingArguments) -> OpenedFile:
+def opened(path: Path, said: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
     """The bytes of a file, unpacked, and the format that they are in.
+
+    Args:
+        path: The file.
+        said: About how to read it.
+        with_bytes: The bytes are needed; else a child may read the file, so that it is in memory once.
 
     Raises:
         InputError: it cannot be read, or not as payments.
@@ -63,13 +66,16 @@ def opened(path: Path, said: ReadingArguments) -> OpenedFile:
     _refuse_what_is_not_heeded(entry, said, where=path.name)
     with _file(path) as file:
         refuse_too_large(_size(file), per_byte=entry.format.MEMORY_PER_BYTE, where=path.name)
-        return OpenedFile(entry.format.load(file, said.options, where=path.name), entry, None)
+        if isinstance(entry.format, FileReader) and not with_bytes:
+            return OpenedFile(entry.format.read_file(file, where=path.name), entry, None)
+        with _reasons_told(path):
+            return OpenedFile(entry.format.load(file, said.options, where=path.name), entry, None)
 
 
 def _unpacked(path: Path, compression: Compression, said: ReadingArguments) -> OpenedFile:
     """What is in a compressed file, under the limits of files that are not."""
     where, memory_bytes = path.name, memory_max_bytes()
-    with _file(path) as file:
+    with _file(path) as file, _reasons_told(path):
         refuse_too_large(_size(file), per_byte=1, where=where)
         packed = file.read()
     limit = min(UNPACKED_BYTES_MAX, FILE_BYTES_MAX, memory_bytes // _UNPACKED_TWICE)
@@ -132,11 +138,19 @@ def _head_of(path: Path) -> bytes:
 @contextmanager
 def _file(path: Path) -> Iterator[IO[bytes]]:
     """A file that is not too large, open for reading."""
+    with _reasons_told(path):
+        opened_file = path.open("rb")
+    with opened_file as file:
+        if _size(file) > FILE_BYTES_MAX:
+            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
+        yield file
+
+
+@contextmanager
+def _reasons_told(path: Path) -> Iterator[None]:
+    """What the system refuses is told as a sentence about the file."""
     try:
-        with path.open("rb") as file:
-            if _size(file) > FILE_BYTES_MAX:
-                raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
-            yield file
+        yield
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"
         raise InputError(

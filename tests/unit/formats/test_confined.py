@@ -69,6 +69,15 @@ def test_the_table_comes_back(parse):
     assert parse("hello")["said"].to_list() == ["hello"]
 
 
+def test_an_open_file_is_read_by_the_child(parse, tmp_path):
+    path = tmp_path / "payroll.x"
+    path.write_text("hello")
+    with path.open("rb") as file:
+        found = parse_confined("hostile_parsers", file, where=path.name, what="the file")
+        assert os.lseek(file.fileno(), 0, os.SEEK_CUR) == path.stat().st_size, "who has read it"
+    assert found["said"].to_list() == ["hello"]
+
+
 def test_parts_come_back_as_one_table_in_their_order(parse):
     assert parse("parts")["said"].to_list() == [f"{part} {row}" for part in range(3) for row in range(50_000)]
 

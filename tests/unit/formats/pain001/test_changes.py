@@ -14,7 +14,7 @@ from lxml import etree
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Dialect, Payment, document
 
 from pipeline.formats import pain001
-from pipeline.formats.edits import Edit, edited, require_undone, undoing
+from pipeline.formats.edits import Edit, edited, in_order, require_undone
 from pipeline.formats.pain001 import reading
 
 IBAN = "NL91ABNA0417164300"
@@ -46,6 +46,14 @@ FILES = st.tuples(BATCHES, st.sampled_from(list(DIALECTS.values())), TOTALS, TOT
 
 def read(data):
     return pain001.message_of(pl.concat(list(reading.parse(data))))
+
+
+def undoing(data, edits):
+    """The edits that make of the changed file what it was."""
+    shift = 0
+    for start, end, text in in_order(edits):
+        yield Edit(start + shift, start + shift + len(text), data[start:end])
+        shift += len(text) - (end - start)
 
 
 def changed(data, edits):
@@ -321,7 +329,13 @@ def test_a_file_that_differs_in_more_than_its_edits_is_found(data, choice):
     written = b"".join(edited(data, edits))
     require_undone(written, data, edits)
     kept_at = [at for at in range(size) if not any(edit.start <= at < edit.end for edit in edits)]
-    for wrong in {written + b"x", written[:-1]} - {written}:
+    wrong_texts = {
+        b"".join(
+            edited(data, [Edit(start, end, text + b"x"), *(each for each in edits if each.start >= end)])
+        )
+        for start, end, text in edits[:1]
+    }
+    for wrong in ({written + b"x", written[:-1]} | wrong_texts) - {written}:
         with pytest.raises(AssertionError):
             require_undone(wrong, data, edits)
     if kept_at:

@@ -1,5 +1,7 @@
 """Every dialect in which a pain.001 comes is read alike."""
 
+import hashlib
+
 import polars as pl
 import pytest
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Other, Payment, document, said_of, write_many
@@ -7,6 +9,7 @@ from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Other, Payment, docume
 from pipeline.formats import pain001
 from pipeline.formats.pain001 import reading
 from pipeline.formats.table import ReadingOptions
+from pipeline.stages.read import read as read_stage
 from schemas.payments import FIELDS
 
 GERMAN = Payment(
@@ -219,3 +222,18 @@ def test_a_sum_that_cannot_be_found_out_is_not_said_to_agree():
     message = read(data)
     assert "no number" in message.difference
     assert message.payments["amount"].to_list() == ["@AMOUNT@"]
+
+
+def test_a_file_is_known_by_the_bytes_that_the_child_has_parsed(tmp_path):
+    data = document((Batch((GERMAN, BRITISH)),))
+    path = tmp_path / "pay.xml"
+    path.write_bytes(data)
+    of_bytes = pain001.read(data, ReadingOptions({}), where=path.name)
+    source = read_stage(path, mapping={})
+    with path.open("rb") as file:
+        assert pain001.read_file(file, where=path.name).identity == (source.sha256, source.byte_count)
+    assert (source.sha256, source.byte_count) == (hashlib.sha256(data).hexdigest(), len(data))
+    assert source.message.payments.equals(of_bytes.payments)
+    assert source.message.places.equals(of_bytes.places)
+    assert dict(source.message.facts) == dict(of_bytes.facts)
+    assert "sha256" not in source.message.facts
