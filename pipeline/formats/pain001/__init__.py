@@ -18,6 +18,7 @@ from pipeline.formats.pain001.fields import IDS, ORIGINS
 from pipeline.formats.pain001.levels import CHEQUES
 from pipeline.formats.pain001.versions import sniff
 from pipeline.formats.table import ReadingOptions
+from pipeline.frames import slim
 from pipeline.rules.row_defects import CHEQUE
 from schemas.payments import FIELDS
 
@@ -85,7 +86,7 @@ def _read(data: bytes | IO[bytes], *, where: str) -> Message:
 
 def message_of(parts: pl.DataFrame) -> Message:
     """What the parts that `reading.parse` yields are about, joined."""
-    whole, rows = parts.tail(1), parts.head(-1)
+    whole, rows = parts.tail(1), slim(parts.head(-1))
     levels = whole["levels"].explode().struct.unnest()
     facts = {fact["name"]: fact["fact"] for fact in whole["facts"].item()}
     identity = FileIdentity(facts.pop("sha256"), int(facts.pop("byte_count")))
