@@ -53,7 +53,7 @@ class Advice(StrEnum):
 
 Words = Mapping[Advice, str]
 """The words of one surface for kinds of advice."""
-_NEUTRAL: Words = MappingProxyType({})
+NEUTRAL: Words = MappingProxyType({})
 
 
 class PrecheckError(Exception):
@@ -81,7 +81,7 @@ class PrecheckError(Exception):
         self._choices = ", ".join(choices)
         super().__init__(*PrecheckError.sentences(self))
 
-    def sentences(self, words: Words = _NEUTRAL) -> tuple[str, ...]:
+    def sentences(self, words: Words = NEUTRAL) -> tuple[str, ...]:
         """What happened and what to do, as lines, in the words of a surface."""
         steps = ", or ".join(self._step(one, words) for one in self.advice)
         what = f"{self._option} {self.reason}" if self._option else self.reason
@@ -161,7 +161,7 @@ class ConfigurationFileError(ConfigurationError):
         super().__init__("; ".join(mistakes))
         self._mistakes = tuple(mistakes)
 
-    def sentences(self, _words: Words = _NEUTRAL) -> tuple[str, ...]:
+    def sentences(self, _words: Words = NEUTRAL) -> tuple[str, ...]:
         """A sentence about each mistake."""
         return self._mistakes
 

@@ -10,7 +10,7 @@ import anyio
 from pipeline.config import Profile, usual
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import tokens_of, try_connection
-from pipeline.errors import PrecheckError, TlsError
+from pipeline.errors import NEUTRAL, PrecheckError, TlsError, Words
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
@@ -19,8 +19,16 @@ from pipeline.transport.tls import inspect_certificate
 _PARTICIPANT = "not tried: whether the scheme lists us shows in the first answer of a run, which asks alone"
 
 
-def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
+def diagnose(
+    profile_name: str | None, config: Path | None, *, now: datetime, words: Words = NEUTRAL
+) -> list[Finding]:
     """Try a profile: the configuration, the secrets, the certificates, TLS and the token.
+
+    Args:
+        profile_name: None: the embedded sandbox.
+        config: the configuration file; None: the usual one.
+        now: the time.
+        words: of the surface, for what to do about a configuration that cannot be used.
 
     Returns:
         One finding per thing tried, in order. A mistake in one server does not hide another.
@@ -40,7 +48,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
             for server in profile.servers:
                 findings.extend(_try_server(server, now))
     except PrecheckError as error:
-        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences()]
+        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences(words)]
     return findings
 
 
