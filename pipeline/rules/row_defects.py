@@ -20,6 +20,9 @@ ACCOUNT_ELSEWHERE = "ACCOUNT_ELSEWHERE"
 SORT_CODES_DIFFER = "SORT_CODES_DIFFER"
 ELEMENT_TWICE = "ELEMENT_TWICE"
 
+OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE)
+"""With these, no rule about the account has anything to add."""
+
 SENTENCES: Mapping[str, str] = {
     ROW_BLANK: "the row is empty; delete it",
     ROW_TOO_LONG: "the row has more cells than the header; quote cells that hold the delimiter",

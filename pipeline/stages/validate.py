@@ -49,7 +49,7 @@ from pipeline.rules.identifiers import (
 )
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN, clean_names
-from pipeline.rules.row_defects import ROW_BLANK
+from pipeline.rules.row_defects import OF_THE_ACCOUNT, ROW_BLANK
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
 from pipeline.rules.selected_values import replaced
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
@@ -320,9 +320,14 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(found).sort("row", "position").drop("position")
 
 
+_ACCOUNT_FIELDS = ("iban", "sort_code", "account_number")
+
+
 def _is_broken(rule: Rule) -> pl.Expr:
-    """A blank row breaks one rule only: that it is blank."""
+    """A blank row breaks one rule only: that it is blank; and a defect of the account says all about it."""
     applies = (pl.col("defect").ne_missing(ROW_BLANK)) | (rule.code == ROW_BLANK)
+    if rule.field in _ACCOUNT_FIELDS:
+        applies &= ~pl.col("defect").is_in(OF_THE_ACCOUNT).fill_null(value=False)
     return rule.broken.fill_null(value=True) & applies
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
+from pipeline.rules.row_defects import SENTENCES
 from pipeline.rules.rules import DEFECTS, RULES
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
@@ -24,6 +25,16 @@ BROKEN = [
     ("row", "ROW_TOO_LONG", {**UK, "defect": "ROW_TOO_LONG"}, BOTH),
     ("row", "ROW_TOO_SHORT", {**UK, "defect": "ROW_TOO_SHORT"}, BOTH),
     ("row", "ROW_MERGED", {**UK, "defect": "ROW_MERGED"}, BOTH),
+    ("row", "LINE_TOO_LONG", {**UK, "defect": "LINE_TOO_LONG"}, BOTH),
+    ("row", "LINE_TOO_SHORT", {**UK, "defect": "LINE_TOO_SHORT"}, BOTH),
+    ("row", "AMOUNT_MALFORMED", {**UK, "defect": "AMOUNT_MALFORMED"}, BOTH),
+    ("row", "CODE_UNKNOWN", {**UK, "defect": "CODE_UNKNOWN"}, BOTH),
+    ("row", "DAY_MALFORMED", {**UK, "defect": "DAY_MALFORMED"}, BOTH),
+    ("row", "CHEQUE", {"name": "Ada Quillon", "defect": "CHEQUE"}, BOTH),
+    ("row", "PROXY", {"name": "Ada Quillon", "defect": "PROXY"}, BOTH),
+    ("row", "ACCOUNT_ELSEWHERE", {"name": "Ada Quillon", "defect": "ACCOUNT_ELSEWHERE"}, BOTH),
+    ("row", "SORT_CODES_DIFFER", {**UK, "defect": "SORT_CODES_DIFFER"}, BOTH),
+    ("row", "ELEMENT_TWICE", {**UK, "defect": "ELEMENT_TWICE"}, BOTH),
     *(
         (field, "CELL_ERROR", {**UK, field: error}, BOTH)
         for field, error in {
@@ -166,5 +177,5 @@ def test_sentences_can_be_read_after_a_field_and_joined():
 
 
 def test_defects_of_the_reader_are_the_first_rules():
-    assert DEFECTS == ("ROW_BLANK", "ROW_TOO_LONG", "ROW_TOO_SHORT", "ROW_MERGED")
+    assert tuple(SENTENCES) == DEFECTS
     assert tuple(rule.code for rule in RULES[: len(DEFECTS)]) == DEFECTS
