@@ -200,10 +200,11 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
 
 def test_copying_answers_beside_the_row_and_aloud(sample_run, reading):
     with reading(sample_run / "report.html", permissions=["clipboard-read", "clipboard-write"]) as reader:
-        buttons = [reader.page.locator(f"#payments tr:has(th b:text-is('{row}')) button") for row in (16, 10)]
-        for button in buttons:
+        rows = (16, 10)
+        buttons = [reader.page.locator(f"#payments tr:has(th b:text-is('{row}')) button") for row in rows]
+        for row, button in zip(rows, buttons, strict=True):
             button.click()
-            reader.page.get_by_text("Copied", exact=True).wait_for()
+            reader.page.get_by_role("status").get_by_text(f"Row {row} is copied.", exact=True).wait_for()
         assert [button.inner_text() for button in buttons] == ["Copy", "Copied"]
         names = [button.get_attribute("aria-label") for button in buttons]
         assert names == ["Copy row 16", "Copied row 10"]
