@@ -129,8 +129,8 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--quiet",
     is_flag=True,
-    help="Print nothing but errors, that answers are simulated, how to go on with what is left, and that "
-    "metrics or ping failed. With --log json: errors, `file finished`, and the last.",
+    help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
+    "is left, and that metrics or ping failed. With --log json: errors, `file finished`, and the last.",
 )
 @click.option(
     "--log",
@@ -340,5 +340,7 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
 
     if result.summary.simulated:
         notify(f"{name}: {SIMULATED}")
+    for difference in result.summary.input.differences:
+        notify(f"{name}: {difference}")
     if result.summary.next_step and result.ended_by is None:
         notify(f"{name}: {result.summary.next_step}")

@@ -63,7 +63,7 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
         "says {} ({}) and cannot be added up; correct its amounts where it is made", "said", "where"
     )
     differs = pl.format(
-        "says {} ({}) and has {}; it may be cut, and a changed copy would hide that: export it again",
+        "says {} ({}) and has {}; it may be cut or changed",
         "said",
         "where",
         "found",

@@ -56,7 +56,10 @@ class MessageWriter(NamedTuple):
 
     def refuse_obstacle(self) -> None:
         """Refuse what would make a copy that no bank should get."""
-        self._refuse(self.file.entry.format.obstacle(self.file.message))
+        obstacle = self.file.entry.format.obstacle(self.file.message)
+        if obstacle is not None and obstacle == self.file.message.difference:
+            obstacle += ", and a changed copy would hide that: export it again"
+        self._refuse(obstacle)
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
         """Write all payments, with new names."""

@@ -131,6 +131,7 @@ def test_a_file_that_must_not_be_changed_is_refused_and_its_corrections_say_why(
         with pytest.raises(InputError) as refusal:
             change(folder)
         assert str(refusal.value).startswith(f"{name} {sentence}")
+        assert ("; it may be cut" in sentence) == ("and a changed copy would hide that" in str(refusal.value))
     assert bytes_in(folder) == before
 
 

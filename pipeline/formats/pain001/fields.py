@@ -42,7 +42,9 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
     Args:
         texts: `elements.TEXTS`, as they stand in the file; null where the element is not there.
     """
-    cleaned = texts.select(_cleaned(column) for column in TEXTS)
+    cleaned = texts.select(
+        *(_cleaned(column) for column in TEXTS), _said("end_to_end_id").alias("said_end_to_end_id")
+    )
     accounts = cleaned.with_columns(
         clearing=pl.coalesce("clearing_code", "clearing_text"),
         member=_digits("clearing_member"),
@@ -70,10 +72,16 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
         currency="amount_currency",
         reference=pl.coalesce("remittance", "creditor_reference"),
         defect=_defect(),
-        end_to_end_id="end_to_end_id",
+        end_to_end_id="said_end_to_end_id",
         instruction_id="instruction_id",
         uetr="uetr",
     ).select(*FIELDS, "defect", *IDS)
+
+
+def _said(column: str) -> pl.Expr:
+    """A text as the file has it, also where it says that there is none."""
+    text = pl.col(column).str.strip_chars(BLANKS)
+    return pl.when(text != "").then(text)
 
 
 def _cleaned(column: str) -> pl.Expr:

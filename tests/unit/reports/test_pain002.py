@@ -149,7 +149,7 @@ def test_a_report_says_of_each_payment_what_came_of_it():
     assert texts(message, f"{payment}/StsRsnInf/AddtlInf") == ["Ada Q. Quillon & Co"]
     assert texts(message, f"{payment}/StsRsnInf/Rsn/Prtry") == ["CMTC", "NMTC"]
     assert texts(message, f"{payment}/OrgnlInstrId") == ["I-1"] * 3
-    assert texts(message, f"{payment}/OrgnlEndToEndId") == ["E2E-1"] * 3
+    assert texts(message, f"{payment}/OrgnlEndToEndId") == ["E2E-1", "E2E-1", "E2E-1", "NOTPROVIDED"]
     assert texts(message, f"{payment}/OrgnlUETR") == [ADA.uetr] * 3
     assert texts(message, f"{payment}/OrgnlTxRef/Cdtr/Pty/Nm") == ["Ada Quillon"] * 4
     assert texts(message, f"{payment}/OrgnlTxRef/CdtrAcct/Id/IBAN") == [IBAN] * 3
