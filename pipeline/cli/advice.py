@@ -28,6 +28,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
+        Advice.READ_FROM: "--map {choices}",
     }
 )
 """For every kind of advice."""
