@@ -24,6 +24,7 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
+from typing import NamedTuple, Self
 
 
 class Advice(StrEnum):
@@ -41,6 +42,11 @@ class Advice(StrEnum):
     CHOOSE_PROFILE = "pick one of {choices}"
     CHOOSE_FORMAT = "choose one of {choices}"
     NAME_FORMAT = "say which format it has"
+    CHOOSE_ENCODING = "choose its encoding from {choices}"
+    READ_AS = "read it as {choices}"
+    READ_AS_OF_WINDOWS = "read it as {choices} if the file comes from Windows"
+    READ_AS_IF_CSV = "read it as {choices} if it is one"
+    READ_AS_IF_TEXT = "read it as {choices} if it is text"
     NAME_LAYOUTS = "name the file that has it"
     WRITE_CONFIGURATION = "write a configuration"
     NAME_CONFIGURATION = "name an existing one"
@@ -49,11 +55,44 @@ class Advice(StrEnum):
     ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
     ALLOW_SIMULATED = "allow simulated answers, to try this out"
     WAIT_LONGER = "wait longer for it"
+    READ_FROM = "{choices}"
+    """A pair of a `Phrase`."""
 
 
 Words = Mapping[Advice, str]
 """The words of one surface for kinds of advice."""
 NEUTRAL: Words = MappingProxyType({})
+
+
+class ColumnPair(str):
+    """Within a `Phrase`: a field and the headers to read it from, as `name=Payee`; safe to show."""
+
+    __slots__ = ()
+
+
+class Phrase(NamedTuple):
+    """What to do, with pairs in it, for which each surface has a way of its own to ask."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *parts: "str | Phrase") -> Self:
+        """These one after another."""
+        texts = (part.parts if isinstance(part, Phrase) else (part,) for part in parts)
+        return cls(tuple(text for several in texts for text in several))
+
+    @classmethod
+    def joined(cls, between: str, phrases: "Iterable[Phrase]") -> Self:
+        """These with a word between them."""
+        first, *rest = phrases
+        return cls.of(first, *(part for phrase in rest for part in (between, phrase)))
+
+    def text(self, words: Words = NEUTRAL) -> str:
+        """The phrase in the words of a surface."""
+        pair = words.get(Advice.READ_FROM, Advice.READ_FROM)
+        return "".join(
+            pair.format(choices=part) if isinstance(part, ColumnPair) else part for part in self.parts
+        )
 
 
 class PrecheckError(Exception):
@@ -65,18 +104,24 @@ class PrecheckError(Exception):
     exit_code: int
 
     def __init__(
-        self, reason: str, *, option: str = "", advice: str | Sequence[str] = (), choices: Iterable[str] = ()
+        self,
+        reason: str,
+        *,
+        option: str = "",
+        advice: str | Phrase | Sequence[str | Phrase] = (),
+        choices: Iterable[str] = (),
     ) -> None:
         """Take what happened apart from what to do.
 
         Args:
             reason: where, and what.
-            option: of the command line, which gave what the reason begins with; from jobs only.
-            advice: what to do, or several ways; an `Advice` where it takes an argument of the job.
+            option: of the command line, which gave what the reason begins with.
+            advice: what to do, or several ways; an `Advice` where it takes an argument of the job, and a
+                `Phrase` where it names columns.
             choices: what there is to choose from.
         """
         self.reason = reason
-        self.advice = (advice,) if isinstance(advice, str) else tuple(advice)
+        self.advice = (advice,) if isinstance(advice, str | Phrase) else tuple(advice)
         self._option = option
         self._choices = ", ".join(choices)
         super().__init__(*PrecheckError.sentences(self))
@@ -87,7 +132,9 @@ class PrecheckError(Exception):
         what = f"{self._option} {self.reason}" if self._option else self.reason
         return (f"{what}; {steps}" if steps else what,)
 
-    def _step(self, one: str, words: Words) -> str:
+    def _step(self, one: str | Phrase, words: Words) -> str:
+        if isinstance(one, Phrase):
+            return one.text(words)
         return words.get(one, one).format(choices=self._choices) if isinstance(one, Advice) else one
 
 

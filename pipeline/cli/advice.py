@@ -15,6 +15,11 @@ OPTIONS: Words = MappingProxyType(
         Advice.CHOOSE_PROFILE: "pick one of {choices} with --profile",
         Advice.CHOOSE_FORMAT: "choose one of {choices} with --input-format",
         Advice.NAME_FORMAT: "say with --input-format which format it has",
+        Advice.CHOOSE_ENCODING: "choose --encoding from {choices}",
+        Advice.READ_AS: "run again with --encoding {choices}",
+        Advice.READ_AS_OF_WINDOWS: "run again with --encoding {choices} if the file comes from Windows",
+        Advice.READ_AS_IF_CSV: "add --encoding {choices} if it is one",
+        Advice.READ_AS_IF_TEXT: "--encoding {choices} if it is text",
         Advice.NAME_LAYOUTS: "name the file that has it with --config",
         Advice.WRITE_CONFIGURATION: "write one with `precheck init`",
         Advice.NAME_CONFIGURATION: "name one with --config",
@@ -23,6 +28,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
+        Advice.READ_FROM: "--map {choices}",
     }
 )
 """For every kind of advice."""

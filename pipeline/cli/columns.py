@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.cli.options import PATH, input_options, options, read_mapping
 
 
@@ -35,6 +36,8 @@ def columns(  # noqa: PLR0913 (one argument per option)
     found, refusal = columns_of(
         file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet, of_format=of_format
     )
+    if refusal is not None:
+        found = found.model_copy(update={"refusal": "; ".join(refusal.sentences(OPTIONS))})
     if as_json:
         click.echo(found.model_dump_json())
     elif found.columns:

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import ColumnChoice, either, map_option
+from pipeline.headers.choice import ColumnChoice, either, one_of
 from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
 
@@ -115,8 +115,8 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
     is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
     is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
     if is_ours_iban or is_ours_number:
-        maps = f"{map_option('iban', iban)} or {map_option('account_number', number)}"
-        raise either("iban", [iban, number], cells, what="the payee's account", maps=maps)
+        pairs = one_of([("iban", iban), ("account_number", number)])
+        raise either("iban", [iban, number], cells, what="the payee's account", pairs=pairs)
 
 
 def _pays_several(cells: ColumnCells) -> bool:

@@ -1,9 +1,10 @@
 """A choice among columns that could be one field, and the refusal where the choice is open."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
 
 HEADER_QUOTED_LENGTH_MAX = 40
@@ -31,21 +32,30 @@ class ColumnChoice(NamedTuple):
 
 
 class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
-    """Why the columns of a file cannot be read without `--map`: a sentence without the file.
+    """Why the columns of a file cannot be read as they are: a sentence without the file.
 
     Attributes:
+        advice: what to do about it, or several ways.
         field: for which the choice is open; empty where it is not about one.
         candidates: the columns that it could be.
     """
 
-    def __init__(self, sentence: str, field: str = "", candidates: Sequence[str] = ()) -> None:
+    def __init__(
+        self, sentence: str, *advice: str | Phrase, field: str = "", candidates: Sequence[str] = ()
+    ) -> None:
         super().__init__(sentence)
+        self.advice = advice
         self.field = field
         self.candidates = tuple(candidates)
 
 
 def either(
-    field: str, candidates: Sequence[tuple[str, ...]], cells: ColumnCells, *, what: str, maps: str = ""
+    field: str,
+    candidates: Sequence[tuple[str, ...]],
+    cells: ColumnCells,
+    *,
+    what: str,
+    pairs: Phrase | None = None,
 ) -> ColumnsRefused:
     """The refusal of candidates that differ, with values, and what to do instead.
 
@@ -56,14 +66,14 @@ def either(
         candidates: Headers; those of a name in parts together.
         cells: Of the file.
         what: It is, in words: "the payee".
-        maps: What else to say with `--map`, where the candidates are not what one would say.
+        pairs: What to choose from, where it is not the candidates.
     """
     shown = " and ".join(_with_values(headers, cells) for headers in candidates)
-    said = maps or " or ".join(map_option(field, headers) for headers in candidates)
     return ColumnsRefused(
-        f"{shown} differ, and either could be {what}; choose one with {said}",
-        field,
-        [header for headers in candidates for header in headers],
+        f"{shown} differ, and either could be {what}",
+        Phrase.of("choose one with ", pairs or one_of((field, headers) for headers in candidates)),
+        field=field,
+        candidates=[header for headers in candidates for header in headers],
     )
 
 
@@ -72,18 +82,18 @@ def _with_values(headers: Sequence[str], cells: ColumnCells) -> str:
     return f"{'+'.join(map(quoted, headers))} ({values})"
 
 
-def map_option(field: str, headers: Sequence[str]) -> str:
-    """The option that has a field read from these headers.
+def pair(field: str, headers: Sequence[str]) -> ColumnPair:
+    """A field and the headers to read it from, those of a name in parts together; quoted where needed.
 
-    >>> map_option("name", ["First name", "Surname"])
-    '--map "name=First name+Surname"'
+    >>> pair("name", ["First name", "Surname"])
+    '"name=First name+Surname"'
     """
-    return f"--map {_word(f'{field}={plus(headers)}')}"
+    return ColumnPair(_word(f"{field}={'+'.join(headers)}"))
 
 
-def plus(headers: Sequence[str]) -> str:
-    """Headers as `--map` takes them."""
-    return "+".join(headers)
+def one_of(pairs: Iterable[tuple[str, Sequence[str]]]) -> Phrase:
+    """Pairs to choose one from: fields, and the headers of each."""
+    return Phrase.joined(" or ", [Phrase.of(pair(field, headers)) for field, headers in pairs])
 
 
 def _word(text: str) -> str:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import InputError
+from pipeline.errors import ColumnPair, InputError, Phrase
 from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
-from pipeline.headers.guesses import PLACE, Guess, guesses_of, maps_of
+from pipeline.headers.guesses import PLACE, Guess, guesses_of, pairs_of
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
-from pipeline.headers.not_payments import why_not_payments
+from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold
 from schemas.payments import FIELDS
@@ -38,8 +38,14 @@ class ColumnsError(InputError):
         readings: how each header would be read, as far as that is known; empty where it is not.
     """
 
-    def __init__(self, message: str, readings: tuple[ColumnReading, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        reason: str,
+        readings: tuple[ColumnReading, ...] = (),
+        *,
+        advice: Sequence[str | Phrase] = (),
+    ) -> None:
+        super().__init__(reason, advice=advice)
         self.readings = readings
 
 
@@ -95,7 +101,9 @@ def read_columns(
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
         _require(found, seen)
     except ColumnsRefused as refusal:
-        raise ColumnsError(f"{where}: {refusal}", _as_far_as_known(seen, mapping)) from None
+        raise ColumnsError(
+            f"{where}: {refusal}", _as_far_as_known(seen, mapping), advice=refusal.advice
+        ) from None
     notes = [note for choice in choices for note in choice.notes]
     readings = readings_of(seen, [*found.values(), *(choice for choice in choices if not choice.sources)])
     currency = _currency(found)
@@ -166,7 +174,7 @@ def _choices(
     taken = {header for sources in said.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
-        raise ColumnsRefused(why)
+        raise ColumnsRefused(why, INSIST)
     choices = side_fields.choose(left, said)
     choices += account.choose(left, said)
     if "name" not in said:
@@ -186,7 +194,7 @@ def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tup
     said = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in said.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
-        raise ColumnsRefused("--map reads one header as two fields; give each field its own header")
+        raise ColumnsRefused("--map reads one header as two fields", "give each field its own header")
     return said
 
 
@@ -203,8 +211,9 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
         ]
         if None in parts:
             raise ColumnsRefused(
-                f"--map {field}={target}: the file has no such header{_listed(headers)}; "
-                f"write it as it is in the file, or give its position, as in {field}={PLACE}1"
+                f"--map {field}={target}: the file has no such header{_listed(headers)}",
+                "write it as it is in the file",
+                f"give its position, as in {field}={PLACE}1",
             )
         alternatives.append(tuple(part for part in parts if part is not None))
     return tuple(alternatives)
@@ -230,15 +239,18 @@ def _require(found: Collection[str], cells: ColumnCells) -> None:
     if missing:
         whats = " and none for ".join(f"the {need.what}" for need in missing)
         looks = _guesses_for_unknown(cells, missing)
-        maps = " and ".join(
-            maps_of(
+        pairs = [
+            pairs_of(
                 {header: look for header, look in looks.items() if look.field in need.fields}, cells.headers
             )
-            or need.maps
+            or need.pairs
             for need in missing
-        )
+        ]
         which = "the right column" if len(missing) == 1 else "the right columns"
-        raise ColumnsRefused(f"no column for {whats}{_listed(cells.headers)}; name {which} with {maps}")
+        raise ColumnsRefused(
+            f"no column for {whats}{_listed(cells.headers)}",
+            Phrase.of(f"name {which} with ", Phrase.joined(" and ", pairs)),
+        )
 
 
 class _Need(NamedTuple):
@@ -249,8 +261,8 @@ class _Need(NamedTuple):
     """It is there where one of these fields is..."""
     fields: tuple[str, ...]
     """...and these are the fields that it is made of."""
-    maps: str
-    """The message where nothing shows which column it is."""
+    pairs: Phrase
+    """What to give where nothing shows which column it is."""
 
 
 _NEEDS = (
@@ -258,9 +270,9 @@ _NEEDS = (
         "account",
         ACCOUNT_FIELDS,
         (*ACCOUNT_FIELDS, "sort_code"),
-        "--map iban=HEADER (or account_number=HEADER and sort_code=HEADER)",
+        Phrase.of(ColumnPair("iban=HEADER"), " (or account_number=HEADER and sort_code=HEADER)"),
     ),
-    _Need("payee", PAYEE_FIELDS, ("name",), "--map name=HEADER"),
+    _Need("payee", PAYEE_FIELDS, ("name",), Phrase.of(ColumnPair("name=HEADER"))),
 )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
 from schemas.payments import FIELDS
 
@@ -65,20 +66,22 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     return looks
 
 
-def maps_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> str:
-    """The `--map` options for these guesses, as far as they go: fields that are sure, then the choices.
+def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Phrase | None:
+    """The pairs for these guesses, as far as they go: fields that are sure, then the choices.
 
-    >>> maps_of({"#1": Guess("name", "", ("#3",)), "#2": Guess("iban", ""), "#3": Guess("name", "", ("#1",))},
-    ...         ["#1", "#2", "#3"])
-    '--map iban=#2, and --map name=#1 or --map name=#3'
+    >>> looks = {"#1": Guess("name", "", ("#3",)), "#2": Guess("iban", ""), "#3": Guess("name", "", ("#1",))}
+    >>> pairs_of(looks, ["#1", "#2", "#3"]).text()
+    'iban=#2, and name=#1 or name=#3'
     """
-    said: dict[str, list[str]] = {}
+    found: dict[str, list[Phrase]] = {}
     for header in (header for header in headers if header in looks):
         if (field := looks[header].field) is not None:
-            said.setdefault(field, []).append(f"--map {field}={PLACE}{headers.index(header) + 1}")
-    sure = " ".join(maps[0] for maps in said.values() if len(maps) == 1)
-    choices = [" or ".join(maps) for maps in said.values() if len(maps) > 1]
-    return ", and ".join(filter(None, (sure, *choices)))
+            place = ColumnPair(f"{field}={PLACE}{headers.index(header) + 1}")
+            found.setdefault(field, []).append(Phrase.of(place))
+    sure = [pairs[0] for pairs in found.values() if len(pairs) == 1]
+    choices = [Phrase.joined(" or ", pairs) for pairs in found.values() if len(pairs) > 1]
+    steps = [Phrase.joined(" ", sure), *choices] if sure else choices
+    return Phrase.joined(", and ", steps) if steps else None
 
 
 def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.errors import ColumnPair, InputError, Phrase
 from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
-from pipeline.headers.guesses import by_place, guesses_of, maps_of
+from pipeline.headers.guesses import by_place, guesses_of, pairs_of
 from pipeline.headers.readings import readings_by_look
 
 COLUMNS_MAX = 1_000
@@ -110,15 +110,17 @@ def header_line(
 
 
 def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
-    """The refusal of a file that starts with a payment, and the `--map` to use, by the look of its cells."""
+    """The refusal of a file that starts with a payment, with what its columns look like."""
     cells = by_place(lines)
     looks = guesses_of(cells)
-    maps = maps_of(looks, cells.headers) or "--map name=#1 --map iban=#2"
+    pairs = pairs_of(looks, cells.headers) or Phrase.of(ColumnPair("name=#1"), " ", ColumnPair("iban=#2"))
     return ColumnsError(
-        f"{at}: this looks like a payment, not like headers; "
-        "add a first line that names the columns, such as name,sort_code,account_number,amount, or say "
-        f"which columns are which by their places: {maps}",
+        f"{at}: this looks like a payment, not like headers",
         readings_by_look(looks, cells),
+        advice=(
+            "add a first line that names the columns, such as name,sort_code,account_number,amount",
+            Phrase.of("say which columns are which by their places: ", pairs),
+        ),
     )
 
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import either
+from pipeline.headers.choice import either, one_of
 from pipeline.headers.meaning import (
     CANONICAL,
     COMPANY,
@@ -140,7 +141,7 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
                     [(headers[0],), (other,)],
                     cells,
                     what="a part of the payee's name",
-                    maps=_MAP_PARTS,
+                    pairs=_PARTS_TOGETHER,
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     given, family = first[GIVEN] or first[INITIALS], first[FAMILY]
@@ -164,7 +165,7 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
     return [*whole, Candidate(joined, rank, meant)]
 
 
-_MAP_PARTS = '--map "name=FIRST+LAST" with both headers'
+_PARTS_TOGETHER = Phrase.of(ColumnPair('"name=FIRST+LAST"'), " with both headers")
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
@@ -187,6 +188,6 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
             [plain.headers, tuple(part)],
             cells,
             what="a part of the payee's name",
-            maps=f'--map "name={plain.headers[0]}" or {_MAP_PARTS}',
+            pairs=Phrase.joined(" or ", [one_of([("name", plain.headers)]), _PARTS_TOGETHER]),
         )
     return not holds.any()

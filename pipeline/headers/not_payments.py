@@ -3,6 +3,7 @@
 A bank statement would ask about oneself, and a file of direct debits about debtors.
 """
 
+from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import (
@@ -23,7 +24,13 @@ from pipeline.headers.words import Cue
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
 _DEBIT_CUES_MIN = 2
-_INSIST = "; to check it anyway, name the columns to use with --map name=HEADER and --map iban=HEADER"
+INSIST = Phrase.of(
+    "give a file of payments to be made; to check it anyway, name the columns to use with ",
+    ColumnPair("name=HEADER"),
+    " and ",
+    ColumnPair("iban=HEADER"),
+)
+"""What to do about a file that looks so."""
 
 
 def why_not_payments(cells: ColumnCells) -> str | None:
@@ -36,31 +43,19 @@ def why_not_payments(cells: ColumnCells) -> str | None:
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
     if len({filled[header] for header in debit} | _mandate_parts(debit)) >= _DEBIT_CUES_MIN:
         seen = " and ".join(map(quoted, debit[:2]))
-        return (
-            f"looks like direct debits ({seen}), which are not payments to others; "
-            f"give a file of payments to be made{_INSIST}"
-        )
+        return f"looks like direct debits ({seen}), which are not payments to others"
     balances = [header for header, what in filled.items() if what == BALANCE]
     if balances:
-        return (
-            f"looks like a bank statement ({quoted(balances[0])}); "
-            f"give a file of payments to be made{_INSIST}"
-        )
+        return f"looks like a bank statement ({quoted(balances[0])})"
     booked = [header for header, what in filled.items() if what == BOOKED]
     both_ways = [header for header, what in filled.items() if what == DIRECTION]
     if booked and (not _names_payee(cells) or _pays_both_ways(cells) or _has_one_account(cells)):
         both_ways += booked
     if both_ways and _has_both_signs(cells):
-        return (
-            f"looks like a bank statement ({quoted(both_ways[0])}, and amounts of both signs); "
-            f"give a file of payments to be made{_INSIST}"
-        )
+        return f"looks like a bank statement ({quoted(both_ways[0])}, and amounts of both signs)"
     if (sides := _columns_of_two_ways(cells)) is not None:
         seen = " and ".join(map(quoted, sides))
-        return (
-            f"looks like a bank statement ({seen}: each row has an amount in one of them); "
-            f"give a file of payments to be made{_INSIST}"
-        )
+        return f"looks like a bank statement ({seen}: each row has an amount in one of them)"
     return None
 
 

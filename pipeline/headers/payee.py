@@ -11,8 +11,9 @@ from functools import partial
 
 import polars as pl
 
+from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, map_option, plus, quoted
+from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, one_of, pair, quoted
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
@@ -149,9 +150,10 @@ def _of_party(
         account = next(header for header in accounts if party_of(header) == party)
         raise ColumnsRefused(
             f"{quoted(account)} is the account of others than {'+'.join(map(quoted, names[0].headers))}, "
-            "by its header; name the right column with --map name=HEADER",
-            "name",
-            [header for name in names for header in name.headers],
+            "by its header",
+            Phrase.of("name the right column with ", ColumnPair("name=HEADER")),
+            field="name",
+            candidates=[header for name in names for header in name.headers],
         )
     theirs = [name for name in left if _is_of(name, party)]
     for payee in (name for name in left if name.rank is Rank.PAYEE and name not in theirs):
@@ -277,10 +279,11 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     sample = cells.sample(header)
     if 2 * sample.str.contains(_BANK).sum() > len(sample):
         raise ColumnsRefused(
-            f"{quoted(header)} has names of banks, rarely who is paid; say which column has the payee "
-            f'with --map name=HEADER, or that the banks are paid with --map "name={plus(first.headers)}"',
-            "name",
-            first.headers,
+            f"{quoted(header)} has names of banks, rarely who is paid",
+            Phrase.of("say which column has the payee with ", ColumnPair("name=HEADER")),
+            Phrase.of("that the banks are paid with ", pair("name", first.headers)),
+            field="name",
+            candidates=first.headers,
         )
 
 
@@ -315,7 +318,7 @@ def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cel
             [first, (second,)],
             cells,
             what="a part of the payee's name",
-            maps=f"{map_option('name', first)} or {map_option('name', (*first, second))}",
+            pairs=one_of([("name", first), ("name", (*first, second))]),
         )
 
 

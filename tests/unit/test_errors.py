@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from pipeline.cli.advice import OPTIONS
-from pipeline.errors import Advice, StoppedError, UsageError
+from pipeline.errors import Advice, ColumnPair, InputError, Phrase, StoppedError, UsageError
 
 FOLDER = "out: the folder of this very run"
 
@@ -37,6 +37,17 @@ def test_only_the_command_line_names_its_options():
 def test_braces_in_a_reason_are_no_place_for_choices():
     error = UsageError("{choices}/in.csv", advice="look at {choices}", choices=["a"])
     assert error.sentences(OPTIONS) == ("{choices}/in.csv; look at {choices}",)
+
+
+def test_columns_are_named_as_each_surface_asks_for_them():
+    one_of = Phrase.joined(" or ", [Phrase.of(ColumnPair("name=#1")), Phrase.of(ColumnPair("name={}"))])
+    error = InputError("pay.csv: {}", advice=("rename one", Phrase.of("choose one with ", one_of)))
+    neutral = "pay.csv: {}; rename one, or choose one with name=#1 or name={}"
+    assert (str(error), error.sentences()) == (neutral, (neutral,))
+    for same in (error, pickle.loads(pickle.dumps(error))):
+        assert same.sentences(OPTIONS) == (
+            "pay.csv: {}; rename one, or choose one with --map name=#1 or --map name={}",
+        )
 
 
 @pytest.mark.parametrize("advice", Advice)

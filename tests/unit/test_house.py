@@ -125,7 +125,7 @@ def test_the_rooms_that_give_them_may_have_them(room, uses_seen):
 
 def test_no_reason_speaks_of_the_command_line():
     """What an error of a job says first is for every surface; `option` and `advice` are for one."""
-    rooms = ("jobs", "runs", "review", "executors")
+    rooms = ("jobs", "runs", "review", "executors", "formats/csv", "formats/layouts")
     spoken = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for room in rooms

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.formats.csv.tally import line_ends
 from pipeline.formats.table import Dialect
@@ -80,7 +80,7 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
         position = error.start if isinstance(error, UnicodeDecodeError) else 0
         line = line_ends(data[:position]) + 1
         raise InputError(
-            f"{where} line {line}: not text in {encoding}; choose --encoding from {', '.join(ENCODINGS)}"
+            f"{where} line {line}: not text in {encoding}", advice=Advice.CHOOSE_ENCODING, choices=ENCODINGS
         ) from None
 
 
@@ -91,7 +91,7 @@ def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
         InputError: it is marked so.
     """
     if data.startswith(_UTF_16_MARKS):
-        raise InputError(f"{where}: the text is UTF-16; run again with --encoding utf-16")
+        raise InputError(f"{where}: the text is UTF-16", advice=Advice.READ_AS, choices=["utf-16"])
 
 
 def codec_of(encoding: str) -> str:
@@ -105,7 +105,11 @@ def codec_of(encoding: str) -> str:
     except (LookupError, ValueError):
         codec = ""
     if codec not in _CODECS:
-        raise UsageError(f"--encoding {encoding}: not supported; choose one of {', '.join(ENCODINGS)}")
+        raise UsageError(
+            f"{encoding}: not supported",
+            option="--encoding",
+            advice=f"choose one of {', '.join(ENCODINGS)}",
+        )
     return codec
 
 
@@ -120,13 +124,15 @@ def _require_utf_8(text: bytes, where: str) -> None:
         except UnicodeDecodeError as error:
             if b"\0" in text[start:stop]:
                 raise InputError(
-                    f"{where}: not a text file, as it holds NUL bytes; give the CSV file itself, or add "
-                    "--encoding utf-16 if it is one"
+                    f"{where}: not a text file, as it holds NUL bytes",
+                    advice=("give the CSV file itself", Advice.READ_AS_IF_CSV),
+                    choices=["utf-16"],
                 ) from None
             line = line_ends(text[: start - kept + error.start]) + 1
             raise InputError(
-                f"{where} line {line}: a byte that is not UTF-8; "
-                "run again with --encoding cp1252 if the file comes from Windows"
+                f"{where} line {line}: a byte that is not UTF-8",
+                advice=Advice.READ_AS_OF_WINDOWS,
+                choices=["cp1252"],
             ) from None
 
 
@@ -231,6 +237,7 @@ def _first_lines(head: str, delimiter: str) -> Iterator[_Line]:
 def _require_text(cells: Sequence[str], where: str) -> None:
     if any("\0" in cell for cell in cells):
         raise InputError(
-            f"{where} line 1: NUL bytes in the header line; "
-            "give a CSV or Parquet file, or --encoding utf-16 if it is text"
+            f"{where} line 1: NUL bytes in the header line",
+            advice=("give a CSV or Parquet file", Advice.READ_AS_IF_TEXT),
+            choices=["utf-16"],
         )

@@ -3,7 +3,7 @@
 import codecs
 from typing import NamedTuple
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats.text_lines import is_utf_16
 
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
@@ -49,7 +49,9 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, start + error.start) + 1
         raise InputError(
-            f"{where} line {line}: a byte that is not {used}; choose --encoding from {', '.join(ENCODINGS)}"
+            f"{where} line {line}: a byte that is not {used}",
+            advice=Advice.CHOOSE_ENCODING,
+            choices=ENCODINGS,
         ) from None
 
 
@@ -63,5 +65,7 @@ def encoding_of(said: str | None) -> str:
         return _CODECS[codecs.lookup(said or _UTF_8).name]
     except (LookupError, ValueError):
         raise UsageError(
-            f"--encoding {said}: not supported for a bank's layout; choose one of {', '.join(ENCODINGS)}"
+            f"{said}: not supported for a bank's layout",
+            option="--encoding",
+            advice=f"choose one of {', '.join(ENCODINGS)}",
         ) from None

@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
@@ -131,7 +132,7 @@ def test_quotes_in_a_text_without_headers_are_left_to_who_looks_for_them():
 
 def test_utf_16_that_nobody_spoke_of_is_told_at_once():
     file = Watched(HEADERS.decode().encode("utf-16") * 1_000_000)
-    with pytest.raises(InputError, match="the text is UTF-16; run again with --encoding utf-16"):
+    with refused(InputError, "the text is UTF-16; run again with --encoding utf-16"):
         read_lines(file, encoding=None, where="payroll.csv")
     assert file.furthest <= PIECE
 

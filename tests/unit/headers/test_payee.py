@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.headers.columns import read_columns
@@ -234,7 +235,7 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
     ],
 )
 def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns):
-    with pytest.raises(InputError, match=r"differ, and either could be .*; choose one with --map"):
+    with refused(InputError, r"differ, and either could be .*; choose one with --map"):
         sources_of(columns)
 
 
@@ -265,7 +266,9 @@ def test_a_file_that_names_nobody_who_is_paid_is_refused(columns):
     ],
 )
 def test_names_of_banks_are_not_asked_about_unless_a_map_says_so(columns):
-    with pytest.raises(InputError, match=r"has names of banks, .*; say which column .* --map name=HEADER"):
+    with refused(
+        InputError, r"has names of banks, .*; say which .* --map name=HEADER, or .* --map \W?name=\w"
+    ):
         sources_of(columns)
     frame = pl.DataFrame({**columns, "IBAN": IBANS})
     assert read_columns(frame, {"name": list(columns)[1]}, where="x.csv").sources["name"]

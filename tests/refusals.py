@@ -1,0 +1,19 @@
+"""What a person at a command line reads of an error."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pipeline.cli.advice import OPTIONS
+from pipeline.errors import PrecheckError
+
+
+@contextmanager
+def refused(kind: type[PrecheckError], match: str) -> Iterator[pytest.ExceptionInfo[PrecheckError]]:
+    """The block ends in this error, and its sentence has this in it in the words of the command line."""
+    with pytest.raises(kind) as raised:
+        yield raised
+    [sentence] = raised.value.sentences(OPTIONS)
+    assert re.search(match, sentence), sentence
