@@ -1,10 +1,10 @@
-"""With how many generated examples a property is tried: few in each run, more in a search for new ones."""
+"""With how many generated examples a property is tried: the same in each run, others in a search."""
 
 import os
 
 from hypothesis import settings
 
-EXAMPLES_MAX = 40
+EXAMPLES_MAX = 100
 """Of a property that says nothing else. A run repeats what has passed before; `make search` finds more."""
 SEARCHED_TIMES = 10
 

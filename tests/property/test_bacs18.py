@@ -28,7 +28,7 @@ def lines_of(data, message):
     return [data[start:end] for start, end in message.places.select("start", "end").iter_rows()]
 
 
-@examples(25)
+@examples(60)
 @given(SEEDS)
 def test_what_was_made_is_what_is_read(seed):
     file = any_file(seed)
@@ -46,7 +46,7 @@ def test_what_was_made_is_what_is_read(seed):
     assert len(message.controls) >= 4 * file.labels
 
 
-@examples(25)
+@examples(60)
 @given(SEEDS, st.data())
 def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(seed, chance):
     file = any_file(seed)
@@ -73,7 +73,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(see
     assert sorted(found) == sorted(line.rstrip(b"\r\n") for line in lines_of(data, message))
 
 
-@examples(25)
+@examples(50)
 @given(SEEDS)
 def test_a_split_that_keeps_everything_changes_nothing(seed):
     data = any_file(seed).data()
@@ -82,7 +82,7 @@ def test_a_split_that_keeps_everything_changes_nothing(seed):
     assert changed(data, bacs18.kept(data, message, everything, "release")) == data
 
 
-@examples(25)
+@examples(60)
 @given(SEEDS, st.data())
 def test_a_name_changes_its_own_row_only(seed, chance):
     data = any_file(seed).data()
@@ -97,7 +97,7 @@ def test_a_name_changes_its_own_row_only(seed, chance):
     assert again.controls.equals(message.controls)
 
 
-@examples(80)
+@examples(200)
 @given(SEEDS, st.data())
 def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, chance):
     data = any_file(seed, count_max=8).data()
@@ -128,7 +128,7 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, cha
     assert changed["row"].to_list() in ([], owner)
 
 
-@examples(60)
+@examples(150)
 @given(SEEDS, st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=120)), max_size=5))
 def test_any_bytes_are_read_or_refused_in_a_sentence(seed, changes):
     data = any_file(seed, count_max=6).data()

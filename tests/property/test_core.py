@@ -115,7 +115,7 @@ ROUTES = st.builds(
     vop_countries=st.sampled_from([None, (), ("DE",)]),
     vop_names=st.sampled_from(["any", "latin"]),
 )
-bounded = examples(30)
+bounded = examples(80)
 
 
 def checks_in(frame):
@@ -380,7 +380,7 @@ CONTRADICTING = {
 }
 
 
-@examples(600)
+@examples(3000)
 @given(st.sampled_from(sorted(QUESTIONS)), st.one_of(MATCHES, MATCHES, COP_DOCUMENTS, VOP_DOCUMENTS), EDITS)
 def test_damaged_reply_reads_as_a_match_only_if_it_still_is_a_clean_one(asked, document, edits):
     body = damaged(document, edits)

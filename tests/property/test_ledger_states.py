@@ -111,4 +111,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerStates = LedgerMachine.TestCase
-TestLedgerStates.settings = settings(examples(15), stateful_step_count=20)
+TestLedgerStates.settings = settings(examples(30), stateful_step_count=20)

@@ -93,7 +93,7 @@ def used(times, rate_per_s):
     return (len(times) - 1) / (times[-1] - times[0]) * window_s / count_max
 
 
-@examples(30)
+@examples(60)
 @given(RATES, st.integers(1, 40), st.builds(Random, st.integers()))
 def test_slots_keep_the_promise_from_the_first_one_on_however_late_the_timers(rate_per_s, workers, chance):
     window_s, count_max = promise_of(rate_per_s)
@@ -103,7 +103,7 @@ def test_slots_keep_the_promise_from_the_first_one_on_however_late_the_timers(ra
     assert most_in_a_window(times, window_s) <= count_max
 
 
-@examples(30)
+@examples(60)
 @given(st.one_of(st.integers(1, 1000), st.floats(RATE_MIN_PER_S, 1)), st.builds(Random, st.integers()))
 def test_arrivals_keep_the_promise_where_the_way_takes_a_little_longer_for_some(rate_per_s, chance):
     window_s, count_max = promise_of(rate_per_s)
@@ -118,14 +118,14 @@ def test_at_least_97_percent_of_the_agreed_rate_is_used_with_timers_in_time(rate
     assert used(slots(rate_per_s, 5 * count_max + 20), rate_per_s) >= 0.97
 
 
-@examples(15)
+@examples(30)
 @given(st.integers(1, 1000), st.builds(Random, st.integers()))
 def test_timers_as_late_as_on_an_ordinary_machine_lose_no_rate(rate_per_s, chance):
     times = slots(rate_per_s, 5 * rate_per_s + 20, lambda: chance.uniform(0, 0.004))
     assert used(times, rate_per_s) >= 0.97
 
 
-@examples(15)
+@examples(30)
 @given(st.integers(1, 1000), st.builds(Random, st.integers()))
 def test_timers_that_are_five_times_as_late_lose_a_hundredth(rate_per_s, chance):
     times = slots(rate_per_s, 5 * rate_per_s + 20, lambda: chance.uniform(0, 0.02))
@@ -182,7 +182,7 @@ def resized_slots(first_rate_per_s, sizes, end_s=8.0, until_s=None):
     return times, rates
 
 
-@examples(30)
+@examples(60)
 @given(st.integers(1, 200), SIZES)
 def test_each_slot_keeps_the_rate_that_holds_when_it_is_given_and_counts_what_left_before(first, sizes):
     times, rates = resized_slots(first, sizes)

@@ -93,7 +93,7 @@ SHAPES = {
 }
 
 
-@examples(15)
+@examples(60)
 @given(**SHAPES, verdicts=st.dictionaries(st.sampled_from(["close_match", "NOAP", "MTCH"]), st.booleans()))
 def test_a_split_loses_doubles_and_changes_nothing(
     rows, delimiter, line_end, verdicts, finish_run, outcomes_of
@@ -118,7 +118,7 @@ def test_a_split_loses_doubles_and_changes_nothing(
     assert told(done.input) == money_of(rows)
 
 
-@examples(15)
+@examples(60)
 @given(**SHAPES, accept=st.sets(st.sampled_from(Acceptance), min_size=1))
 def test_a_correction_changes_its_cell_and_no_other(
     rows, delimiter, line_end, accept, finish_run, outcomes_of
@@ -162,7 +162,7 @@ scope = "s"
 """
 
 
-@examples(2)  # a child process parses each Parquet file
+@examples(4)  # a child process parses each Parquet file
 @given(cells=st.lists(st.tuples(TROUBLE, TROUBLE), min_size=1, max_size=5))
 def test_a_parquet_file_is_split_without_a_change(cells, finish_run, outcomes_of):
     table = pl.DataFrame(

@@ -51,7 +51,7 @@ def cells_of(data):
     return [tuple(cell or "" for cell in row) for row in table.cells.rows()], table
 
 
-@examples(150)
+@examples(400)
 @given(rows=tables(), delimiter=DELIMITERS, line_end=LINE_ENDS, quote_all=st.booleans())
 def test_any_cells_written_as_csv_are_read_as_the_same_cells(rows, delimiter, line_end, quote_all):
     cells, table = cells_of(csv_of(rows, delimiter, line_end, quote_all))
@@ -59,7 +59,7 @@ def test_any_cells_written_as_csv_are_read_as_the_same_cells(rows, delimiter, li
     assert table.defects.null_count() == len(rows)
 
 
-@examples(80)
+@examples(200)
 @given(rows=tables(), delimiter=DELIMITERS, quote_all=st.booleans())
 def test_the_fast_and_the_careful_road_agree(rows, delimiter, quote_all):
     data = csv_of(rows, delimiter, "\n", quote_all)
@@ -68,7 +68,7 @@ def test_the_fast_and_the_careful_road_agree(rows, delimiter, quote_all):
     assert careful == [*fast, ("", "", ""), ("z", "", "")]
 
 
-@examples(80)
+@examples(200)
 @given(rows=st.lists(st.lists(TROUBLE, max_size=5), min_size=1, max_size=6), line_end=LINE_ENDS)
 def test_ragged_rows_lose_no_cell(rows, line_end):
     rows = [*rows, ["z"]]
@@ -78,13 +78,13 @@ def test_ragged_rows_lose_no_cell(rows, line_end):
     assert [defect is None for defect in table.defects] == [len(row) == 3 for row in rows]
 
 
-@examples(40)
+@examples(50)
 @given(rows=tables(), delimiter=DELIMITERS)
 def test_what_is_read_and_written_is_read_again_as_the_same(rows, delimiter):
     require_kept(rows, delimiter, "csv")
 
 
-@examples(4)  # a child process parses each Parquet file
+@examples(50)  # a child process parses each Parquet file
 @given(rows=tables(), delimiter=DELIMITERS)
 def test_what_is_read_and_written_as_parquet_is_read_again_as_the_same(rows, delimiter):
     require_kept(rows, delimiter, "parquet")

@@ -46,7 +46,7 @@ def source_of(rows):
         return read(path, mapping={})
 
 
-@examples(60)
+@examples(150)
 @given(
     st.lists(PAYMENTS, min_size=2, max_size=8),
     TITLES,

@@ -68,7 +68,7 @@ def files(draw):
     return pl.DataFrame({header: spelled[header] for header in headers})
 
 
-@examples(120)
+@examples(400)
 @given(files())
 def test_only_the_payee_is_ever_asked_about(cells):
     sources = read_columns(cells, {}, where="x.csv").sources
@@ -77,7 +77,7 @@ def test_only_the_payee_is_ever_asked_about(cells):
     assert [cells[header].to_list() for [header] in account] == [IBANS]
 
 
-@examples(60)
+@examples(200)
 @given(files(), st.randoms(use_true_random=False))
 def test_a_payee_that_is_missing_in_some_rows_is_never_replaced_by_a_stranger(cells, chance):
     holder = next(header for header in cells.columns if cells[header].to_list() == NAMES)

@@ -149,7 +149,7 @@ def test_a_file_cut_anywhere_is_refused(compression):
 
 
 @pytest.mark.parametrize("compression", Compression)
-@examples(80)
+@examples(200)
 @given(st.data())
 def test_a_changed_byte_is_refused_or_changes_nothing_that_is_read(compression, chance):
     data = packed(TEXT, compression)

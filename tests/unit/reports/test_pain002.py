@@ -224,7 +224,7 @@ NAMES = st.text(st.sampled_from("Aé&<>  x"), min_size=1, max_size=300).map(str.
 ROWS = st.tuples(st.sampled_from(list(STATUSES)), st.sampled_from(["CMTC", "A&B", None]), NAMES, st.none())
 
 
-@examples(20)
+@examples(60)
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_every_payment_is_reported_once_and_every_name_comes_back_whole(rows):
     batches = tuple(

@@ -136,7 +136,7 @@ def without(root, keep, written):
     return root
 
 
-@examples(20)
+@examples(60)
 @given(FILES, st.data())
 def test_payments_are_removed_and_nothing_else_is_changed(file, choice):
     batches, dialect, count, total = file
@@ -162,7 +162,7 @@ def bytes_of(data, message):
     return [data[start:end] for start, end in message.places.select("element", "end").iter_rows()]
 
 
-@examples(20)
+@examples(60)
 @given(FILES, st.data())
 def test_names_are_changed_and_nothing_else_is(file, choice):
     batches, dialect, count, total = file

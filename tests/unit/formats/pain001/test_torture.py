@@ -191,7 +191,7 @@ def test_a_file_is_known_by_its_first_bytes(head, is_ours):
 @pytest.mark.parametrize(
     "name", ["CDATA", "instructions", "prefixed", "Latin 9", "ISO .02", "roomy", "UTF-16"]
 )
-@examples(20)
+@examples(60)
 @given(choice=st.data())
 def test_a_changed_byte_is_refused_or_changes_its_own_payment_alone(name, choice):
     data = document(BATCHES, {**DIALECTS, "UTF-16": UTF_16}[name])
@@ -216,7 +216,7 @@ def test_a_changed_byte_is_refused_or_changes_its_own_payment_alone(name, choice
             assert (was, defect) == (became, new_defect)
 
 
-@examples(20)
+@examples(60)
 @given(st.integers(1, len(FILE) - 12))
 def test_a_cut_file_is_refused_wherever_it_is_cut(end):
     with pytest.raises(InputError, match=r"it may have been cut|has a tag"):
