@@ -111,7 +111,7 @@ class PaymentLine(LineKind):
     code: Position | None = None
     """The cell with the transaction code."""
     booked_by: tuple[Position, ...] = ()
-    """The cells that payments of one booking have in common: day, account of the payer."""
+    """The cells by which payments are grouped into a batch: the day, the payer's account."""
     cells_min: Position | None = None
     cells_max: Position | None = None
     """How many cells it has; at least those that it speaks of, and any number more, where it is not said."""
