@@ -121,7 +121,7 @@ OF_LAYOUTS: Mapping[str, str] = {
     "account number in one cell.",
     "currency": "Of the amount, where no column says it.",
     "code": "The cell with the transaction code.",
-    "booked_by": "The cells by which payments are grouped into a batch, such as the day and the payer's account.",
+    "booked_by": "The cells by which payments make up a batch, such as the day and the payer's account.",
     "cells_min": "How many cells it has at least; those that the other keys name, where it is not said.",
     "cells_max": "How many cells it has at most; any number, where it is not said.",
     "count": "The cell with the number of payments.",
