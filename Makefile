@@ -32,6 +32,7 @@ demo: .venv/installed  ## check three sample files through all three APIs on the
 	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
 	$(BIN)/precheck run sample_data/payments_pain001.xml --out $(DEMO)/pain001 --fresh
+	$(BIN)/precheck run sample_data/payments_pain001.xml --profile sandbox-standard --out $(DEMO)/pain001-standard --fresh
 
 tools: $(AXE) $(SSLYZE)  ## fetch what some tests need: axe-core, sslyze and, as root on Debian, the programs they call
 	@missing=; \
