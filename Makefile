@@ -36,6 +36,7 @@ demo: .venv/installed  ## check three sample files through all three APIs on the
 
 tools: $(AXE) $(SSLYZE)  ## fetch what some tests need: axe-core, sslyze and, as root on Debian, the programs they call
 	@missing=; \
+	[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || command -v initdb >/dev/null || missing=postgresql; \
 	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium; do \
 	  command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
 	done; \
