@@ -1,0 +1,95 @@
+"""What must hold in every history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.frames import AnswerState
+
+if TYPE_CHECKING:
+    from simulation.history import History
+
+REQUESTS_PER_RUN_MAX = 40
+"""Requests for one question in one run, at most."""
+
+
+class Breach(NamedTuple):
+    """A rule that was broken."""
+
+    rule: str
+    what: str
+
+
+def broken_rules(history: History) -> list[Breach]:
+    """Every rule that a history broke."""
+    return [
+        *_rate(history),
+        *_places(history),
+        *_intents(history),
+        *_answers(history),
+        *_ends(history),
+    ]
+
+
+def _rate(history: History) -> list[Breach]:
+    """In any second, at most as many as agreed leave."""
+    times, rate = [left.time_s for left in history.provider.departures], history.options.rate
+    for first, last in zip(times, times[rate:], strict=False):
+        if last - first < 1.0:
+            return [Breach("rate", f"{rate + 1} requests within {last - first:.6f} s, at {last:.3f}")]
+    return []
+
+
+def _places(history: History) -> list[Breach]:
+    most, allowed = history.provider.in_flight_most, history.options.in_flight_max
+    if most > allowed and not history.killed_at and not history.weather.silent_share:
+        return [Breach("places", f"{most} in flight, {allowed} allowed")]
+    return []
+
+
+def _intents(history: History) -> list[Breach]:
+    """Nothing leaves without a durable intent, or after the answer of its question is durable."""
+    book, keys = history.book, {}
+    for left in history.provider.departures:
+        question = book.intended.get(left.request_id)
+        if question is None:
+            return [Breach("intent", f"row {left.row} was asked about without one at {left.time_s:.3f}")]
+        keys[left.row] = question
+        if left.time_s > book.settled_at.get(question, left.time_s):
+            return [Breach("repeated", f"row {left.row} was asked about again at {left.time_s:.3f}")]
+    return []
+
+
+def _answers(history: History) -> list[Breach]:
+    """One answer per question in each run's result; and what it says is what the bank said."""
+    provider = history.provider
+    found = []
+    for end in history.ends:
+        if sorted(end.answers["check"].to_list()) != list(range(1, history.question_count + 1)):
+            return [Breach("outcomes", "not one answer per question")]
+        for check, state, code, _, request_id, _, _ in end.answers.iter_rows():
+            if state == AnswerState.ANSWERED:
+                truth = provider.truths[check] or "MTCH"
+                given = provider.answers_given.get(request_id)
+                if given is None or given[0] != check or code != truth:
+                    found.append(Breach("guessed", f"row {check}: {code}, the bank says {truth}"))
+            elif state == AnswerState.REFUSED and check not in history.weather.refused_rows:
+                found.append(Breach("guessed", f"row {check} was never refused"))
+    return found[:3]
+
+
+def _ends(history: History) -> list[Breach]:
+    """Once the world is healthy, every row that it can answer is answered."""
+    if not history.ends:
+        return [Breach("liveness", "no run ended")]
+    weather, last = history.weather, history.ends[-1]
+    hopeless = weather.disliked_rows | weather.broken_rows | weather.failing_rows
+    left = [
+        (check, code)
+        for check, state, code in last.answers.select("check", "state", "code").iter_rows()
+        if state not in {"answered", "refused"} and check not in hopeless
+    ]
+    if left:
+        return [Breach("liveness", f"open after {len(history.ends)} runs: {len(left)} rows, {Counter(code for _, code in left)}")]
+    return []
