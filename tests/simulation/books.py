@@ -7,12 +7,15 @@ that is killed in between has written and does not know.
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
 
 from pipeline.frames import Answer, Check
 from pipeline.stores.memory import MemoryLedger
+from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 from simulation.weather import Weather
-from simulation.world import Process, World
+from simulation.world import Clock, Process, World
 
 
 class Book(MemoryLedger):
@@ -123,3 +126,30 @@ class LedgerOfProcess:
 
         self._world.after(takes_s / 2, land)
         await written
+
+
+class QuotaOfProcess:
+    """The daily cap: the product's count in its file, called at once, as there are no threads here."""
+
+    def __init__(self, path: Path, cap: int, clock: Clock) -> None:
+        self._quota = SqliteQuota(path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._quota.close()
+
+    async def reserve(self) -> bool:
+        """Take one unit."""
+        return self._quota.reserve()
+
+    async def resets_at(self) -> datetime:
+        """When there is more to take."""
+        return self._quota.resets_at()
+
+    async def close_for_today(self) -> None:
+        """Take the server's word that nothing is left."""
+        self._quota.close_for_today()
+
+    async def go_by(self, server_now: datetime) -> None:
+        """Count by the server's clock."""
+        self._quota.go_by(server_now)

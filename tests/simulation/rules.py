@@ -27,6 +27,7 @@ def broken_rules(history: History) -> list[Breach]:
         *_rate(history),
         *_places(history),
         *_intents(history),
+        *_cap(history),
         *_answers(history),
         *_ends(history),
     ]
@@ -58,6 +59,15 @@ def _intents(history: History) -> list[Breach]:
         keys[left.row] = question
         if left.time_s > book.settled_at.get(question, left.time_s):
             return [Breach("repeated", f"row {left.row} was asked about again at {left.time_s:.3f}")]
+    return []
+
+
+def _cap(history: History) -> list[Breach]:
+    """At most the cap arrives in a day of the server, unless the clock is set to another day meanwhile."""
+    cap, by_day = history.weather.cap, history.provider.arrivals_by_day
+    most = max(by_day.values(), default=0)
+    if cap is not None and most > cap and not history.weather.clock_jumps:
+        return [Breach("cap", f"{most} requests in a day, {cap} allowed")]
     return []
 
 
