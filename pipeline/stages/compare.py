@@ -162,9 +162,7 @@ def _paid_elsewhere(
     then = before.group_by("payee").agg(then=_listed("account_shown"))
     shown = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
     left = pl.concat([others["row"], ours.join(known, on="payee", how="anti")["row"]])
-    return _Match(
-        _changes(shown, WarningCode.ACCOUNT_CHANGED, folder), _contradicted(changed, known), left
-    )
+    return _Match(_changes(shown, WarningCode.ACCOUNT_CHANGED, folder), _contradicted(changed, known), left)
 
 
 def _contradicted(changed: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
