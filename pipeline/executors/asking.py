@@ -1,38 +1,27 @@
-"""The asking of a run in this process, from first to last question, with progress and a way to stop it."""
+"""What all asking has in common: its plan and its result, its progress, and a way to stop it."""
 
 import gc
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 import anyio
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
-from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode, slim
-from pipeline.runs.request import CheckJob, Phase, RunObserver, RunProgress, Surface
-from pipeline.stages.ask import (
-    DRAIN_MAX_S,
-    RUNS_MAX,
-    AskingContext,
-    AskingTally,
-    answers_so_far,
-    ask,
-    count_given_up,
-    remaining_questions,
-)
-from pipeline.stores.local_source import LocalSource
-from pipeline.stores.protocols import Ledger
-from schemas.outcomes import ApiName, Environment
+from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
+from pipeline.runs.request import Clock, RunObserver, RunProgress, StopSwitch, Surface
+from pipeline.sections.servers import Server
+from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, ApiChannel, AskingContext, AskingTally
+from schemas.outcomes import ApiName
 from schemas.summary import ApiCalls
 
 PROGRESS_INTERVAL_S = 0.2
@@ -41,6 +30,7 @@ STOP_INTERVAL_S = 0.05
 Caps = Mapping[ApiName, tuple[int, datetime]]
 """API -> its daily cap, and when it resets."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
+T = TypeVar("T")
 
 
 class AskingPlan(NamedTuple):
@@ -119,31 +109,56 @@ class AskingResult:
         )
 
 
-def ask_all(job: CheckJob, asking: AskingPlan, ledger: Ledger, surface: Surface) -> AskingResult:
-    """Ask what is left to ask and report the progress, until all is asked or the run is stopped.
+def new_context(clock: Clock) -> AskingContext:
+    """Time, chance and new ids, for one asking."""
+    return AskingContext(
+        clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
+    )
+
+
+def watched(
+    asking: Callable[[], Awaitable[T]], world: AskingContext, surface: Surface
+) -> tuple[T | None, PrecheckError | None]:
+    """Ask in an event loop of its own, report the progress, and heed a request to stop.
+
+    Args:
+        asking: what asks, until all is asked or `world.stop` is set.
+        world: what it asks with.
+        surface: what starts it, to report to.
 
     Returns:
-        What came back; also where an error or a request to stop ended the asking, which is part of it.
+        What it returned, None where it came to no end; and the error that ended it early, if one did.
 
     Raises:
         DiskError: the ledger cannot be written.
-        StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    world = AskingContext(
-        surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
-    )
     with _nothing_walked_again(), surface.stop.watched():
-        answers, caps, ended_by = anyio.run(
-            _ask, job, asking, ledger, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
-        )
-    if (stopped := surface.stop.first) is not None:
-        ended_by = StoppedError(f"{job.file.name}: {stopped.sentence}", stopped.exit_code)
-        if surface.stop.is_urgent:
-            raise ended_by
-    if answers is None or ended_by is not None:
-        answers = anyio.run(answers_so_far, asking.checks, ledger)
-    given_up_count = anyio.run(count_given_up, asking.checks, ledger)
-    return AskingResult(Answers(answers), caps, world.tally.closed, world.tally, given_up_count, ended_by)
+        return anyio.run(_watched, asking, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP})
+
+
+def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
+    """What ended the asking of a file early: a request to stop, or else an error.
+
+    Raises:
+        StoppedError: it is to stop at once; what was answered is in the ledger.
+    """
+    if (stopped := stop.first) is None:
+        return ended_by
+    error = StoppedError(f"{name}: {stopped.sentence}", stopped.exit_code)
+    if stop.is_urgent:
+        raise error
+    return error
+
+
+async def caps_of(servers: Iterable[Server], channels: Mapping[ApiName, ApiChannel]) -> Caps:
+    """The caps of the servers that were asked."""
+    return {
+        server.name: (server.cap, await channel.quota.resets_at())
+        for server in servers
+        if (channel := channels.get(server.name)) is not None
+        and channel.quota is not None
+        and server.cap is not None
+    }
 
 
 @contextmanager
@@ -156,52 +171,19 @@ def _nothing_walked_again() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _ask(
-    job: CheckJob, asking: AskingPlan, ledger: Ledger, world: AskingContext, surface: Surface
-) -> tuple[pl.DataFrame | None, Caps, PrecheckError | None]:
-    """The answers, the caps of their servers, and what ended the asking early."""
-    watch = surface.watch
-    watch.begin(simulated=asking.profile.environment is Environment.SANDBOX)
-    watch.enter(Phase.CONNECTING)
-    answers: pl.DataFrame | None = None
-    caps: Caps = {}
+async def _watched(
+    asking: Callable[[], Awaitable[T]], world: AskingContext, surface: Surface
+) -> tuple[T | None, PrecheckError | None]:
+    result: T | None = None
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_heed, surface, world, group.cancel_scope)
-            group.start_soon(_show, world.tally, watch)
-            answers, caps = await _answers(job, asking, ledger, world, watch)
+            group.start_soon(_show, world.tally, surface.watch)
+            result = await asking()
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
-        return answers, caps, _end(first_of(failures))
-    return answers, caps, None
-
-
-async def _answers(
-    job: CheckJob, asking: AskingPlan, ledger: Ledger, world: AskingContext, watch: RunObserver
-) -> tuple[pl.DataFrame, Caps]:
-    """Open the channels and ask."""
-    checks = asking.checks
-    needed = {ApiName(api) for api in checks["api"].unique()}
-    shares = (
-        None
-        if asking.is_ours
-        else shares_of_this_machine(clock=world.now, waiting=watch.wait, wait_max_s=job.wait_max_s)
-    )
-    async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
-        watch.enter(Phase.ASKING)
-        left = await remaining_questions(
-            checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
-        )
-        source = LocalSource(left.todo, ledger.question_key)
-        asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
-        caps = {
-            server.name: (server.cap, await channel.quota.resets_at())
-            for server in asking.profile.servers
-            if (channel := channels.get(server.name)) is not None
-            and channel.quota is not None
-            and server.cap is not None
-        }
-    return slim(left.answers, asked), caps
+        return result, _end(first_of(failures))
+    return result, None
 
 
 def _end(failure: BaseException) -> PrecheckError:
