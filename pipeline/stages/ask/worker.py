@@ -14,8 +14,9 @@ from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_day
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, was_held
+from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
+from pipeline.stages.ask.observers import QuestionObserver
 from pipeline.stages.ask.values import AnswerBuffer, ApiChannel, AskingContext
 from pipeline.stores.protocols import Ledger, Quota
 from pipeline.stores.values import ChunkLease, Question
@@ -46,6 +47,7 @@ class QuestionInProgress:
     hold: ChunkLease
     sent_count: int
     """Requests for it, those of earlier runs included."""
+    observer: QuestionObserver
     tries: int = 0
     """Requests for it in this run that count as its attempts."""
     streak: int | None = None
@@ -95,7 +97,8 @@ class ApiAsker:
         try:
             while not self._world.stop.is_set() and (taken := await self._feed.take()) is not None:
                 self._gate.budget.earn()
-                task = QuestionInProgress(*taken, taken.question.attempts)
+                observer = self._world.observer.follow(self._channel.api.name)
+                task = QuestionInProgress(*taken, taken.question.attempts, observer)
                 await self._keep(task, await self._exchange(task))
             while self._postponed and not self._world.stop.is_set():
                 task = self._postponed.pop(0)
@@ -113,6 +116,7 @@ class ApiAsker:
             return
         self._run.answers.add(answer)
         meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
+        task.observer.end(answer, meaning.outcome)
         self._world.tally.outcomes[meaning.outcome] += 1
         self._world.tally.done_count += 1
         await self._feed.ended(task.hold)
@@ -157,6 +161,7 @@ class ApiAsker:
         """As `_exchange`; a question asked during a possible outage is kept in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
+            task.observer.wait()
             match await self._gate.enter(task.check):
                 case GateDecision.LATER:
                     self._postponed.append(task)
@@ -192,13 +197,16 @@ class ApiAsker:
         request_id = self._world.new_id()
         answer = None
         with self._in_flight():
+            task.observer.intend(task.sent_count, request_id)
             await ledger.intend(
                 task.question.key, attempt=task.sent_count, request_id=request_id, time=self._time()
             )
+            task.observer.send()
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
             attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
             reply = await self._send(check, request_id, token)
+            task.observer.receive(kind_of(reply))
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
@@ -216,6 +224,7 @@ class ApiAsker:
                     time=self._time(),
                     detail=verdict.detail,
                 )
+            task.observer.record()
         task.streak, ticket = await self._gate.note(check, reply)
         if isinstance(verdict, FinalReply):
             self._let_in(verdict)
