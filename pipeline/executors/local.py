@@ -23,6 +23,7 @@ from pipeline.runs.request import CheckJob, Phase, RunObserver, RunProgress, Sur
 from pipeline.stages.ask import (
     DRAIN_MAX_S,
     RUNS_MAX,
+    UNOBSERVED,
     AskingContext,
     AskingTally,
     answers_so_far,
@@ -130,7 +131,13 @@ def ask_all(job: CheckJob, asking: AskingPlan, ledger: Ledger, surface: Surface)
         StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
     world = AskingContext(
-        surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
+        surface.clock,
+        time.monotonic,
+        random.random,
+        lambda: str(uuid4()),
+        anyio.Event(),
+        AskingTally(),
+        surface.observer or UNOBSERVED,
     )
     with _nothing_walked_again(), surface.stop.watched():
         answers, caps, ended_by = anyio.run(
@@ -193,7 +200,8 @@ async def _answers(
             checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
         source = LocalSource(left.todo, ledger.question_key)
-        asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
+        with world.observer.asking(channels, world.tally):
+            asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
         caps = {
             server.name: (server.cap, await channel.quota.resets_at())
             for server in asking.profile.servers

@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.errors import first_of
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver, QuestionObserver
 from pipeline.stages.ask.remaining import (
     RUNS_MAX,
     RemainingQuestions,
@@ -35,6 +35,7 @@ __all__ = [
     "AskingContext",
     "AskingObserver",
     "AskingTally",
+    "QuestionObserver",
     "RemainingQuestions",
     "RequestSender",
     "answers_so_far",
