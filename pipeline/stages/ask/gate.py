@@ -64,6 +64,11 @@ def code_of(reply: Reply) -> str:
             return OwnCode.CONTRACT
 
 
+def kind_of(reply: Reply) -> str:
+    """The kind of a reply: its HTTP status, or why there is none."""
+    return str(reply.status_code) if isinstance(reply, httpx.Response) else reply.kind
+
+
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
     """Whether a healthy server only wants fewer requests, and has not processed this one."""
     if isinstance(reply, retry.NetworkFailure):

@@ -14,6 +14,7 @@ from pipeline.apis import Api
 from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
 from pipeline.stores.protocols import Quota
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
@@ -147,3 +148,4 @@ class AskingContext:
     new_id: Callable[[], str]
     stop: anyio.Event
     tally: AskingTally
+    observer: AskingObserver = UNOBSERVED
