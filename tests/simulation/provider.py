@@ -62,7 +62,7 @@ class Provider:
     async def token(self, _request: TokenRequest) -> TokenResponse:
         """The token endpoint."""
         now = self.world.now_s
-        if any(span.covers(now) for span in self.weather.token_outages):
+        if not self.weather.is_well(now) and any(span.covers(now) for span in self.weather.token_outages):
             self.met["token endpoint out"] += 1
             raise TokenUnavailable("login.example: HTTP 503")
         self._token_count += 1
@@ -73,8 +73,8 @@ class Provider:
             {"access_token": value, "token_type": "Bearer", "expires_in": life_s}
         )
 
-    def depart(self, process: Process, request: httpx.Request, reply: "Future[httpx.Response]") -> None:
-        """A request leaves a process."""
+    def depart(self, process: Process, request: httpx.Request, reply: "Future[httpx.Response]") -> str:
+        """A request leaves a process; it is known by its correlation id."""
         body = json.loads(b"".join(request.stream))  # type: ignore[arg-type]
         row = int(body["data"]["identification"][6:])
         request_id = request.headers[cop.CORRELATION_HEADER]
@@ -85,6 +85,7 @@ class Provider:
         self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
         self.world.tell(process.name, f"asks about row {row} ({request_id[:8]})")
         self.world.after(self._on_its_way_s(), lambda: self._arrive(process, left, reply))
+        return request_id
 
     def _on_its_way_s(self) -> float:
         return self.weather.latency_s / 2 + self.world.chance.uniform(0, 0.01)
@@ -98,7 +99,6 @@ class Provider:
         takes_s += self._on_its_way_s()
 
         def deliver() -> None:
-            self.in_flight.discard(left.request_id)
             if process.is_alive and not reply.done():
                 if isinstance(result, Exception):
                     reply.set_exception(result)
@@ -221,8 +221,11 @@ class Wire(httpx.AsyncBaseTransport):
         if not self._process.is_alive:
             raise httpx.ReadError("dead")
         reply: Future[httpx.Response] = self._process.loop.create_future()
-        self._provider.depart(self._process, request, reply)
-        return await reply
+        request_id = self._provider.depart(self._process, request, reply)
+        try:
+            return await reply
+        finally:
+            self._provider.in_flight.discard(request_id)
 
 
 def _problem(status: int, **headers: str) -> httpx.Response:
