@@ -13,7 +13,7 @@ from pathlib import Path
 from pipeline.frames import Answer, Check
 from pipeline.stores.memory import MemoryLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
-from pipeline.stores.values import FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
+from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
@@ -28,6 +28,14 @@ class Book(MemoryLedger):
         """Correlation id -> question, of every durable intent."""
         self.settled_at: dict[bytes, float] = {}
         """Question -> when its answer was durable."""
+
+    def final_now(self) -> list[FinalAnswer]:
+        """Every final answer."""
+        self.is_writing = False
+        try:
+            return list(self.answers())
+        finally:
+            self.is_writing = True
 
     def now(self, write: "Callable[[], object]") -> None:
         """Make a write durable: the coroutine of the model ends at its one checkpoint."""

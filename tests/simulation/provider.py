@@ -50,6 +50,8 @@ class Provider:
     in_flight: set[str] = field(default_factory=set)
     in_flight_most: int = 0
     met: Counter[str] = field(default_factory=Counter)
+    pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """Process -> from when to when it was asked to send nothing."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
     _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
     _token_count: int = 0
@@ -100,12 +102,18 @@ class Provider:
 
         def deliver() -> None:
             if process.is_alive and not reply.done():
+                self._note_pause(process, result)
                 if isinstance(result, Exception):
                     reply.set_exception(result)
                 else:
                     reply.set_result(result)
 
         self.world.after(takes_s, deliver)
+
+    def _note_pause(self, process: Process, result: httpx.Response | Exception) -> None:
+        if isinstance(result, httpx.Response) and (wish := result.headers.get("retry-after", "")).isdigit():
+            now = self.world.now_s
+            self.pauses.setdefault(process.name, []).append((now, now + min(int(wish), 60)))
 
     def _process(self, left: Departure) -> tuple[float, httpx.Response | Exception | None]:
         """How long it takes, and what comes back: a response, a broken connection or nothing."""

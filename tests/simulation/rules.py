@@ -14,6 +14,10 @@ REQUESTS_PER_RUN_MAX = 40
 """Requests for one question in one run, at most."""
 
 
+LANDING_S = 0.001
+"""What it takes a process to read a reply."""
+
+
 class Breach(NamedTuple):
     """A rule that was broken."""
 
@@ -28,6 +32,8 @@ def broken_rules(history: History) -> list[Breach]:
         *_places(history),
         *_intents(history),
         *_cap(history),
+        *_pauses(history),
+        *_bounds(history),
         *_answers(history),
         *_ends(history),
     ]
@@ -71,6 +77,25 @@ def _cap(history: History) -> list[Breach]:
     return []
 
 
+def _pauses(history: History) -> list[Breach]:
+    """A process that was asked for a pause sends nothing before it is over."""
+    pauses = history.provider.pauses
+    for left in history.provider.departures:
+        for from_s, until_s in pauses.get(left.process, ()):
+            if from_s + LANDING_S < left.time_s < until_s:
+                return [Breach("pause", f"row {left.row} was asked about {left.time_s - from_s:.3f} s into one")]
+    return []
+
+
+def _bounds(history: History) -> list[Breach]:
+    """No question is sent more often in one run than its attempts, renewals and outages explain."""
+    by_run = Counter((left.process, left.row) for left in history.provider.departures)
+    (process, row), most = by_run.most_common(1)[0] if by_run else (("", 0), 0)
+    if most > REQUESTS_PER_RUN_MAX:
+        return [Breach("requests", f"{process} sent row {row} {most} times")]
+    return []
+
+
 def _answers(history: History) -> list[Breach]:
     """One answer per question in each run's result; and what it says is what the bank said."""
     provider = history.provider
@@ -79,6 +104,8 @@ def _answers(history: History) -> list[Breach]:
         if sorted(end.answers["check"].to_list()) != list(range(1, history.question_count + 1)):
             return [Breach("outcomes", "not one answer per question")]
         for check, state, code, _, request_id, _, _ in end.answers.iter_rows():
+            if state in {AnswerState.ANSWERED, AnswerState.REFUSED} and check not in end.durable:
+                found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
             if state == AnswerState.ANSWERED:
                 truth = provider.truths[check] or "MTCH"
                 given = provider.answers_given.get(request_id)

@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.apis import cop
 from pipeline.errors import PrecheckError
-from pipeline.frames import CHECKS, slim
+from pipeline.frames import CHECKS, Check, slim
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -58,6 +58,8 @@ class RunEnd:
     """`Answers`: one per question."""
     error: PrecheckError | None
     tally: AskingTally
+    durable: frozenset[int]
+    """The questions whose final answer the ledger had as the run ended."""
 
     @property
     def is_complete(self) -> bool:
@@ -137,4 +139,6 @@ async def run(  # noqa: PLR0917  (a world, and what a command is given)
         except PrecheckError as ending:
             error = ending
     answers = await answers_so_far(checks, ledger) if asked is None else slim(left.answers, asked)
-    ended(RunEnd(answers, error, tally))
+    final = {answer.question for answer in book.final_now()}
+    rows = {ledger.question_key(Check(*check)): check[0] for check in checks.iter_rows()}
+    ended(RunEnd(answers, error, tally, frozenset(rows[question] for question in final)))
