@@ -24,6 +24,7 @@ from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.folder import (
     APPROVALS,
     LEDGER,
+    STORE,
     MANIFEST,
     NOT_ENDED,
     REPORT_XLSX,
@@ -230,6 +231,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
         MANIFEST,
         SIGNATURE,
         APPROVALS,
+        STORE,
         manifest.outcome_file.name,
         *(file.name for file in manifest.files),
     }

@@ -72,11 +72,10 @@ class RequestAttempt(NamedTuple):
 
 
 class RecordedRequest(NamedTuple):
-    """One request as a shared ledger has it, for the copy in a run's folder; or an answer of an earlier run."""
+    """One request as a shared ledger has it, for the copy in a run's folder."""
 
     question: bytes
     attempt: int
-    """From 1; 0 where the question was not asked, as an earlier run had its answer."""
     request_id: str
     sent_at: str
     failed_with: str | None

@@ -6,7 +6,6 @@ from typing import Any
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
-from pipeline.stores.postgres.history import reused_answer
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import RunLines, StoredRun
 from pipeline.stores.values import RecordedRequest, ReusedAnswer
@@ -26,7 +25,7 @@ WHERE run = %b ORDER BY question
 """
 
 
-def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[RecordedRequest]:
+def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[RecordedRequest | ReusedAnswer]:
     """The requests of a run in the order in which they were recorded, then the answers of earlier runs."""
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
@@ -38,8 +37,7 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
         for row in own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall()):
             used = ReusedAnswer(*row[:-1])
             lines.require_reused(used, row[-1])
-            answer = reused_answer(used, 0)
-            yield RecordedRequest(used.question, 0, used.request_id, used.time, None, None, answer, "")
+            yield used
 
 
 def _requests(db: psycopg.Connection, run: int, after: int) -> list[tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
 from pipeline.stores.postgres.lines import StoredRun
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
-from pipeline.stores.values import RecordedRequest, RunIdentity
+from pipeline.stores.values import RecordedRequest, ReusedAnswer, RunIdentity
 
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _HOLDER = """
@@ -92,6 +92,10 @@ class PostgresStore:
         """End the connection. Safe to call twice."""
         self.database.close()
 
+    def wait_at_most(self, wait_max_s: float) -> None:
+        """Wait no longer than this for a server that is away."""
+        self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
+
     def plan_hash(self, parts: Iterable[pl.DataFrame]) -> bytes:
         """What two hosts must have in common to share a run: a keyed hash of all its questions, in order.
 
@@ -143,7 +147,7 @@ class PostgresStore:
             self.database, self.keys, run, self.process.id, questions, units=units, lease_s=lease_s
         )
 
-    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
+    def lines(self, run: StoredRun) -> Iterator[RecordedRequest | ReusedAnswer]:
         """Every request of a run in the order in which they were recorded, then the answers of earlier runs.
 
         Each line is proved where it is read. Connects for itself, so that other work goes on meanwhile.
