@@ -1,6 +1,7 @@
 """Every line of a run, for the copy in its folder."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -30,13 +31,14 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
         latest = 0
-        while some := own.run(lambda db, latest=latest: _requests(db, run.number, latest)):
+        while some := own.run(partial(_requests, run=run.number, after=latest)):
             for row in some:
                 yield _request(lines, row)
             latest = some[-1][0]
         for row in own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall()):
-            used = ReusedAnswer(*row[:-1])
-            lines.require_reused(used, row[-1])
+            *said, seal = row
+            used = ReusedAnswer(*said)
+            lines.require_reused(used, seal)
             yield used
 
 
