@@ -8,7 +8,7 @@ from typing import Final
 
 LEDGER = "ledger.db"
 STORE = "store.json"
-"""Which run of a shared ledger the folder belongs to; absent where the ledger of the folder is all there is."""
+"""Which run of a shared ledger the folder belongs to; absent where it has a ledger of its own alone."""
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.json.sig"

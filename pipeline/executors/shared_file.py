@@ -1,4 +1,4 @@
-"""The asking of a payment file whose run others ask too; the ledger of its folder gets a copy of all lines."""
+"""The asking of a payment file whose run others ask too; the ledger of its folder gets a copy of it all."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -16,9 +16,10 @@ from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.stages.ask import AskingTally, answers_so_far, count_given_up, remaining_questions
 from pipeline.stages.ask.values import Closure
 from pipeline.stores.postgres.lines import StoredRun
+from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.stores.values import RecordedRequest, ReusedAnswer
+from pipeline.stores.values import RecordedRequest
 from schemas.outcomes import ApiName, Environment
 
 LAST_WAIT_MAX_S = 5.0
@@ -32,8 +33,8 @@ class JoinedRun(NamedTuple):
 
     store: PostgresStore
     run: StoredRun
-    questions: pl.DataFrame
-    """`Checks`, by their numbers, as every host has them."""
+    shared: SharedRun
+    """This process's view of it."""
 
 
 def ask_with_others(
@@ -48,24 +49,23 @@ def ask_with_others(
         DiskError: the ledger of the folder cannot be written.
         StoppedError: the run is to stop at once; what was answered is in the shared ledger.
     """
-    store, run, questions = joined
+    store, run, shared = joined
     world = new_context(surface.clock)
+    apis = {ApiName(api) for api in asking.checks["api"].unique()}
+    asker = RoundAsker(
+        shared, asking.profile, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s
+    )
+    _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
+    ended_by = or_stopped(ended_by, job.file.name, surface.stop)
+    if isinstance(ended_by, IncompleteError):
+        store.wait_at_most(LAST_WAIT_MAX_S)
     given_up_count = 0
-    with store.shared_run(run, lambda _part: questions) as shared:
-        apis = {ApiName(api) for api in questions["api"].unique()}
-        asker = RoundAsker(
-            shared, asking.profile, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s
-        )
-        _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
-        ended_by = or_stopped(ended_by, job.file.name, surface.stop)
-        if isinstance(ended_by, IncompleteError):
-            store.wait_at_most(LAST_WAIT_MAX_S)
-        try:
-            anyio.run(_leave, asker)
-            given_up_count = anyio.run(count_given_up, asking.checks, shared)
-            _copy(store.lines(run), asking.checks, asker, ledger)
-        except IncompleteError as error:
-            ended_by = ended_by or error
+    try:
+        anyio.run(_leave, asker)
+        given_up_count = anyio.run(count_given_up, asking.checks, shared)
+        _copy(store.lines(run), asking.checks, asker, ledger)
+    except IncompleteError as error:
+        ended_by = ended_by or error
     answers = _with_reasons(anyio.run(answers_so_far, asking.checks, ledger), asking.checks, asker)
     _count_elsewhere(answers, asking.checks, world.tally)
     return AskingResult(
@@ -92,7 +92,7 @@ async def _leave(asker: RoundAsker) -> None:
 
 
 def _copy(
-    lines: Iterable[RecordedRequest | ReusedAnswer],
+    lines: Iterable[RecordedRequest],
     checks: Checks,
     asker: RoundAsker,
     ledger: SqliteLedger,
@@ -108,8 +108,8 @@ def _copy(
         rows = checks[[places[line.question] for line in some]].iter_rows()
         for line, (number, api, *said) in zip(some, rows, strict=True):
             question = ledger.question_key(Check(number, ApiName(api), *said))
-            if isinstance(line, ReusedAnswer):
-                reused.append(line._replace(question=question))
+            if line.reused is not None:
+                reused.append(line.reused._replace(question=question))
             else:
                 answer = None if line.answer is None else line.answer._replace(question=question)
                 requests.append(line._replace(question=question, answer=answer))
@@ -117,9 +117,7 @@ def _copy(
         ledger.reuse([answer for answer in reused if answer.question not in known])
 
 
-def _batches(
-    lines: Iterable[RecordedRequest | ReusedAnswer],
-) -> Iterator[list[RecordedRequest | ReusedAnswer]]:
+def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:
     iterator = iter(lines)
     while some := list(islice(iterator, _COPIED_AT_ONCE)):
         yield some
@@ -127,9 +125,7 @@ def _batches(
 
 def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
     """`Answers` with the reason why a question has none, where it is this process that knows it."""
-    reasons: dict[str | None, Closure] = {
-        str(api): closure for api, closure in asker.world.tally.closures.items()
-    }
+    reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
     if asker.is_used_up:
         reasons = {str(api): Closure(AnswerState.DEFERRED, OwnCode.LIMIT) for api in asker.apis} | reasons
     of_api = answers.select("check").join(

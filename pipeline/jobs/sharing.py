@@ -6,20 +6,17 @@ Without a shared ledger in the profile all this is nothing: the folder's own led
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
+
+import polars as pl
 
 from pipeline.config.profiles import Chosen, ledger_address, ledger_key
-from pipeline.errors import Advice, PrecheckError, UsageError
-from pipeline.executors.asking import AskingResult
+from pipeline.errors import Advice, IncompleteError, UsageError
+from pipeline.executors.asking import AskingPlan, AskingResult
 from pipeline.frames import Checks
 from pipeline.runs.request import CheckJob, Surface
-from pipeline.runs.store_record import (
-    forget_store_record,
-    read_store_record,
-    require_same_ledger,
-    write_store_record,
-)
+from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, write_work
 from pipeline.stores.postgres import require_driver
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -29,20 +26,6 @@ from schemas.shared import SharedRunRecord, WorkRecord
 
 if TYPE_CHECKING:
     from pipeline.executors.shared_file import JoinedRun
-
-
-def is_settled(job: CheckJob, chosen: Chosen, ledger: SqliteLedger) -> bool:
-    """Whether the folder's own ledger says all there is to know of a run that has finished in it.
-
-    Raises:
-        OtherRunError: the folder holds a run of another ledger than the profile's.
-        OutputError: what the folder says of that cannot be read.
-    """
-    record, address = read_store_record(job.out), ledger_address(chosen)
-    require_same_ledger(
-        job.out, record, None if address is None else address.url, has_answers=any(ledger.counts)
-    )
-    return record is None or record.finished
 
 
 @contextmanager
@@ -63,7 +46,9 @@ def joined_run(
     address = ledger_address(chosen)
     if address is None:
         if job.work is not None:
-            raise UsageError("workers help with runs of a shared ledger", advice=Advice.NAME_LEDGER)
+            raise UsageError("workers help with runs of a shared ledger only", advice=Advice.NAME_LEDGER)
+        if job.fresh:
+            forget_store_record(job.out)
         yield None
         return
     require_driver()
@@ -76,12 +61,62 @@ def joined_run(
     with open_store(address, secret, surface.clock) as store:
         record = read_store_record(job.out)
         if record is not None and job.fresh:
-            if (before := store.find(record.run)) is not None:
+            if record.ledger == address.url and (before := store.find(record.run)) is not None:
                 store.mark_finished(before)
-            forget_store_record(job.out)
             record = None
         run = join(store, identity, questions, None if record is None else record.run)
         write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
         if job.work is not None:
             write_work(job.work, _work(identity, questions, run.id, address.url), [questions])
-        yield JoinedRun(store, run, questions)
+        with store.shared_run(run, lambda _part: questions) as shared:
+            yield JoinedRun(store, run, shared)
+
+
+def ask_all(
+    job: CheckJob, plan: AskingPlan, ledger: SqliteLedger, shared: "JoinedRun | None", surface: Surface
+) -> AskingResult:
+    """Ask what is left to ask: alone, or together with the processes that share the run.
+
+    Raises:
+        DiskError, StoppedError: as `local.ask_all`.
+    """
+    if shared is None:
+        from pipeline.executors import local
+
+        return local.ask_all(job, plan, ledger, surface)
+    from pipeline.executors.shared_file import ask_with_others
+
+    return _finished(job, shared, ask_with_others(job, plan, shared, ledger, surface))
+
+
+def _finished(job: CheckJob, joined: "JoinedRun", asked: AskingResult) -> AskingResult:
+    """Have a run on record as finished where no question is left, and remove its work folder.
+
+    Returns:
+        The result; ended by the error where the database could not be reached for it.
+    """
+    if not asked.undecided.is_empty():
+        return asked
+    try:
+        joined.store.mark_finished(joined.run)
+    except IncompleteError as error:
+        return replace(asked, ended_by=asked.ended_by or error)
+    record = read_store_record(job.out)
+    assert record is not None
+    write_store_record(job.out, record.model_copy(update={"finished": True}))
+    if job.work is not None:
+        remove_work(job.work, joined.run.id)
+    return asked
+
+
+def _work(identity: RunIdentity, checks: pl.DataFrame, run: UUID, ledger: str) -> WorkRecord:
+    return WorkRecord(
+        ledger=ledger,
+        run=run,
+        input_sha256=identity.input_sha256,
+        profile_sha256=identity.profile_sha256,
+        environment=Environment(identity.environment),
+        tool_version=identity.tool_version,
+        part_count=1,
+        apis=[ApiName(api) for api in checks["api"].unique(maintain_order=True)],
+    )

@@ -24,11 +24,11 @@ from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.folder import (
     APPROVALS,
     LEDGER,
-    STORE,
     MANIFEST,
     NOT_ENDED,
     REPORT_XLSX,
     SIGNATURE,
+    STORE,
     kept_workbook,
 )
 from schemas.manifest import (

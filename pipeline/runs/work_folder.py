@@ -1,9 +1,9 @@
 """The work folder: the questions of runs that workers help with, beside the payment files.
 
     WORK/RUN/questions-00000.parquet    `Checks`, one file a part, by number
-    WORK/RUN/work.json                  what they belong to; its being there says that all of them are
+    WORK/RUN/work.json                  what they belong to; where it is, all of them are
 
-They hold names and account numbers, so they are for their owner only, and are removed once the run is finished.
+They hold names and account numbers: they are for their owner only, and removed once the run is finished.
 """
 
 import shutil

@@ -72,10 +72,11 @@ class RequestAttempt(NamedTuple):
 
 
 class RecordedRequest(NamedTuple):
-    """One request as a shared ledger has it, for the copy in a run's folder."""
+    """One request as a shared ledger has it, for the copy in a run's folder; or an answer of an earlier run."""
 
     question: bytes
     attempt: int
+    """From 1; 0 where the question was not asked, as an earlier run had its answer."""
     request_id: str
     sent_at: str
     failed_with: str | None
@@ -84,6 +85,8 @@ class RecordedRequest(NamedTuple):
     answer: FinalAnswer | None
     detail: str
     """The server's description of a problem; empty where there is none."""
+    reused: "ReusedAnswer | None" = None
+    """The answer of the earlier run."""
 
 
 class RoundState(NamedTuple):

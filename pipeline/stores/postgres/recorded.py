@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.history import reused_answer
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import RunLines, StoredRun
 from pipeline.stores.values import RecordedRequest, ReusedAnswer
@@ -21,12 +22,13 @@ LEFT JOIN precheck.answer USING (run, question, attempt)
 WHERE run = %b AND intent.id > %b ORDER BY intent.id
 """
 _REUSED = """
-SELECT question, code, request_id, time, source_sha256, reused_at, seal FROM precheck.reuse
-WHERE run = %b ORDER BY question
+SELECT (SELECT count(*) FROM precheck.intent WHERE intent.run = reuse.run AND intent.question = reuse.question),
+ question, code, request_id, time, source_sha256, reused_at, seal
+FROM precheck.reuse WHERE run = %b ORDER BY question
 """
 
 
-def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[RecordedRequest | ReusedAnswer]:
+def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[RecordedRequest]:
     """The requests of a run in the order in which they were recorded, then the answers of earlier runs."""
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
@@ -36,10 +38,12 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
                 yield _request(lines, row)
             latest = some[-1][0]
         for row in own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall()):
-            *said, seal = row
+            attempts, *said, seal = row
             used = ReusedAnswer(*said)
             lines.require_reused(used, seal)
-            yield used
+            answer = reused_answer(used, attempts)
+            said_then = (used.request_id, used.time, None, None, answer, "")
+            yield RecordedRequest(used.question, 0, *said_then, reused=used)
 
 
 def _requests(db: psycopg.Connection, run: int, after: int) -> list[tuple[Any, ...]]:

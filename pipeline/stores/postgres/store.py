@@ -19,7 +19,7 @@ from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
 from pipeline.stores.postgres.lines import StoredRun
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
-from pipeline.stores.values import RecordedRequest, ReusedAnswer, RunIdentity
+from pipeline.stores.values import RecordedRequest, RunIdentity
 
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _HOLDER = """
@@ -147,7 +147,7 @@ class PostgresStore:
             self.database, self.keys, run, self.process.id, questions, units=units, lease_s=lease_s
         )
 
-    def lines(self, run: StoredRun) -> Iterator[RecordedRequest | ReusedAnswer]:
+    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
         """Every request of a run in the order in which they were recorded, then the answers of earlier runs.
 
         Each line is proved where it is read. Connects for itself, so that other work goes on meanwhile.

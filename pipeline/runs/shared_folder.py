@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from pipeline.config.profiles import Chosen, ledger_address
 from pipeline.errors import Advice, OtherRunError, OutputError
 from pipeline.files.atomic import write_atomically
+from pipeline.stores.protocols import RunLedger
 from schemas.folder import STORE
 from schemas.shared import SharedRunRecord
 from schemas.strict import parse
@@ -41,34 +43,25 @@ def forget_store_record(folder: Path) -> None:
     (folder / STORE).unlink(missing_ok=True)
 
 
-def require_same_ledger(
-    folder: Path, record: SharedRunRecord | None, ledger: str | None, *, has_answers: bool
-) -> None:
-    """Refuse a folder that was begun with another ledger: its questions would be asked again.
+def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
+    """Whether the ledger of a folder says all there is to know of a run that has finished in it.
 
     Args:
         folder: of the run.
-        record: what it says itself.
-        ledger: the address of the ledger of the profile; None where the folder is to have its own.
-        has_answers: whether its own ledger has anything on record.
+        ledger: its own.
+        chosen: the profile, which may name a ledger that is shared.
 
     Raises:
-        OtherRunError: the ledgers are not the same.
+        OtherRunError: the folder was begun with another ledger, so that its questions would be asked again.
+        OutputError: what the folder says of that cannot be read.
     """
-    if record is None:
-        if ledger is not None and has_answers:
-            raise OtherRunError(
-                f"{folder}: this folder holds a run that was begun without the shared ledger",
-                advice=("finish it with a profile without `ledger`", Advice.OTHER_FOLDER, Advice.START_OVER),
-            )
-        return
-    if ledger is None:
+    record, address = read_store_record(folder), ledger_address(chosen)
+    ours = None if address is None else address.url
+    theirs = None if record is None else record.ledger
+    if ours != theirs and (theirs is not None or any(ledger.counts)):
+        begun = "without a shared ledger" if theirs is None else f"with the shared ledger {theirs}"
         raise OtherRunError(
-            f"{folder}: this folder holds a run of the shared ledger {record.ledger}",
-            advice=("name that one in the profile", Advice.OTHER_FOLDER, Advice.START_OVER),
+            f"{folder}: this folder holds a run that was begun {begun}",
+            advice=("name the same in the profile", Advice.OTHER_FOLDER, Advice.START_OVER),
         )
-    if ledger != record.ledger:
-        raise OtherRunError(
-            f"{folder}: this folder holds a run of another ledger, {record.ledger}",
-            advice=("name that one in the profile", Advice.OTHER_FOLDER, Advice.START_OVER),
-        )
+    return record is None or record.finished
