@@ -31,23 +31,6 @@ class FinalAnswer(NamedTuple):
     attempts: int
 
 
-class CopiedRequest(NamedTuple):
-    """One request of a run that processes share, and how it ended, as the folder of the run keeps it."""
-
-    question: bytes
-    """Its key."""
-    attempt: int
-    request_id: str
-    sent_at: str
-    """UTC, ISO 8601 with Z."""
-    answer: FinalAnswer | None = None
-    """What it brought, where that is final."""
-    failure: tuple[str, str] | None = None
-    """The code of what it brought, and the time, where that was of no use; None for both while in doubt."""
-    detail: str = ""
-    """The server's description of a problem."""
-
-
 class ReusedAnswer(NamedTuple):
     """A question that was not asked, because an earlier run had the answer."""
 
@@ -102,6 +85,8 @@ class RecordedRequest(NamedTuple):
     answer: FinalAnswer | None
     detail: str
     """The server's description of a problem; empty where there is none."""
+    reused: "ReusedAnswer | None" = None
+    """The answer of the earlier run."""
 
 
 class RoundState(NamedTuple):

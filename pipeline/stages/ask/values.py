@@ -94,6 +94,10 @@ class AskingTally:
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
     """Answers of an earlier run of another folder."""
+    answered: Counter[ApiName] = field(default_factory=Counter)
+    """By this process, for good."""
+    elsewhere: Counter[ApiName] = field(default_factory=Counter)
+    """Meanwhile, by other processes of this run."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Of these, those that repeated a question, which an earlier run may have asked."""

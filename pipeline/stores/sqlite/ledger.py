@@ -36,12 +36,12 @@ from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.question_index import QuestionIndex
 from pipeline.stores.sqlite.seals import damaged, insertion
 from pipeline.stores.values import (
-    CopiedRequest,
     FinalAnswer,
     FinishRecord,
     FruitlessQuestion,
     LedgerCounts,
     QuestionHistory,
+    RecordedRequest,
     ReusedAnswer,
     RunIdentity,
 )
@@ -302,7 +302,7 @@ class SqliteLedger:
         except sqlite3.OperationalError as error:
             raise write_failed(self._path, error) from error
 
-    def copy(self, requests: Sequence[CopiedRequest]) -> None:
+    def copy(self, requests: Sequence[RecordedRequest]) -> None:
         """Add requests of this run that other processes recorded elsewhere, as far as they are not here.
 
         All of them are on disk when this returns, or none.
