@@ -19,8 +19,9 @@ from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
-from pipeline.frames import ANSWERS, CHECKS, slim
+from pipeline.frames import ANSWERS, CHECKS, Answer, slim
 from pipeline.stages.ask import (
+    UNOBSERVED,
     ApiChannel,
     AskingContext,
     AskingTally,
@@ -185,6 +186,7 @@ def asking(tmp_path):
         probe_wait_s=30.0,
         slow_s=2.0,
         retry_unanswered=False,
+        observer=UNOBSERVED,
     ):
         tally = AskingTally()
         began = START + timedelta(minutes=next(runs))
@@ -197,6 +199,7 @@ def asking(tmp_path):
                 lambda: next(ids),
                 stop or anyio.Event(),
                 tally,
+                observer,
             )
             senders = sender if isinstance(sender, dict) else {ApiName.COP: sender}
             channels = {
@@ -284,6 +287,43 @@ def test_watcher_is_told_what_became_of_the_questions_of_this_run_and_of_no_othe
 
     assert done.tally.outcomes == {Outcome.REJECTED: 4}
     assert (done.tally.settled_count, done.tally.done_count, done.tally.check_count) == (6, 10, 10)
+
+
+class Notebook:
+    """An observer that writes down what it sees of each question."""
+
+    def __init__(self) -> None:
+        self.pages = []
+
+    def follow(self, api):
+        self.pages.append([api.value])
+        return Page(self.pages[-1])
+
+
+class Page:
+    def __init__(self, lines) -> None:
+        self._note = lines.append
+
+    def __getattr__(self, name):
+        return lambda *said: self._note((name, *said))
+
+
+def test_an_observer_follows_each_request_of_a_question_to_its_answer(asking):
+    notes = Notebook()
+    sender = FakeSender(always(NetworkFailure("deadline"), problem(500), None))
+
+    done = asking(checks(1), sender, observer=notes)
+
+    first, second, third = (said.request.headers["x-fapi-interaction-id"] for said in sender.said)
+    assert notes.pages == [
+        [
+            "cop",
+            *(("wait",), ("intend", 1, first), ("send",), ("receive", "deadline"), ("record",)),
+            *(("wait",), ("intend", 2, second), ("send",), ("receive", "500"), ("record",)),
+            *(("wait",), ("intend", 3, third), ("send",), ("receive", "200"), ("record",)),
+            ("end", Answer(*done.answers.row(0)), Outcome.MATCH),
+        ]
+    ]
 
 
 def test_every_request_has_a_correlation_id_of_its_own_and_the_answer_tells_it(asking):
