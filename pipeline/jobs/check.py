@@ -100,7 +100,8 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         _warn_before_asking(prepared, source, surface)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
-        from pipeline.executors.local import AskingPlan, ask_all
+        from pipeline.executors.asking import AskingPlan
+        from pipeline.executors.local import ask_all
         from pipeline.jobs.writing import DecidedRun, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}

@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
-from pipeline.stores.protocols import Share
+from pipeline.stores.protocols import CapSpentError, LeaseLostError, Share
 from pipeline.stores.values import (
     ChunkLease,
     FinalAnswer,
@@ -213,10 +213,16 @@ class MemoryQuestions:
         self.fences: Counter[int] = Counter()
         self.free = deque(self.chunks)
 
+    def is_latest(self, hold: ChunkLease) -> bool:
+        """Whether no other process has taken the chunk over."""
+        return self.fences[hold.chunk] == hold.fence
 
-@dataclass(slots=True)
+
+@dataclass
 class MemorySource:
     """The questions for one process."""
+
+    is_shared = True
 
     _all: MemoryQuestions
     _held: set[ChunkLease] = field(default_factory=set)
@@ -238,10 +244,21 @@ class MemorySource:
         """Forget the lease; the chunk is not free again."""
         self._held.remove(hold)
 
-    async def give_back(self) -> None:
-        """Make the chunks free again."""
+    def holds(self, hold: ChunkLease) -> bool:
+        """Whether no other process has taken the chunk over."""
+        return self._all.is_latest(hold)
+
+    async def give_back(self, api: ApiName | None = None) -> None:
+        """Make the chunks free again that no other process has taken over."""
+        given = {hold for hold in self._held if api in {None, self._all.chunks[hold.chunk][0]}}
+        self._held -= given
+        free = {hold.chunk for hold in given if self._all.is_latest(hold)} - set(self._all.free)
+        self._all.free.extendleft(sorted(free, reverse=True))
+        await anyio.lowlevel.checkpoint()
+
+    def expire(self) -> None:
+        """Let others take its chunks over, as after a silence of more than a lease; it is not notified."""
         self._all.free.extendleft(sorted((hold.chunk for hold in self._held), reverse=True))
-        self._held.clear()
 
     def _questions(self, number: int) -> Iterator[Question]:
         ledger = self._all.ledger
@@ -250,6 +267,72 @@ class MemorySource:
             known = ledger.look_up(key)
             if known.answer is None:
                 yield Question(check, key, known.attempts, is_suspect=False)
+
+
+class MemorySharedRun(MemorySource):
+    """One process's view of a run that others work on too: its source, and a ledger that minds its leases."""
+
+    def __init__(self, questions: MemoryQuestions, quota: "MemoryQuota | None" = None) -> None:
+        """Hold no chunk yet.
+
+        Args:
+            questions: of the run.
+            quota: what each intent takes a unit of; None where there is no cap.
+        """
+        super().__init__(questions)
+        self._quota = quota
+        self._hold_of: dict[bytes, ChunkLease] = {}
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """How many requests and answers the run has."""
+        return self._all.ledger.counts
+
+    def question_key(self, check: Check) -> bytes:
+        """The key of a question."""
+        return self._all.ledger.question_key(check)
+
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        """The history of these questions."""
+        return await self._all.ledger.known(questions)
+
+    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+        """The open questions that runs got no answer to."""
+        return await self._all.ledger.fruitless()
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends, from this process as from others."""
+        self._all.ledger.is_writing = True
+        yield
+
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """Lease a free chunk, and remember which questions came in it."""
+        chunk = await super().claim(api)
+        if chunk is not None:
+            self._hold_of |= {question.key: chunk.hold for question in chunk.questions}
+        return chunk
+
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
+        """Record that a request is about to leave."""
+        self._require_hold(question)
+        if self._quota is not None and not await self._quota.reserve():
+            raise CapSpentError
+        await self._all.ledger.intend(question, attempt=attempt, request_id=request_id, time=time)
+
+    async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
+        """Record that an attempt gave nothing usable."""
+        self._require_hold(question)
+        await self._all.ledger.fail(question, attempt=attempt, code=code, time=time, detail=detail)
+
+    async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
+        """Record the final answer."""
+        self._require_hold(question)
+        await self._all.ledger.settle(question, answer, detail)
+
+    def _require_hold(self, question: bytes) -> None:
+        if not self._all.is_latest(self._hold_of[question]):
+            raise LeaseLostError
 
 
 @dataclass(slots=True)

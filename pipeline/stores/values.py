@@ -31,6 +31,23 @@ class FinalAnswer(NamedTuple):
     attempts: int
 
 
+class CopiedRequest(NamedTuple):
+    """One request of a run that processes share, and how it ended, as the folder of the run keeps it."""
+
+    question: bytes
+    """Its key."""
+    attempt: int
+    request_id: str
+    sent_at: str
+    """UTC, ISO 8601 with Z."""
+    answer: FinalAnswer | None = None
+    """What it brought, where that is final."""
+    failure: tuple[str, str] | None = None
+    """The code of what it brought, and the time, where that was of no use; None for both while in doubt."""
+    detail: str = ""
+    """The server's description of a problem."""
+
+
 class ReusedAnswer(NamedTuple):
     """A question that was not asked, because an earlier run had the answer."""
 
@@ -69,6 +86,44 @@ class RequestAttempt(NamedTuple):
     """The server's description of a problem; None where there is none, or it is purged or not read."""
     has_hidden_detail: bool = False
     """Whether there is a detail that is encrypted, and was read without the key."""
+
+
+class RecordedRequest(NamedTuple):
+    """One request as a shared ledger has it, for the copy in a run's folder; or an answer of an earlier run."""
+
+    question: bytes
+    attempt: int
+    """From 1; 0 where the question was not asked, as an earlier run had its answer."""
+    request_id: str
+    sent_at: str
+    failed_with: str | None
+    """The code of a reply that was of no use."""
+    failed_at: str | None
+    answer: FinalAnswer | None
+    detail: str
+    """The server's description of a problem; empty where there is none."""
+
+
+class RoundState(NamedTuple):
+    """How far the latest round of a shared run has come."""
+
+    number: int
+    """From 1; 0 where the run has no round yet."""
+    is_open: bool
+    undone_count: int
+    """Chunks that are not done, whoever holds them."""
+    free_count: int
+    """Those of them that any process may claim now."""
+
+
+class PlannedChunk(NamedTuple):
+    """Questions that one process is to ask at a time."""
+
+    api: str
+    part: int
+    """Of the questions: 0 for those of an ordinary file."""
+    members: Sequence[int]
+    """Places in that part, from 0, in the order of asking."""
 
 
 class FruitlessQuestion(NamedTuple):

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 import httpx
 import polars as pl
 
 from pipeline.apis import Api
-from pipeline.frames import ANSWERS, Answer, slim
+from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
@@ -69,6 +69,13 @@ class ApiChannel:
     """The authorisation number in our certificate, where the server identifies us by one."""
 
 
+class Closure(NamedTuple):
+    """Why no more may be sent in this run, and so what becomes of the questions that are left."""
+
+    state: AnswerState
+    code: str
+
+
 @dataclass(slots=True)
 class AskingTally:
     """What a run has done so far; read by the progress display while the run goes on."""
@@ -94,6 +101,8 @@ class AskingTally:
     """How many requests may be in flight at present, of APIs whose server wants fewer than agreed."""
     slowest: dict[ApiName, float] = field(default_factory=dict)
     """The least of these at any time."""
+    closures: dict[ApiName, Closure] = field(default_factory=dict)
+    """Of APIs to which no more is sent in this run."""
     closed: dict[ApiName, str] = field(default_factory=dict)
     """Why no more is sent in this run, and what to do, of APIs whose server turns everything away or wants a
     longer pause than a run sits out."""
