@@ -241,6 +241,7 @@ class RequestGate:
         self._pauses_in_a_row += 1
         self._paused_s += pause_s
         self._pause_count += 1
+        self._world.tally.pauses[self._channel.api.name] += 1
         self._pause_for(pause_s)
         self._places.halve()
         self._publish_window()
@@ -253,7 +254,6 @@ class RequestGate:
     def _publish_window(self) -> None:
         """Put into the tally how many requests may be in flight, where that is not all."""
         tally, name, window = self._world.tally, self._channel.api.name, self._places.window
-        tally.pauses[name] = self._pause_count
         if self._places.is_slowed:
             tally.slowed[name] = window
             tally.slowest[name] = min(window, tally.slowest.get(name, window))
