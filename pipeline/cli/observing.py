@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pipeline.executors.live_metrics import LiveMetrics
     from pipeline.stages.ask import AskingObserver
 
-FILE_INTERVAL_S = 10.0
 EMBEDDED = "sandbox"
 """The profile of a run without one."""
 
@@ -35,7 +34,8 @@ class ObservingTargets:
 
     profile: str | None
     file: Path | None = None
-    """For a textfile collector; rewritten every ten seconds."""
+    """For a textfile collector; rewritten again and again."""
+    file_interval_s: float = 10.0
     listen: ListenAddress | None = None
     traces: bool = False
 
@@ -76,7 +76,7 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
             labels["process"] = targets.file.stem
         metrics = LiveMetrics(labels)
         if targets.file is not None:
-            stack.enter_context(_written(metrics, targets.file.absolute()))
+            stack.enter_context(_written(metrics, targets.file.absolute(), targets.file_interval_s))
         if targets.listen is not None:
             stack.enter_context(_served(metrics, targets.listen))
         yield metrics
@@ -96,14 +96,14 @@ def _needing(extra: str, option: str) -> Iterator[None]:
 
 
 @contextmanager
-def _written(metrics: "LiveMetrics", path: Path) -> Iterator[None]:
+def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[None]:
     """The file, now and again until the block ends, and then once more."""
     ended = threading.Event()
 
     def keep_writing() -> None:
         is_well = write_or_warn(path, metrics.text())
-        while not ended.wait(FILE_INTERVAL_S):
-            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # not every ten seconds
+        while not ended.wait(interval_s):
+            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # once, as long as it fails
         write_or_warn(path, metrics.text(), warn=is_well)
 
     writer = threading.Thread(target=keep_writing, name="precheck-metrics", daemon=True)

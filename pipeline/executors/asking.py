@@ -27,7 +27,7 @@ from schemas.summary import ApiCalls
 PROGRESS_INTERVAL_S = 0.2
 STOP_INTERVAL_S = 0.05
 """How often a request to stop is looked for."""
-Caps = Mapping[ApiName, tuple[int, datetime]]
+Caps = dict[ApiName, tuple[int, datetime]]
 """API -> its daily cap, and when it resets."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
 T = TypeVar("T")
@@ -70,6 +70,7 @@ class AskingResult:
                 question_count=question_count,
                 answered_before_count=self.tally.answered_before[ApiName(api)],
                 reused_count=self.tally.reused[ApiName(api)],
+                elsewhere_count=self.tally.elsewhere[ApiName(api)],
                 request_count=self.tally.requests[ApiName(api)],
                 repeat_count=self.tally.repeats[ApiName(api)],
                 pause_count=self.tally.pauses[ApiName(api)],

@@ -36,6 +36,14 @@ class RunInProgress(NamedTuple):
 
     channels: Mapping[ApiName, ApiChannel]
     tally: AskingTally
+    pauses_before: Counts[ApiName]
+
+    @property
+    def pauses(self) -> Counts[ApiName]:
+        """Pauses since this began."""
+        pauses = self.tally.pauses.copy()
+        pauses.subtract(self.pauses_before)
+        return pauses
 
 
 class LiveMetrics(Collector):
@@ -73,14 +81,14 @@ class LiveMetrics(Collector):
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
         """Show the limits and the pauses of this run until the block ends."""
-        run = RunInProgress(channels, tally)
+        run = RunInProgress(channels, tally, tally.pauses.copy())
         self._pauses.update(dict.fromkeys(channels, 0))  # so that none is missing
         self._now.append(run)
         try:
             yield
         finally:
             self._now.remove(run)
-            self._pauses.update(tally.pauses)
+            self._pauses.update(run.pauses)
             for api in channels:  # what was in flight at a stop is given up
                 self._of_api(api).in_flight.set(0)
 
@@ -113,11 +121,11 @@ class LiveMetrics(Collector):
         pauses = self._pauses.copy()
         rates, places, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
         for run in runs:
-            pauses.update(run.tally.pauses.copy())
+            pauses.update(run.pauses)
             for api, channel in run.channels.items():
                 rates[api] += channel.pace.rate_per_s
                 places[api] += channel.places.window
-                closed[api] += api in run.tally.closed
+                closed[api] += api in run.tally.closures
         names = ["api", *self._labels]
         total = CounterMetricFamily(*self._named("pauses", "Pauses that a server asked for."), labels=names)
         for api, count in pauses.items():

@@ -54,7 +54,9 @@ async def _answers(
     shares = (
         None
         if asking.is_ours
-        else shares_of_this_machine(clock=world.now, waiting=watch.wait, wait_max_s=job.wait_max_s)
+        else shares_of_this_machine(
+            clock=world.now, ticks=world.clock, waiting=watch.wait, wait_max_s=job.wait_max_s
+        )
     )
     async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
         watch.enter(Phase.ASKING)

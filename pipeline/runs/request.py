@@ -59,6 +59,8 @@ class CheckJob:
     """The runs whose matches are reused instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
+    work: Path | None = None
+    """Where the questions of a shared run are left for workers; None: nowhere."""
     sign_with: Path | None = None
     """The private key that signs the manifest; None: that of the profile, if any."""
     pain002: bool = False

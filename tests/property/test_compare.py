@@ -126,9 +126,11 @@ def known_after(runs, rows, key, *, released):
     frame = payees(rows)
     found = compare(frame, frame["name"], [run.earlier for run in runs])
     outcomes = frame.select("row", check_outcome=pl.lit("match"))
-    known = payee_statuses(frame["row"], outcomes, found.changes if runs else None)
-    kept = kept_once(pl.concat([own_payees(frame, known, key), carried_on(runs, found.contradicted)]))
-    return runs_of(RunOrigin("month", "2030", key), kept, DecidedRows(released or ()))
+    statuses = payee_statuses(frame["row"], outcomes, found.changes if runs else None)
+    kept = kept_once(pl.concat([own_payees(frame, statuses, key), carried_on(runs, found.contradicted)]))
+    month = RunOrigin("month", f"2030-{key[0]:02}", key)
+    known = runs_of(month, kept, DecidedRows(released or ()))
+    return sorted(known, key=lambda run: run.origin.finished, reverse=True)
 
 
 @given(FILES, KEYS)

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from pipeline.frames import AnswerState
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.reader import ledger_reader
-from pipeline.stores.values import CopiedRequest, FinalAnswer, LedgerCounts, RunIdentity
+from pipeline.stores.values import FinalAnswer, LedgerCounts, RecordedRequest, RunIdentity
 
 NOW = "2031-03-01T09:00:00.000Z"
 LATER = "2031-03-01T09:00:07.000Z"
@@ -36,15 +36,15 @@ def question(number):
 def answered(number, attempt=1, name="Quillan Feathermoor", state=AnswerState.ANSWERED):
     request_id = f"{number}/{attempt}"
     answer = FinalAnswer(question(number), state, "MBAM", name, request_id, LATER, attempt)
-    return CopiedRequest(question(number), attempt, request_id, NOW, answer)
+    return RecordedRequest(question(number), attempt, request_id, NOW, None, None, answer, "")
 
 
 def in_doubt(number, attempt=1):
-    return CopiedRequest(question(number), attempt, f"{number}/{attempt}", NOW)
+    return RecordedRequest(question(number), attempt, f"{number}/{attempt}", NOW, None, None, None, "")
 
 
 def failed(number, attempt=1, detail=""):
-    return in_doubt(number, attempt)._replace(failure=("TIMEOUT_ERROR", LATER), detail=detail)
+    return in_doubt(number, attempt)._replace(failed_with="TIMEOUT_ERROR", failed_at=LATER, detail=detail)
 
 
 def test_what_others_recorded_is_in_the_folder_as_if_it_had_been_asked_there(ledger, path):

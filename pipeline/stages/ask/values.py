@@ -15,7 +15,7 @@ from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
-from pipeline.stores.protocols import Quota
+from pipeline.stores.protocols import Quota, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
@@ -54,6 +54,8 @@ class ApiChannel:
 
     api: Api
     sender: RequestSender
+    share: Share
+    """What this process may use of the account; `pace` and `places` keep to it."""
     pace: Pace
     places: ConcurrencyLimit
     quota: Quota | None
@@ -92,6 +94,10 @@ class AskingTally:
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
     """Answers of an earlier run of another folder."""
+    answered: Counter[ApiName] = field(default_factory=Counter)
+    """By this process, for good."""
+    elsewhere: Counter[ApiName] = field(default_factory=Counter)
+    """Meanwhile, by other processes of this run."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Of these, those that repeated a question, which an earlier run may have asked."""

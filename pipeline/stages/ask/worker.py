@@ -139,6 +139,7 @@ class ApiAsker:
         meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
         task.observer.end(answer, meaning.outcome)
         self._world.tally.outcomes[meaning.outcome] += 1
+        self._world.tally.answered[self._channel.api.name] += answer.request_id is not None
         self._world.tally.done_count += 1
         await self._feed.ended(task.hold)
 

@@ -64,3 +64,19 @@ def _grant(db: psycopg.Connection, role: str) -> None:
         for part in schema.PARTS:
             for grant in part.grants:
                 db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
+
+
+def rekey(database: Database, secret: SecretStr, new_secret: SecretStr) -> None:
+    """Put a ledger under another key of the user's; no line changes, and what is under way goes on.
+
+    Args:
+        database: as the owner of the tables.
+        secret: as it is.
+        new_secret: what every host is to have from now on.
+
+    Raises:
+        ConfigurationError: the ledger has another key, or the role is not the owner.
+        IncompleteError: as `Database.run`.
+    """
+    wrapped = opened_keys(database, secret).wrapped(new_secret)
+    database.run(lambda db: db.execute("UPDATE precheck.store SET salt = %s, hidden_key = %s", wrapped))

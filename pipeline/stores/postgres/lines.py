@@ -51,6 +51,7 @@ class RunLines:
         self, lease: ChunkLease, question: bytes, attempt: int, round_: int, code: str, time: str, detail: str
     ) -> FailureLine:
         """A request that brought nothing usable."""
+        code = str(code)  # the seal is that of a text, whatever kind of text it is
         seal = self._seal(("failure", self._run, question, attempt, round_, code, time))
         hidden = self._names.hidden(detail, "problem", question, attempt)
         return FailureLine(lease, question, attempt, round_, code, time, hidden, seal)
@@ -61,7 +62,7 @@ class RunLines:
         name = self._names.hidden(matched_name, "answer", question, attempt)
         hidden = self._names.hidden(detail, "problem", question, attempt)
         seal = self._seal(self._answer(question, attempt, state, code, time or "", name is not None))
-        return AnswerLine(lease, question, attempt, str(state), code, time or "", name, hidden, seal)
+        return AnswerLine(lease, question, attempt, str(state), str(code), time or "", name, hidden, seal)
 
     def reused(self, answer: ReusedAnswer) -> bytes:
         """The seal of an answer of an earlier run."""
@@ -120,7 +121,7 @@ class RunLines:
     def _answer(
         self, question: bytes, attempt: int, state: str, code: str, time: str, is_named: bool
     ) -> tuple[Any, ...]:
-        return ("answer", self._run, question, attempt, str(state), code, time, is_named)
+        return ("answer", self._run, question, attempt, str(state), str(code), time, is_named)
 
     def _require(self, values: tuple[Any, ...], seal: bytes) -> None:
         if self._seal(values) != seal:

@@ -1,6 +1,7 @@
 """Every line of a run, for the copy in its folder."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -21,8 +22,9 @@ LEFT JOIN precheck.answer USING (run, question, attempt)
 WHERE run = %b AND intent.id > %b ORDER BY intent.id
 """
 _REUSED = """
-SELECT question, code, request_id, time, source_sha256, reused_at, seal FROM precheck.reuse
-WHERE run = %b ORDER BY question
+SELECT (SELECT count(*) FROM precheck.intent WHERE intent.run = reuse.run AND intent.question = reuse.question),
+ question, code, request_id, time, source_sha256, reused_at, seal
+FROM precheck.reuse WHERE run = %b ORDER BY question
 """
 
 
@@ -31,15 +33,17 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
         latest = 0
-        while some := own.run(lambda db, latest=latest: _requests(db, run.number, latest)):
+        while some := own.run(partial(_requests, run=run.number, after=latest)):
             for row in some:
                 yield _request(lines, row)
             latest = some[-1][0]
         for row in own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall()):
-            used = ReusedAnswer(*row[:-1])
-            lines.require_reused(used, row[-1])
-            answer = reused_answer(used, 0)
-            yield RecordedRequest(used.question, 0, used.request_id, used.time, None, None, answer, "")
+            attempts, *said, seal = row
+            used = ReusedAnswer(*said)
+            lines.require_reused(used, seal)
+            answer = reused_answer(used, attempts)
+            said_then = (used.request_id, used.time, None, None, answer, "")
+            yield RecordedRequest(used.question, 0, *said_then, reused=used)
 
 
 def _requests(db: psycopg.Connection, run: int, after: int) -> list[tuple[Any, ...]]:

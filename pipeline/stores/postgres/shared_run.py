@@ -2,10 +2,11 @@
 
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 from uuid import UUID
 
 import anyio
@@ -19,9 +20,11 @@ from pipeline.stores.postgres.group_commit import FencedCommit, Units
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.leases import ClaimedChunk
 from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.values import (
     ChunkLease,
+    FinalAnswer,
     FruitlessQuestion,
     LedgerCounts,
     PlannedChunk,
@@ -84,7 +87,7 @@ class SharedRun:
         """
         self.run = run
         self._database = database.another()
-        self._question_key = keys.question
+        self._keys = keys
         self._lines = RunLines(keys, run, database.address.place)
         self._holder = holder
         self._questions = questions
@@ -99,7 +102,7 @@ class SharedRun:
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
 
-    def __enter__(self) -> "SharedRun":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,7 +124,7 @@ class SharedRun:
 
     def question_key(self, check: Check) -> bytes:
         """The key of a question: 32 bytes, the same for the same question in every run of this ledger."""
-        return self._question_key(json.dumps(check[1:]).encode())
+        return self._keys.question(json.dumps(check[1:]).encode())
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         """The history of these questions; one without a history is left out. Not while `writing()`.
@@ -188,13 +191,19 @@ class SharedRun:
         lease = self._lease_of_attempt(question, answer.attempts)
         await self._commits.write(self._lines.answer(lease, question, answer, detail))
 
-    async def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, as an earlier run had their answers: all or none.
 
-        A question that has an answer keeps it.
+        One that another process has recorded so already stays as it is.
         """
         rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
-        await self._database.run_in_thread(partial(_reuse, rows=rows))
+        self._database.run(partial(_reuse, rows=rows))
+
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        assert not self._commits.accepting, "not to be read while it is written to"
+        every = recorded(self._database, self._keys, self.run)
+        return (request.answer for request in every if request.answer is not None)
 
     # --- the source
 
@@ -331,12 +340,13 @@ class SharedRun:
     def _beat(self) -> None:
         while not self._ended.wait(self._lease_s / _BEATS_IN_A_LEASE):
             if held := list(self._held):
-                kept = self._database.try_once(
-                    lambda db, held=held: leases.keep(db, self.run.number, self._holder, held, self._lease_s)
-                )
+                kept = self._database.try_once(partial(self._renew, held))
                 for hold in held:
                     if kept is not None and hold not in kept:
                         self._forget(hold)
+
+    def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:
+        return leases.keep(db, self.run.number, self._holder, held, self._lease_s)
 
 
 _REUSE = """

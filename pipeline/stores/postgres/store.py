@@ -92,6 +92,10 @@ class PostgresStore:
         """End the connection. Safe to call twice."""
         self.database.close()
 
+    def wait_at_most(self, wait_max_s: float) -> None:
+        """Wait no longer than this for a server that is away."""
+        self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
+
     def plan_hash(self, parts: Iterable[pl.DataFrame]) -> bytes:
         """What two hosts must have in common to share a run: a keyed hash of all its questions, in order.
 

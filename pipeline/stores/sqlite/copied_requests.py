@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite.seals import insertion
-from pipeline.stores.values import CopiedRequest
+from pipeline.stores.values import RecordedRequest
 
 _AT_ONCE = 1_000
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
@@ -29,7 +29,7 @@ class RequestCopier:
         self._names = names
         self._is_indexed = False
 
-    def add(self, requests: Sequence[CopiedRequest]) -> list[int]:
+    def add(self, requests: Sequence[RecordedRequest]) -> list[int]:
         """Add what is not there, in this order and in the transaction of the caller; give their intents."""
         if not self._is_indexed:
             self._db.execute(_MADE)
@@ -41,7 +41,7 @@ class RequestCopier:
             for intent in self._add(requests[start : start + _AT_ONCE])
         ]
 
-    def _add(self, requests: Sequence[CopiedRequest]) -> list[int]:
+    def _add(self, requests: Sequence[RecordedRequest]) -> list[int]:
         places = ", ".join("?" * len(requests))
         rows = self._db.execute(
             _FOUND.format(places), [request.request_id for request in requests]
@@ -57,15 +57,15 @@ class RequestCopier:
         self._end([(intents[one.request_id], one) for one in requests if one.request_id not in ended])
         return [intents[one.request_id] for one in requests]
 
-    def _end(self, requests: Sequence[tuple[int, CopiedRequest]]) -> None:
+    def _end(self, requests: Sequence[tuple[int, RecordedRequest]]) -> None:
         """Record how requests ended, of those that have."""
         failures, answers, details = [], [], []
         for intent, request in requests:
             if request.answer is not None:
                 _, state, code, name, request_id, time, _ = request.answer
                 answers.append((intent, str(state), code, self._names.write(name, intent), request_id, time))
-            elif request.failure is not None:
-                failures.append((intent, *request.failure))
+            elif request.failed_with is not None:
+                failures.append((intent, request.failed_with, request.failed_at))
             else:
                 continue
             if request.detail:
@@ -74,5 +74,5 @@ class RequestCopier:
             self._db.executemany(statement, rows)
 
 
-def _sent(request: CopiedRequest) -> tuple[bytes, int, str, str]:
+def _sent(request: RecordedRequest) -> tuple[bytes, int, str, str]:
     return request.question, request.attempt, request.request_id, request.sent_at
