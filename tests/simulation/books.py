@@ -8,14 +8,19 @@ from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pipeline.frames import Answer, Check
 from pipeline.stores.memory import MemoryLedger
+from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
+
+T = TypeVar("T")
 
 
 class Book(MemoryLedger):
@@ -88,14 +93,15 @@ class LedgerOfProcess:
             )
             self._book.intended[request_id] = question
 
-        await self._commit(write)
+        await self._commit(question, write)
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable."""
         await self._commit(
+            question,
             lambda: self._book.now(
                 lambda: self._book.fail(question, attempt=attempt, code=code, time=time, detail=detail)
-            )
+            ),
         )
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
@@ -105,7 +111,7 @@ class LedgerOfProcess:
             self._book.now(lambda: self._book.settle(question, answer, detail))
             self._book.settled_at[question] = self._world.now_s
 
-        await self._commit(write)
+        await self._commit(question, write)
 
     async def _unlocked(self, reading):
         """The model reads only while nobody writes; here each write is over at once."""
@@ -115,25 +121,56 @@ class LedgerOfProcess:
         finally:
             self._book.is_writing = True
 
-    async def _commit(self, write: Callable[[], None]) -> None:
+    async def _commit(self, question: bytes, write: Callable[[], None]) -> None:
         """Write in half the time of a commit, and hear of it in the other half."""
+
+        def work() -> None:
+            self._require(question)
+            write()
+
+        await called(self._process, work, self._takes_s())
+
+    def _takes_s(self) -> float:
         chance = self._world.chance
         takes_s = chance.uniform(0, self._weather.commit_s)
         if not self._weather.is_well(self._world.now_s) and chance.random() < self._weather.slow_commit_share:
             takes_s += 2.0
-        written: Future[None] = self._process.loop.create_future()
+        return takes_s
 
-        def land() -> None:
-            if self._process.is_alive:  # a killed process has sent nothing that was still in its memory
-                write()
-                self._world.after(takes_s / 2, hear)
+    def _require(self, question: bytes) -> None:
+        """Nobody else writes."""
 
-        def hear() -> None:
-            if not written.done():
-                written.set_result(None)
 
-        self._world.after(takes_s / 2, land)
-        await written
+async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
+    """Have something done by a store that is elsewhere: half way there, half way back.
+
+    A process that is killed meanwhile may or may not have had it done.
+    """
+    world = process.world
+    reply: Future[T] = process.loop.create_future()
+
+    def arrive() -> None:
+        if not process.is_alive:
+            return  # what was still in its memory is gone
+        try:
+            result = work()
+        except LeaseLostError as error:
+            world.after(takes_s / 2, partial(_fail, reply, error))
+        else:
+            world.after(takes_s / 2, partial(_answer, reply, result))
+
+    world.after(takes_s / 2, arrive)
+    return await reply
+
+
+def _answer(reply: "Future[T]", result: T) -> None:
+    if not reply.done():
+        reply.set_result(result)
+
+
+def _fail(reply: "Future[T]", error: Exception) -> None:
+    if not reply.done():
+        reply.set_exception(error)
 
 
 class QuotaOfProcess:

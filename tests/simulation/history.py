@@ -1,7 +1,9 @@
 """One history: a file of questions, a provider, people who start runs, and whatever goes wrong."""
 
 import random
+import traceback
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,11 +11,14 @@ from typing import NamedTuple
 
 import structlog
 
+from pipeline.stores.values import ServerAccount
+from pipeline.transport.rate_limiter import window_of
 from simulation.books import Book, QuotaOfProcess
 from simulation.loops import LivelockError
-from simulation.provider import Provider
+from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
-from simulation.runs import RunEnd, RunOptions, run
+from simulation.runs import RunEnd, RunOptions, Scene, run
+from simulation.sharing import DividedAccount, SharedQuestions
 from simulation.weather import Weather, without
 from simulation.world import Clock, Process, World
 
@@ -57,8 +62,8 @@ class History:
     ends: list[RunEnd] = field(default_factory=list)
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
-    killed_at: list[float] = field(default_factory=list)
     _names: "count[int]" = field(default_factory=lambda: count(1))
+    scene: Scene = field(init=False)
     _clock: Clock = field(init=False)
     _folder: Path = field(init=False)
 
@@ -70,6 +75,18 @@ class History:
         self.provider = Provider(self.world, self.weather, self.options.rate, self.question_count)
         self.book = Book()
         self._clock = Clock(self.world)
+        account = ServerAccount(
+            "cop.example|c", "cop", self.options.rate, self.options.in_flight_max, window_of(self.options.rate), DEADLINE_S
+        )
+        self.scene = Scene(
+            self.world,
+            self.weather,
+            self.provider,
+            self.book,
+            self._clock,
+            DividedAccount(self.world, account),
+            SharedQuestions(self.world) if self.weather.process_count > 1 else None,
+        )
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
 
@@ -98,6 +115,8 @@ class History:
             self._runs()
         except LivelockError:
             self.breaches.append(Breach("livelock", "a process goes round without waiting for anything"))
+        except AssertionError as error:
+            self.breaches.append(Breach("assertion", "".join(traceback.format_exception(error)[-2:]).strip()))
         finally:
             self.world.close()
 
@@ -130,41 +149,44 @@ class History:
         return 2 + requests // self.weather.cap + 2
 
     def _ended_complete(self, options: RunOptions) -> bool:
-        """One run; whether it left nothing to do."""
-        end = self._one_run(options)
-        if end is None:
+        """One run, by one process or several; whether it left nothing to do."""
+        ends = self._run_together(options)
+        if not ends:
             return False
-        self.ends.append(end)
-        is_open = ~end.answers["state"].is_in(["answered", "refused"])
+        self.ends += ends
+        last = ends[-1]
+        is_open = ~last.answers["state"].is_in(["answered", "refused"])
         self.book.finish(
             "", question_count=self.question_count, unanswered_count=int(is_open.sum()), outcome_sha256=""
         )
-        return end.is_complete
+        return last.is_complete
 
-    def _one_run(self, options: RunOptions) -> RunEnd | None:
-        """A run until it ends or is killed; None where it was killed."""
+    def _run_together(self, options: RunOptions) -> list[RunEnd]:
+        """Some processes until each has ended or is killed; how they ended, the last one last."""
+        ends: list[RunEnd] = []
+        processes = [self._start(options, ends) for _ in range(self.weather.process_count)]
+        begun_s = self.world.now_s
+        self._plan_faults(processes)
+        self.world.run(begun_s + RUN_MAX_S, lambda: not any(process.is_at_work for process in processes))
+        for process in processes:
+            self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
+            if process.is_at_work:
+                self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
+            process.is_alive = False
+        return ends
+
+    def _start(self, options: RunOptions, ends: list[RunEnd]) -> Process:
         process = self.world.process(f"run {next(self._names)}")
-        begun_s, ends = self.world.now_s, []
-        quota = self._quota()
         self.world.tell(process.name, f"starts with {options}")
-        process.begin(
-            run(process, self.provider, self.book, self.weather, self._clock, options, quota, ends.append)
-        )
-        self._plan_faults(process)
-        self.world.run(begun_s + RUN_MAX_S, lambda: bool(ends) or not process.is_alive)
-        if process.loop.failures:
-            self.breaches.append(Breach("exception", repr(process.loop.failures[0])))
-        if ends:
-            self.world.tell(process.name, f"ends: {ends[0].error or 'by itself'}")
-        elif process.is_alive:
-            self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
-        if not process.is_alive:
-            self.killed_at.append(self.world.now_s)
-            self._wait(1.1)  # as the lease of the server's account makes the next run wait
-        process.is_alive = False
-        if quota is not None:
-            quota.close()
-        return ends[0] if ends else None
+        quota = self._quota()
+
+        def ended(end: RunEnd) -> None:
+            self.world.tell(process.name, f"ends: {end.error or 'by itself'}")
+            process.is_at_work = False
+            ends.append(end)
+
+        process.begin(run(self.scene, process, options, quota, ended))
+        return process
 
     def _quota(self) -> QuotaOfProcess | None:
         """The daily cap as one process counts it, in the file of all."""
@@ -172,15 +194,15 @@ class History:
             return None
         return QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock)
 
-    def _plan_faults(self, process: Process) -> None:
-        """What happens to processes happens at its time, to the process that runs then."""
-        now = self.world.now_s
+    def _plan_faults(self, processes: list[Process]) -> None:
+        """What happens to processes happens at its time, to one of those that run then."""
+        now, chance = self.world.now_s, self.world.chance
         for moment in self.weather.kills:
             if moment > now:
-                self.world.after(moment - now, process.kill)
+                self.world.after(moment - now, chance.choice(processes).kill)
         for moment, for_s in self.weather.stops:
             if moment > now:
-                self.world.after(moment - now, lambda for_s=for_s: process.stop(for_s))
+                self.world.after(moment - now, partial(chance.choice(processes).stop, for_s))
 
     def _jump(self, by_s: float) -> None:
         self._clock.ahead_s += by_s

@@ -20,7 +20,8 @@ from simulation.world import Process, World
 
 TRUTHS = (None, None, None, "ANNM", "MBAM", "BANM", "PAMM", "AC01", "OPTO", "SCNS")
 """What banks answer: None is a match."""
-WINDOW_S = 1.0
+DEADLINE_S = cop.API.responder_wait_s + 1
+"""How long a client waits for a reply."""
 
 
 class Departure(NamedTuple):
@@ -84,6 +85,8 @@ class Provider:
         left = Departure(self.world.now_s, process.name, request_id, row, token)
         self.departures.append(left)
         self.in_flight.add(request_id)
+        # A client that is dead or stands still has given it up by then.
+        self.world.after(DEADLINE_S, lambda: self.in_flight.discard(request_id))
         self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
         self.world.tell(process.name, f"asks about row {row} ({request_id[:8]})")
         self.world.after(self._on_its_way_s(), lambda: self._arrive(process, left, reply))

@@ -50,7 +50,7 @@ def _rate(history: History) -> list[Breach]:
 
 def _places(history: History) -> list[Breach]:
     most, allowed = history.provider.in_flight_most, history.options.in_flight_max
-    if most > allowed and not history.killed_at and not history.weather.silent_share:
+    if most > allowed:
         return [Breach("places", f"{most} in flight, {allowed} allowed")]
     return []
 

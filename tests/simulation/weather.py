@@ -241,5 +241,6 @@ FAULTS = {
     "SIGSTOP": _stops,
     "clock jumps": _clocks,
     "--limit": _limited,
+    "several processes": _processes,
 }
 """Name -> draws its parameters."""

@@ -39,6 +39,8 @@ class Process:
         self.world = world
         self.name = name
         self.is_alive = True
+        self.is_at_work = True
+        """Until it has ended or is killed."""
         self.is_stopped = False
         self.loop = VirtualLoop(lambda: world.now_s, world.spend)
 
@@ -48,8 +50,8 @@ class Process:
 
     def kill(self) -> None:
         """It ends here: no task of it goes on, and nothing is cleaned up."""
-        if self.is_alive:
-            self.is_alive = False
+        if self.is_at_work:
+            self.is_alive = self.is_at_work = False
             self.world.tell(self.name, "killed")
 
     def stop(self, for_s: float) -> None:
