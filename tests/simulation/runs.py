@@ -135,7 +135,7 @@ async def run(
             )
             asking = partial(ask, channels={ApiName.COP: channel}, ledger=ledger, world=context)
             if isinstance(ledger, SharedRunOfProcess):
-                await _ask_with_others(scene, ledger, left, asking)
+                await _ask_with_others(scene, ledger, left, tally, asking)
             else:
                 source = LocalSource(left.todo, ledger.question_key)
                 asked = await asking(source, has_answered=left.has_answered)
@@ -150,7 +150,11 @@ async def run(
 
 
 async def _ask_with_others(
-    scene: Scene, run: SharedRunOfProcess, left: RemainingQuestions, asking: Callable[..., Awaitable[object]]
+    scene: Scene,
+    run: SharedRunOfProcess,
+    left: RemainingQuestions,
+    tally: AskingTally,
+    asking: Callable[..., Awaitable[object]],
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
@@ -158,7 +162,7 @@ async def _ask_with_others(
     scene.shared.open_round([Check(*(row[n] for n in columns)) for row in left.todo.iter_rows()])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run.keep)
-        while scene.shared.undone_count:
+        while scene.shared.undone_count and not tally.closures:
             if scene.shared.free_count:
                 before = scene.shared.undone_count
                 await asking(run, has_answered=left.has_answered)
