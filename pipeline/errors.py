@@ -58,6 +58,7 @@ class Advice(StrEnum):
     ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
     ALLOW_SIMULATED = "allow simulated answers, to try this out"
     WAIT_LONGER = "wait longer for it"
+    NAME_LEDGER = "name one in the profile, or leave the workers out"
     READ_FROM = "{choices}"
     """A pair of a `Phrase`."""
 

@@ -31,6 +31,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
+        Advice.NAME_LEDGER: "name one in the profile with `ledger`, or leave out --work",
         Advice.READ_FROM: "--map {choices}",
     }
 )

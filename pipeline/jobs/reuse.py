@@ -19,7 +19,6 @@ from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import ReusePermission
 from pipeline.stages.summarise import SparedChecks
-from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from schemas.outcomes import ApiName, Environment, Outcome
@@ -36,6 +35,13 @@ class EarlierRecord(Protocol):
         """Its final answers."""
 
 
+class ReusingLedger(EarlierRecord, Protocol):
+    """The ledger of a run that need not ask everything."""
+
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+        """Record that these questions are not asked, as an earlier run had their answers: all or none."""
+
+
 class KnownAnswer(NamedTuple):
     """A question, and the match that an earlier run got."""
 
@@ -49,7 +55,7 @@ class KnownAnswer(NamedTuple):
 def reuse_answers(
     permitted: ReusePermission,
     checks: pl.DataFrame,
-    ledger: RunLedger,
+    own: tuple[ReusingLedger, RunIdentity],
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
@@ -59,7 +65,7 @@ def reuse_answers(
     Args:
         permitted: which earlier runs, and how old an answer may be.
         checks: `Checks`; those that the ledger has a final answer for are left as they are.
-        ledger: of this run.
+        own: the ledger of this run, and its identity.
         apis: those that the profile has.
         now: the time.
 
@@ -70,7 +76,8 @@ def reuse_answers(
     """
     if not permitted.folders:
         return
-    with _records(permitted, ledger.run, now) as records:
+    ledger, identity = own
+    with _records(permitted, identity, now) as records:
         known = _known(permitted, _unanswered(checks, ledger), records, apis, now)
         ledger.reuse(
             [

@@ -240,7 +240,46 @@ def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
     if approvals != manifest.approvals:
         differs = f"{APPROVALS} says something else than the manifest; bring both back from copies"
         return [Finding("approvals", differs, DIFFERS)]
-    return [Finding("approvals", f"{len(approvals):,}, as recorded")] if approvals else []
+    if (fault := _fault_of_approvals(manifest)) is not None:
+        return [
+            Finding("approvals", f"{fault}; bring {APPROVALS} and the manifest back from copies", DIFFERS)
+        ]
+    return [Finding("approvals", _approvals_told(manifest))] if approvals else []
+
+
+def _fault_of_approvals(manifest: Manifest) -> str | None:
+    """What cannot be true of who decided and who approved; None where nothing is."""
+    splits = {split.time: split for split in manifest.splits}
+    for number, approval in enumerate(manifest.approvals, start=1):
+        if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):
+            return f"decision {number} is about rows that the file does not have"
+        if approval.approved_by is None or approval.approved_at is None:
+            continue  # of an older version
+        if approval.approved_at < approval.time:
+            return f"decision {number} was approved before it was made"
+        is_same = approval.by.casefold() == approval.approved_by.casefold()
+        if is_same and not approval.self_approved:
+            return f"{approval.by} made decision {number}, and approved it as if somebody else had"
+        split = splits.get(approval.approved_at)
+        if split is not None and (
+            split.by != approval.approved_by or (approval.self_approved and not split.self_approved)
+        ):
+            return f"the split at {split.time} names another approval than decision {number}"
+    return None
+
+
+def _approvals_told(manifest: Manifest) -> str:
+    """How many decisions there are, whose they are, and who approved them."""
+    approvals = manifest.approvals
+    told = [f"{len(approvals):,}, as recorded", f"decided by {_names(each.by for each in approvals)}"]
+    if approvers := _names(each.approved_by for each in approvals if each.approved_by is not None):
+        is_own = any(each.self_approved for each in approvals)
+        told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))
+    return "; ".join(told)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
 
 
 def _tried(words: Words, what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
