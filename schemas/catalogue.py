@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from schemas.approvals import Approvals
 from schemas.columns import ColumnsRead
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.forecast import Forecast
 from schemas.formats import KnownFormats
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
@@ -15,7 +16,7 @@ from schemas.problem import Problem
 from schemas.review import Fix, Split
 from schemas.shared import SharedRunRecord, Status, WorkRecord
 from schemas.story import Story
-from schemas.summary import Forecast, Summary
+from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
 from schemas.verification import Verification
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
