@@ -18,9 +18,9 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
 from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
-from pipeline.runs.request import Clock, RunObserver, RunProgress, StopSwitch, Surface
+from pipeline.runs.request import RunObserver, RunProgress, StopSwitch, Surface
 from pipeline.sections.servers import Server
-from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, ApiChannel, AskingContext, AskingTally
+from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, UNOBSERVED, ApiChannel, AskingContext, AskingTally
 from schemas.outcomes import ApiName
 from schemas.summary import ApiCalls
 
@@ -110,10 +110,16 @@ class AskingResult:
         )
 
 
-def new_context(clock: Clock) -> AskingContext:
-    """Time, chance and new ids, for one asking."""
+def new_context(surface: Surface) -> AskingContext:
+    """Time, chance and new ids, for one asking; and who follows its questions."""
     return AskingContext(
-        clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
+        surface.clock,
+        time.monotonic,
+        random.random,
+        lambda: str(uuid4()),
+        anyio.Event(),
+        AskingTally(),
+        surface.observer or UNOBSERVED,
     )
 
 

@@ -33,7 +33,7 @@ def ask_all(job: CheckJob, asking: AskingPlan, ledger: Ledger, surface: Surface)
         DiskError: the ledger cannot be written.
         StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    world = new_context(surface.clock)
+    world = new_context(surface)
     asked, ended_by = watched(partial(_answers, job, asking, ledger, world, surface.watch), world, surface)
     ended_by = or_stopped(ended_by, job.file.name, surface.stop)
     answers, caps = asked or (None, {})
@@ -54,7 +54,9 @@ async def _answers(
     shares = (
         None
         if asking.is_ours
-        else shares_of_this_machine(clock=world.now, waiting=watch.wait, wait_max_s=job.wait_max_s)
+        else shares_of_this_machine(
+            clock=world.now, ticks=world.clock, waiting=watch.wait, wait_max_s=job.wait_max_s
+        )
     )
     async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
         watch.enter(Phase.ASKING)
@@ -62,6 +64,7 @@ async def _answers(
             checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
         source = LocalSource(left.todo, ledger.question_key)
-        asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
+        with world.observer.asking(channels, world.tally):
+            asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
         caps = await caps_of(asking.profile.servers, channels)
     return slim(left.answers, asked), caps

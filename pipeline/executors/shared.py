@@ -113,7 +113,7 @@ class RoundAsker:
         before = part.claim_count
         # Whoever waits for others has no share: they ask with all of it.
         shares = shares_of_this_machine(
-            clock=self.world.now, waiting=self.watch.wait, wait_max_s=self.wait_max_s
+            clock=self.world.now, ticks=self.world.clock, waiting=self.watch.wait, wait_max_s=self.wait_max_s
         )
         self.watch.enter(Phase.CONNECTING)
         async with open_channels(self.profile, self.apis, now=self.world.now, shares=shares) as channels:

@@ -50,7 +50,7 @@ def ask_with_others(
         StoppedError: the run is to stop at once; what was answered is in the shared ledger.
     """
     store, run, shared = joined
-    world = new_context(surface.clock)
+    world = new_context(surface)
     apis = {ApiName(api) for api in asking.checks["api"].unique()}
     asker = RoundAsker(
         shared, asking.profile, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s

@@ -8,10 +8,13 @@ from enum import StrEnum
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import ApiName, Outcome
+
+if TYPE_CHECKING:
+    from pipeline.stages.ask import AskingObserver
 
 Clock = Callable[[], datetime]
 """The time, UTC, whenever it is asked for."""
@@ -170,3 +173,5 @@ class Surface(NamedTuple):
     stop: StopSwitch
     notify: Callable[[Notice], object]
     """Called with what a person should know, as soon as it is known."""
+    observer: "AskingObserver | None" = None
+    """Follows each question on its way, such as for metrics."""

@@ -6,7 +6,7 @@ They are the model that the others are compared with: as short as the protocols 
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,12 +17,15 @@ import anyio
 import anyio.lowlevel
 
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
 from pipeline.stores.protocols import CapSpentError, LeaseLostError, Share
+from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
     ChunkLease,
     FinalAnswer,
     FinishRecord,
     FruitlessQuestion,
+    LeaseHolder,
     LedgerCounts,
     Question,
     QuestionChunk,
@@ -30,7 +33,6 @@ from pipeline.stores.values import (
     ReusedAnswer,
     RunIdentity,
     ServerAccount,
-    ShareLimits,
 )
 from schemas.outcomes import ApiName
 
@@ -365,64 +367,34 @@ class MemoryQuota:
         self.clock = lambda: server_now
 
 
-class MemoryShare:
-    """One process's part of an account."""
-
-    def __init__(self) -> None:
-        self.part = ShareLimits(0, 0)
-        self.is_entitled = False
-        self._uses: list[Callable[[ShareLimits], None]] = []
-
-    def follow(self, use: Callable[[ShareLimits], None]) -> None:
-        """Call this with the limits now, and with each change."""
-        self._uses.append(use)
-        use(self.part)
-
-    def become(self, part: ShareLimits) -> None:
-        """Change the limits."""
-        if part != self.part:
-            self.part = part
-            for use in self._uses:
-                use(part)
-
-
 class MemoryShares:
-    """Accounts in equal shares of whole requests; what one gives up passes on one window later."""
+    """Accounts that the tasks of one process divide among themselves, each as a process of its own."""
 
-    def __init__(self, window_s: float = 1.1) -> None:
-        self._window_s = window_s
-        self._holders: dict[ServerAccount, list[MemoryShare]] = {}
+    def __init__(self, ticks: Callable[[], float]) -> None:
+        self._ticks = ticks
+        self._divisions: dict[ServerAccount, Division] = {}
+        self._count = 0
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
         """Have a share of each account until the block ends."""
-        mine = {account: MemoryShare() for account in accounts}
-        for account, share in mine.items():
-            self._holders.setdefault(account, []).append(share)
-            self._divide(account)
-        if any(len(self._holders[account]) > 1 for account in accounts):
-            await anyio.sleep(self._window_s)
-        try:
-            for account, share in mine.items():
-                share.is_entitled = True
-                self._divide(account)
-            yield {account.api: share for account, share in mine.items()}
-        finally:
-            for account, share in mine.items():
-                share.is_entitled = False
-                self._divide(account)
-            with anyio.CancelScope(shield=True):
-                await anyio.sleep(self._window_s)
-            for account, share in mine.items():
-                self._holders[account].remove(share)
-                self._divide(account)
+        self._count += 1
+        async with AsyncExitStack() as stack:
+            shares = {
+                account.api: LeasedShare(account, self._renewal(account, self._count), ticks=self._ticks)
+                for account in accounts
+            }
+            for share in shares.values():
+                await stack.enter_async_context(leased_share(share, every_s=0.1, waiting=Waiting(print)))
+            yield shares
 
-    def _divide(self, account: ServerAccount) -> None:
-        """As many shares as there are holders, those included that may not use theirs yet or any more."""
-        holders = self._holders[account]
-        for share in holders:
-            if share.is_entitled:
-                rate = account.rate_per_s // len(holders)
-                share.become(ShareLimits(rate, account.in_flight_max // len(holders)))
-            else:
-                share.become(ShareLimits(0, 0))
+    def _renewal(self, account: ServerAccount, number: int) -> Renew:
+        me = joining(str(number), LeaseHolder(account.scope, number), account)
+
+        async def renew(wish: ShareWish) -> ShareRenewal:
+            await anyio.lowlevel.checkpoint()
+            before = self._divisions.get(account, Division())
+            self._divisions[account], renewal = renewed(before, account, wish, me, self._ticks())
+            return renewal
+
+        return renew

@@ -170,8 +170,16 @@ class Quota(Protocol):
 class Share(Protocol):
     """A leased part of an account. The shares of all processes never add up to more than the account."""
 
-    def follow(self, use: Callable[[ShareLimits], None]) -> None:
-        """Call this with the current limits at once, and again whenever they change."""
+    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
+        """Have this process keep the limits, from now on.
+
+        Args:
+            use: called with the current limits at once, and again whenever they change.
+            in_flight: how many requests have a place; it is no other process's while it is taken.
+        """
+
+    def pause(self, wait_s: float) -> None:
+        """Have all processes send nothing for so long, as the server asks for it; they follow soon."""
 
 
 class Shares(Protocol):

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from pipeline.frames import AnswerState
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.reader import ledger_reader
-from pipeline.stores.values import RecordedRequest, FinalAnswer, LedgerCounts, RunIdentity
+from pipeline.stores.values import FinalAnswer, LedgerCounts, RecordedRequest, RunIdentity
 
 NOW = "2031-03-01T09:00:00.000Z"
 LATER = "2031-03-01T09:00:07.000Z"

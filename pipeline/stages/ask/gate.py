@@ -64,6 +64,11 @@ def code_of(reply: Reply) -> str:
             return OwnCode.CONTRACT
 
 
+def kind_of(reply: Reply) -> str:
+    """The kind of a reply: its HTTP status, or why there is none."""
+    return str(reply.status_code) if isinstance(reply, httpx.Response) else reply.kind
+
+
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
     """Whether a healthy server only wants fewer requests, and has not processed this one."""
     if isinstance(reply, retry.NetworkFailure):
@@ -221,7 +226,7 @@ class RequestGate:
         elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
             self._begin_pause(wished_s)
         elif wished_s > 0:
-            self._paused_until = max(self._paused_until, self._world.clock() + wished_s)
+            self._pause_for(wished_s)
 
     def _begin_pause(self, wished_s: float) -> None:
         if self._pauses_in_a_row == PAUSES_MAX:
@@ -236,14 +241,19 @@ class RequestGate:
         self._pauses_in_a_row += 1
         self._paused_s += pause_s
         self._pause_count += 1
-        self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
+        self._world.tally.pauses[self._channel.api.name] += 1
+        self._pause_for(pause_s)
         self._places.halve()
         self._publish_window()
+
+    def _pause_for(self, pause_s: float) -> None:
+        """Send nothing, and have no other process of the account send anything."""
+        self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
+        self._channel.share.pause(pause_s)
 
     def _publish_window(self) -> None:
         """Put into the tally how many requests may be in flight, where that is not all."""
         tally, name, window = self._world.tally, self._channel.api.name, self._places.window
-        tally.pauses[name] = self._pause_count
         if self._places.is_slowed:
             tally.slowed[name] = window
             tally.slowest[name] = min(window, tally.slowest.get(name, window))

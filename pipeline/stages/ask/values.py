@@ -14,7 +14,8 @@ from pipeline.apis import Api
 from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from pipeline.stores.protocols import Quota
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
+from pipeline.stores.protocols import Quota, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
@@ -53,6 +54,8 @@ class ApiChannel:
 
     api: Api
     sender: RequestSender
+    share: Share
+    """What this process may use of the account; `pace` and `places` keep to it."""
     pace: Pace
     places: ConcurrencyLimit
     quota: Quota | None
@@ -151,3 +154,4 @@ class AskingContext:
     new_id: Callable[[], str]
     stop: anyio.Event
     tally: AskingTally
+    observer: AskingObserver = UNOBSERVED

@@ -14,8 +14,9 @@ from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_day
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, was_held
+from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
+from pipeline.stages.ask.observers import QuestionObserver
 from pipeline.stages.ask.values import AnswerBuffer, ApiChannel, AskingContext
 from pipeline.stores.protocols import CapSpentError, LeaseLostError, Ledger, Quota
 from pipeline.stores.values import ChunkLease, Question
@@ -46,6 +47,7 @@ class QuestionInProgress:
     hold: ChunkLease
     sent_count: int
     """Requests for it, those of earlier runs included."""
+    observer: QuestionObserver
     tries: int = 0
     """Requests for it in this run that count as its attempts."""
     streak: int | None = None
@@ -97,7 +99,9 @@ class ApiAsker:
         try:
             while self._takes_more and (taken := await self._feed.take()) is not None:
                 self._gate.budget.earn()
-                await self._go_on(QuestionInProgress(*taken, taken.question.attempts), self._exchange)
+                observer = self._world.observer.follow(self._channel.api.name)
+                task = QuestionInProgress(*taken, taken.question.attempts, observer)
+                await self._go_on(task, self._exchange)
             while self._postponed and not self._world.stop.is_set():
                 await self._go_on(self._postponed.pop(0), self._take_up_again)
             if self._working_count == 1 and self._feed.is_shared:
@@ -133,6 +137,7 @@ class ApiAsker:
             return
         self._run.answers.add(answer)
         meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
+        task.observer.end(answer, meaning.outcome)
         self._world.tally.outcomes[meaning.outcome] += 1
         self._world.tally.answered[self._channel.api.name] += answer.request_id is not None
         self._world.tally.done_count += 1
@@ -180,6 +185,7 @@ class ApiAsker:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
             if not self._feed.has(task.hold):
                 raise LeaseLostError
+            task.observer.wait()
             match await self._gate.enter(task.check):
                 case GateDecision.LATER:
                     self._postponed.append(task)
@@ -216,10 +222,12 @@ class ApiAsker:
         answer, lost = None, None
         with self._in_flight():
             await self._intend(task, request_id)
+            task.observer.send()
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
             attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
             reply = await self._send(task, request_id, token)
+            task.observer.receive(kind_of(reply))
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
@@ -228,6 +236,7 @@ class ApiAsker:
                 answer = await self._record(task, verdict, request_id)
             except LeaseLostError as error:
                 lost = error
+            task.observer.record()
         task.streak, ticket = await self._gate.note(check, reply)
         if isinstance(verdict, FinalReply):
             self._let_in(verdict)
@@ -248,6 +257,7 @@ class ApiAsker:
     async def _intend(self, task: QuestionInProgress, request_id: str) -> None:
         """Record that a request is about to leave; where it may not, give back its place at the gate."""
         number = task.sent_count + 1
+        task.observer.intend(number, request_id)
         try:
             await self._run.ledger.intend(
                 task.question.key, attempt=number, request_id=request_id, time=self._time()

@@ -164,13 +164,6 @@ class SqliteLedger:
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
         return ledger_queries.final_answers(self._db, self._names.read)
 
-    def open_attempts(self) -> dict[bytes, int]:
-        """Attempts so far of every question that was intended and has no final answer.
-
-        A question in doubt, whose intent has no ending because the run was killed, counts as sent.
-        """
-        return {question: intent.attempt for question, intent in self._unsettled.items()}
-
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
         """The history of these questions; one without a history is left out. Not while `writing()`."""
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
@@ -190,7 +183,7 @@ class SqliteLedger:
 
         Args:
             question: the question's key.
-            attempt: one more than `open_attempts()` has for it, 1 where it has none.
+            attempt: one more than `known` has for it, 1 where it has none.
             request_id: the correlation id of the request.
             time: UTC, ISO 8601 with Z.
 

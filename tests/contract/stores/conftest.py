@@ -1,6 +1,7 @@
 """The stores that there are, each behind one face: what every one of them must keep is asked of all."""
 
 import shutil
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count
@@ -36,7 +37,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.ledger = MemoryLedger(IDENTITY, NOW)
-        self._shares = MemoryShares()
+        self._shares = MemoryShares(time.monotonic)
 
     def reopen(self):
         """Close the ledger and take it up again."""
@@ -110,7 +111,12 @@ class SqliteStore:
         return [QuotaInThreads(self._resources.enter_context(quota)) for quota in made]
 
     def shares(self):
-        return LocalShares(self._root / "turns", clock=lambda: datetime.now(UTC), waiting=lambda _: None)
+        return LocalShares(
+            self._root / "turns",
+            clock=lambda: datetime.now(UTC),
+            ticks=time.monotonic,
+            waiting=lambda _: None,
+        )
 
     def close(self):
         self.ledger.close()

@@ -35,10 +35,12 @@ from pipeline.stages.ask.admission import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
+from pipeline.stores.values import ServerAccount
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import NetworkFailure
@@ -83,6 +85,7 @@ def asking(tmp_path):
         probe_wait_s=30.0,
         slow_s=2.0,
         retry_unanswered=False,
+        share=None,
     ):
         tally = AskingTally()
         began = START + timedelta(minutes=next(runs))
@@ -101,6 +104,7 @@ def asking(tmp_path):
                 name: ApiChannel(
                     APIS[name],
                     one,
+                    share or WholeShare(ServerAccount("s", name, rate_per_s, in_flight_max, 1.0, 5.0)),
                     Pace(rate_per_s),
                     ConcurrencyLimit(in_flight_max, rate_per_s, time.monotonic),
                     None if quota is None else QuotaInThreads(quota),
