@@ -8,7 +8,7 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, stoppable
-from pipeline.cli.options import PATH
+from pipeline.cli.options import PATH, ListenAddress, observing_options, options
 
 EXIT_STATUS = """\b
 Exit status:
@@ -46,6 +46,13 @@ Exit status:
     show_default=True,
     help="On standard error, text for a person or a JSON document a line.",
 )
+@click.option(
+    "--metrics",
+    type=PATH,
+    metavar="FILE",
+    help="Write what the worker is doing to FILE again and again, in the Prometheus text format.",
+)
+@options(observing_options)
 @click.pass_context
 def worker(  # noqa: PLR0913 (one argument per option)
     ctx: click.Context,
@@ -56,6 +63,9 @@ def worker(  # noqa: PLR0913 (one argument per option)
     until_idle: bool,
     quiet: bool,
     log_form: Literal["text", "json"],
+    metrics: Path | None,
+    metrics_listen: ListenAddress | None,
+    traces: bool,
 ) -> None:
     """Ask questions of runs that other processes have begun, on this machine or on others.
 
@@ -63,6 +73,7 @@ def worker(  # noqa: PLR0913 (one argument per option)
     not asked by then it gives back.
     """
     from pipeline.cli.logs import ProgressEvents, SilentProgress, log_notice, log_to_stderr
+    from pipeline.cli.observing import ObservingTargets, observed
     from pipeline.jobs.worker import WorkerJob, work
     from pipeline.reports.wording import counted
     from pipeline.runs.request import Surface
@@ -71,7 +82,9 @@ def worker(  # noqa: PLR0913 (one argument per option)
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
     watch = ProgressEvents() if log_form == "json" else SilentProgress()
-    given = work(WorkerJob(profile, config, work_folder, until_idle), Surface(watch, now, stop, log_notice))
+    job = WorkerJob(profile, config, work_folder, until_idle)
+    with observed(ObservingTargets(profile, metrics, listen=metrics_listen, traces=traces)) as observer:
+        given = work(job, Surface(watch, now, stop, log_notice, observer))
     if stop.is_urgent and stop.first is not None:
         sys.exit(stop.first.exit_code)
     if not quiet:

@@ -57,7 +57,7 @@ def help_with_runs(store: PostgresStore, wanted: HelpWanted, surface: Surface) -
     Raises:
         OutputError: the work folder cannot be read.
     """
-    world = new_context(surface.clock)
+    world = new_context(surface)
     helper = _Helper(store, wanted, world, surface)
     with helper.runs:
         is_idle, ended_by = watched(helper.work, world, surface)
