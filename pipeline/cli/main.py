@@ -26,6 +26,7 @@ from pipeline.cli.schema import schema
 from pipeline.cli.show import show
 from pipeline.cli.split import split
 from pipeline.cli.verify import verify
+from pipeline.cli.worker import worker
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,6 +41,7 @@ def main() -> None:
 
 for _command in (
     run,
+    worker,
     plan,
     columns,
     formats,

@@ -76,11 +76,13 @@ async def ask(
     """
     run = WorkerContext(ledger, world)
     try:
-        async with ledger.writing(), _workers(world) as workers:
-            for name, channel in channels.items():
-                asking = ApiAsker(run, channel, QuestionFeed(source, name), has_answered=name in has_answered)
-                for _ in range(channel.in_flight_max):
-                    workers.start_soon(asking.work)
+        with world.observer.asking(channels, world.tally):
+            async with ledger.writing(), _workers(world) as workers:
+                for name, channel in channels.items():
+                    feed = QuestionFeed(source, name)
+                    asking = ApiAsker(run, channel, feed, has_answered=name in has_answered)
+                    for _ in range(channel.in_flight_max):
+                        workers.start_soon(asking.work)
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
     finally:
