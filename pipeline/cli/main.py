@@ -25,6 +25,7 @@ from pipeline.cli.sandbox import sandbox
 from pipeline.cli.schema import schema
 from pipeline.cli.show import show
 from pipeline.cli.split import split
+from pipeline.cli.status import status
 from pipeline.cli.verify import verify
 from pipeline.cli.worker import worker
 
@@ -42,6 +43,7 @@ def main() -> None:
 for _command in (
     run,
     worker,
+    status,
     plan,
     columns,
     formats,
