@@ -13,6 +13,7 @@ from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
 from schemas.review import Fix, Split
+from schemas.shared import SharedRunRecord, Status, WorkRecord
 from schemas.story import Story
 from schemas.summary import Forecast, Summary
 from schemas.token import TokenRequest, TokenResponse
@@ -32,6 +33,9 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "fix": Fix,
     "split": Split,
     "verification": Verification,
+    "store": SharedRunRecord,
+    "work": WorkRecord,
+    "status": Status,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

@@ -208,6 +208,8 @@ class ApiCalls(OwnDocument):
     """Questions whose answer an earlier run of the same folder had."""
     reused_count: int = 0
     """Questions whose answer an earlier run of another folder had, by --reuse-from."""
+    elsewhere_count: int = 0
+    """Questions that other processes answered meanwhile, where they share the run."""
     request_count: int
     """Requests sent by this run, retries included."""
     repeat_count: int = 0

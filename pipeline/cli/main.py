@@ -15,6 +15,7 @@ from pipeline.cli.explain import explain
 from pipeline.cli.fix import fix
 from pipeline.cli.formats import formats
 from pipeline.cli.init import init
+from pipeline.cli.ledger import ledger
 from pipeline.cli.plan import plan
 from pipeline.cli.purge import purge
 from pipeline.cli.quota import quota
@@ -43,6 +44,7 @@ for _command in (
     columns,
     formats,
     quota,
+    ledger,
     purge,
     report,
     show,

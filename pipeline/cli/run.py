@@ -23,8 +23,10 @@ from pipeline.cli.exit_status import (
 from pipeline.cli.options import (
     PATH,
     Duration,
+    ListenAddress,
     compare_option,
     input_options,
+    observing_options,
     options,
     order_option,
     profile_options,
@@ -146,6 +148,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     metavar="FILE",
     help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
 )
+@options(observing_options)
 @click.option(
     "--ping",
     "ping_url",
@@ -185,6 +188,8 @@ def run(  # noqa: PLR0913 (one argument per option)
     quiet: bool,
     log_form: Literal["text", "json"],
     metrics: Path | None,
+    metrics_listen: ListenAddress | None,
+    traces: bool,
     ping_url: str | None,
     ping_ca: Path | None,
 ) -> None:
@@ -195,6 +200,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     """
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
+    from pipeline.cli.observing import ObservingTargets, observed
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
@@ -242,16 +248,20 @@ def run(  # noqa: PLR0913 (one argument per option)
     def surfaces(job: CheckJob) -> Iterator[Surface]:
         seen = _watch(names[job.file], terminal, log_form)
         with reporting_a_lost_signature(job.out), seen as watch:
-            yield Surface(watch, now, stop, log_notice)
+            yield Surface(watch, now, stop, log_notice, observer)
 
-    with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as observed:
+    observing = ObservingTargets(profile, listen=metrics_listen, traces=traces)
+    with (
+        monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as monitoring,
+        observed(observing) as observer,
+    ):
         for job, result, end in check_files(jobs(), surfaces):
             name = names[job.file]
             try:
                 if result is not None:
                     status = _status(result, fail_on)
                     ends[job.file] = FileEnd(name, status, result.summary)
-                    observed.summaries.append(result.summary)
+                    monitoring.summaries.append(result.summary)
                     if as_json:
                         click.echo(result.summary.model_dump_json())
                     if log_form == "json":
@@ -263,7 +273,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                sentence = "; ".join(error.sentences(OPTIONS))
+                sentence = error.sentence(OPTIONS)
                 notify(_naming(name, sentence), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)

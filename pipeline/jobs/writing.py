@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
-from pipeline.executors.local import AskingResult
+from pipeline.executors.asking import AskingResult
 from pipeline.files.signatures import sign
 from pipeline.frames import Bases, Outcomes, Warnings
 from pipeline.jobs.comparing import keep

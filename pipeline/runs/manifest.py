@@ -28,6 +28,7 @@ from schemas.folder import (
     NOT_ENDED,
     REPORT_XLSX,
     SIGNATURE,
+    STORE,
     kept_workbook,
 )
 from schemas.manifest import (
@@ -230,6 +231,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
         MANIFEST,
         SIGNATURE,
         APPROVALS,
+        STORE,
         manifest.outcome_file.name,
         *(file.name for file in manifest.files),
     }

@@ -3,6 +3,7 @@
 import ssl
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
             load(running, "sandbox"),
             needed,
             now=lambda: NOW,
-            shares=shares_of_this_machine(clock=lambda: NOW, waiting=print),
+            shares=shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print),
         ) as channels:
             return set(channels)
 
@@ -157,7 +158,9 @@ def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_
     told = []
 
     async def ask_while_another_has_its_turn(scope):
-        shares = shares_of_this_machine(clock=lambda: NOW, waiting=told.append, wait_max_s=0.3)
+        shares = shares_of_this_machine(
+            clock=lambda: NOW, ticks=time.monotonic, waiting=told.append, wait_max_s=0.3
+        )
         async with leased(leases_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
             with pytest.raises(IncompleteError, match="the time to wait for it is over"):
                 async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
@@ -175,7 +178,7 @@ def test_a_channel_waits_longer_than_the_responder_may_take(running):
             load(running, "sandbox"),
             set(ApiName),
             now=lambda: NOW,
-            shares=shares_of_this_machine(clock=lambda: NOW, waiting=print),
+            shares=shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print),
         ) as channels:
             return {name.value: channel.deadline_s for name, channel in channels.items()}
 
@@ -189,7 +192,7 @@ def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
             profile(cop=OAUTH),
             {ApiName.COP},
             now=lambda: NOW,
-            shares=shares_of_this_machine(clock=lambda: NOW, waiting=print),
+            shares=shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print),
         ):
             raise AssertionError("opened without a secret")
 

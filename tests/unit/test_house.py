@@ -25,6 +25,8 @@ BREACHES = {
     "httpx": ("pipeline/reports/page.py", "import httpx"),
     "aiohttp": ("pipeline/transport/client.py", "import aiohttp"),
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
+    "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
+    "opentelemetry": ("pipeline/executors/local.py", "import opentelemetry"),
     "click": ("pipeline/jobs/check.py", "import click"),
     "signals": ("pipeline/executors/local.py", "import signal"),
     "polars": ("pipeline/transport/pool.py", "import polars"),

@@ -15,6 +15,7 @@ import polars as pl
 
 from pipeline.errors import first_of
 from pipeline.stages.ask.feed import QuestionFeed
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver, QuestionObserver
 from pipeline.stages.ask.remaining import (
     RUNS_MAX,
     RemainingQuestions,
@@ -29,9 +30,12 @@ from schemas.outcomes import ApiName
 
 __all__ = [
     "RUNS_MAX",
+    "UNOBSERVED",
     "ApiChannel",
     "AskingContext",
+    "AskingObserver",
     "AskingTally",
+    "QuestionObserver",
     "RemainingQuestions",
     "RequestSender",
     "answers_so_far",

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import IO, NamedTuple
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
 from pipeline.files.memory import memory_max_bytes, refuse_too_large
 from pipeline.formats import HEAD_BYTES, Entry, MessageEntry, entry_of, excel
@@ -118,11 +118,11 @@ def _refuse_what_is_no_file(path: Path) -> None:
 def _refuse_what_is_not_heeded(entry: Entry, said: ReadingArguments, *, where: str) -> None:
     """Refuse what was said about a file and means nothing for its format."""
     if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
-        raise UsageError(f"{where}: --sheet is for workbooks, and this file has no sheets; leave it out")
+        raise UsageError(f"{where}: no workbook, so it has no sheets", advice=Advice.NAME_NO_SHEET)
     if isinstance(entry, MessageEntry) and said.mapping:
         raise UsageError(
-            f"{where}: --map is for columns, and where everything stands in {entry.format.TITLE} is fixed; "
-            "leave it out"
+            f"{where}: {entry.format.TITLE} has no columns; its standard says where everything stands",
+            advice=Advice.MAP_NOTHING,
         )
 
 
