@@ -25,7 +25,9 @@ from pipeline.cli.sandbox import sandbox
 from pipeline.cli.schema import schema
 from pipeline.cli.show import show
 from pipeline.cli.split import split
+from pipeline.cli.status import status
 from pipeline.cli.verify import verify
+from pipeline.cli.worker import worker
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,6 +42,8 @@ def main() -> None:
 
 for _command in (
     run,
+    worker,
+    status,
     plan,
     columns,
     formats,

@@ -125,6 +125,13 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     help="Wait at most so long for other runs at the same server, such as 90s, 30m or 2h, then end with 75; "
     "default: until they have ended.",
 )
+@click.option(
+    "--work",
+    "work_folder",
+    type=PATH,
+    metavar="DIR",
+    help="Leave the questions in DIR, where `precheck worker` finds them; with a ledger that is shared.",
+)
 @compare_option
 @sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
@@ -182,6 +189,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
     wait_max: timedelta | None,
+    work_folder: Path | None,
     compare_with: tuple[Path, ...],
     sign_with: Path | None,
     as_json: bool,
@@ -240,6 +248,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 pain002=pain002,
                 reusable=ReusePermission(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
+                work=work_folder,
                 compare_with=compare_with,
                 sign_with=sign_with,
             )

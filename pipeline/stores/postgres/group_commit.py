@@ -234,11 +234,24 @@ class FencedCommit:
 
     def _commit(self, db: psycopg.Connection, batch: _Batch) -> None:
         """Write what is not there yet. Called again after a lost connection."""
-        lines = batch.lines
-        if batch.is_tried:
-            lines = self._left(db, batch)
-        batch.is_tried = True
-        intents, failures, answers = lines
+        if not batch.is_tried:
+            batch.is_tried = True
+            self._write(db, batch, *batch.lines)
+            return
+        try:
+            self._write(db, batch, *self._left(db, batch))
+        except psycopg.errors.UniqueViolation:
+            # The server had not noticed the end of that connection, and was still at work on the first try.
+            self._write(db, batch, *self._left(db, batch))
+
+    def _write(
+        self,
+        db: psycopg.Connection,
+        batch: _Batch,
+        intents: Sequence[IntentLine],
+        failures: Sequence[FailureLine],
+        answers: Sequence[AnswerLine],
+    ) -> None:
         batch.lost, batch.spent = set(), set()
         if self._units is None or not intents:
             if failures and (intents or answers):

@@ -128,19 +128,12 @@ class RunLines:
             raise self._damaged()
 
     def _damaged(self) -> DiskError:
-        return DiskError(
-            f"{self._place}: the ledger is damaged (a line of run {self._run} was changed); bring the database back "
-            "from a backup, and compare with `precheck ledger check --restored`"
-        )
+        return damaged(self._place, self._run)
 
 
-def batches(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    """Some rows at a time."""
-    some: list[Any] = []
-    for row in rows:
-        some.append(row)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
+def damaged(place: str, run: int) -> DiskError:
+    """The error for a ledger that cannot be trusted."""
+    return DiskError(
+        f"{place}: the ledger is damaged (a line of run {run} was changed); "
+        "bring the database back from a backup, and see what it lacks by `precheck ledger check --restored`"
+    )

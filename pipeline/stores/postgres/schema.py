@@ -130,7 +130,36 @@ CREATE TRIGGER never_changes BEFORE UPDATE ON precheck.reuse
         "SELECT, INSERT ON precheck.purge",
     ),
 )
-PARTS: Sequence[SchemaPart] = (STORE, RUNS, LINES)
+ACCOUNTS = SchemaPart(
+    """
+-- A server account, and what each process has of its rate and places. Times are seconds by `latest`, which never
+-- goes back.
+CREATE TABLE precheck.account(
+  scope text NOT NULL, api text NOT NULL, division jsonb NOT NULL,
+  latest float8 NOT NULL DEFAULT 0, PRIMARY KEY (scope, api)) WITH (fillfactor = 50);
+-- The daily cap of a server account: the units of its window, which are those after the second `counted_from`.
+CREATE TABLE precheck.daily_cap(
+  scope text PRIMARY KEY, cap integer NOT NULL, kind text NOT NULL CHECK (kind IN ('utc_day', 'rolling_24h')),
+  used integer NOT NULL DEFAULT 0 CHECK (used BETWEEN 0 AND cap),
+  counted_from bigint NOT NULL DEFAULT 0, closed_until bigint NOT NULL DEFAULT 0,
+  latest float8 NOT NULL DEFAULT 0) WITH (fillfactor = 50);
+CREATE TABLE precheck.units(
+  scope text NOT NULL REFERENCES precheck.daily_cap, second bigint NOT NULL, count integer NOT NULL CHECK (count >= 0),
+  PRIMARY KEY (scope, second));
+CREATE FUNCTION precheck.time_never_goes_back() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE 'the time of an account never goes back'; END $$;
+CREATE TRIGGER time_never_goes_back BEFORE UPDATE ON precheck.account FOR EACH ROW
+  WHEN (NEW.latest < OLD.latest) EXECUTE FUNCTION precheck.time_never_goes_back();
+CREATE TRIGGER time_never_goes_back BEFORE UPDATE ON precheck.daily_cap FOR EACH ROW
+  WHEN (NEW.latest < OLD.latest) EXECUTE FUNCTION precheck.time_never_goes_back();
+""",
+    (
+        "SELECT, INSERT, UPDATE (division, latest) ON precheck.account",
+        "SELECT, INSERT, UPDATE (cap, kind, used, counted_from, closed_until, latest) ON precheck.daily_cap",
+        "SELECT, INSERT, UPDATE (count) ON precheck.units",
+    ),
+)
+PARTS: Sequence[SchemaPart] = (STORE, RUNS, LINES, ACCOUNTS)
 """All tables, in the order in which they are created."""
 TRIGGERS = frozenset(
     {

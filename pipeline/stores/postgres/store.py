@@ -16,7 +16,7 @@ from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, StoreClocks
 from pipeline.stores.postgres.group_commit import Units
 from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
-from pipeline.stores.postgres.lines import StoredRun
+from pipeline.stores.postgres.lines import StoredRun, damaged
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
 from pipeline.stores.values import RecordedRequest, RunIdentity
@@ -195,7 +195,7 @@ class PostgresStore:
         run = StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
         if seal != self.keys.seal(("run", run.id.bytes, *theirs, run.tool_version, their_plan)):
-            raise ConfigurationError(f"{self.database.address.place}: damaged")
+            raise damaged(self.database.address.place, run.number)
         for what, ours, other in zip(_WHAT, same, theirs, strict=True):
             if ours != other:
                 raise UsageError(f"run {run.id} is that of another {what}; choose another folder")
