@@ -163,10 +163,10 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres():
     """The server, with the two roles of a ledger."""
-    programs = programs()
-    if programs is None:
+    found = programs()
+    if found is None:
         pytest.skip("no PostgreSQL; `make tools` fetches it")
-    server = PostgresServer(programs)
+    server = PostgresServer(found)
     try:
         server.start()
         server.require_roles()
