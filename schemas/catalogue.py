@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from schemas.approvals import Approvals
 from schemas.columns import ColumnsRead
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.desk import AuditEntry, CheckProgress, DeskFile, RowsDecided
 from schemas.formats import KnownFormats
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
@@ -32,6 +33,10 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "fix": Fix,
     "split": Split,
     "verification": Verification,
+    "desk-file": DeskFile,
+    "desk-decision": RowsDecided,
+    "desk-audit": AuditEntry,
+    "desk-progress": CheckProgress,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

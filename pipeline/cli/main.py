@@ -9,6 +9,8 @@ from importlib.metadata import version
 import click
 
 from pipeline.cli.columns import columns
+from pipeline.cli.desk import desk
+from pipeline.cli.desk_check import desk_check
 from pipeline.cli.doctor import doctor
 from pipeline.cli.exit_status import CommandGroup
 from pipeline.cli.explain import explain
@@ -39,6 +41,8 @@ def main() -> None:
 
 for _command in (
     run,
+    desk,
+    desk_check,
     plan,
     columns,
     formats,
