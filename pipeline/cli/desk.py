@@ -107,9 +107,7 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
             return
         page = _opening_page(home, link)
         if webbrowser.open(page.as_uri()):
-            notify(
-                f"the desk is open at http://127.0.0.1:{port}/ until you press Ctrl-C; checks go on without it"
-            )
+            notify(f"the desk is open at http://127.0.0.1:{port}/; Ctrl-C closes it, and checks go on")
         else:
             notify("no browser could be opened: open the link above within a day, once")
             click.echo(link)
@@ -124,8 +122,8 @@ def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
 
     if told.host is None or told.proxy_user is None:
         raise UsageError(
-            "--socket: [desk] in the configuration lacks host or proxy_user; say by which name browsers reach "
-            "the desk, and as whom its proxy runs"
+            "--socket: [desk] in the configuration lacks host or proxy_user; say by which name browsers "
+            "reach the desk, and as whom its proxy runs"
         )
     uid = uid_of(told.proxy_user)
     if uid is None:
@@ -193,17 +191,18 @@ def _running_port(home: "DeskHome") -> int:
     try:
         return int((home.path / _PORT).read_text())
     except (OSError, ValueError):
-        raise UsageError(f"--new-link: no desk has run in {home.path} yet; start it first") from None
+        raise UsageError(f"--new-link: no desk has run in {home.path}; start it first") from None
 
 
 def _opening_page(home: "DeskHome", link: str) -> Path:
-    """A file that leads a browser to the link: in a command line everybody on this computer could read it."""
+    """A file that leads a browser to the link, which everybody here could read on a command line."""
     from pipeline.files.atomic import write_atomically
 
     path = home.path / _OPENING
     with write_atomically(path) as file:
-        file.write(
-            f'<!doctype html><meta charset="utf-8"><title>The desk</title>'
-            f'<meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Open the desk</a>\n'.encode()
+        refresh = f'<meta http-equiv="refresh" content="0; url={link}">'
+        page = (
+            f'<!doctype html><meta charset="utf-8"><title>The desk</title>{refresh}<a href="{link}">Open</a>'
         )
+        file.write(page.encode())
     return path

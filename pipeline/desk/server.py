@@ -11,13 +11,15 @@ from aiohttp import web
 
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import DOOR, guard
-from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, watching
+from pipeline.desk.keeping import forget_old
+from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
 from pipeline.errors import ConfigurationError, OutputError
 
 FORM_BYTES_MAX = 1024**2
 SHUTDOWN_MAX_S = 1.0
+CLEANING_INTERVAL_S = 3600.0
 _STATIC = {
     "report.css": ("pipeline.reports", "templates/report.css", "text/css"),
     "desk.css": ("pipeline.desk", "static/desk.css", "text/css"),
@@ -31,7 +33,7 @@ def application(context: Context) -> web.Application:
     """The pages of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
     app[CONTEXT], app[DOOR] = context, context.door
-    pages = (entering, file_pages, reading, watching, reviewing, releasing, audit)
+    pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
     for page in pages:
         app.add_routes(page.routes)
     app.router.add_get("/static/{name}", _static)
@@ -106,6 +108,7 @@ async def serve(
         stopped: waits for the request to stop.
         started: called once pages can be asked for.
     """
+    cleaning = asyncio.create_task(_keep_no_longer_than_told(context))
     runner = web.AppRunner(application(context), access_log=None, shutdown_timeout=SHUTDOWN_MAX_S)
     await runner.setup()
     try:
@@ -113,7 +116,17 @@ async def serve(
         started()
         await stopped()
     finally:
+        cleaning.cancel()
         await runner.cleanup()
+
+
+async def _keep_no_longer_than_told(context: Context) -> None:
+    """Delete what is older than the configuration has it kept, now and every hour."""
+    keep_days = context.told.keep_days
+    while keep_days is not None:
+        folders = await asyncio.to_thread(context.home.folders)
+        await asyncio.to_thread(forget_old, folders, keep_days, context.clock(), context.record_of)
+        await asyncio.sleep(CLEANING_INTERVAL_S)
 
 
 def run(

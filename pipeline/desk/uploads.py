@@ -7,7 +7,10 @@ import unicodedata
 from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from aiohttp import BodyPartReader, web
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.private_files import opened
@@ -70,11 +73,11 @@ class Uploader(NamedTuple):
                 while chunk := await part.read_chunk(CHUNK_BYTES):
                     byte_count += len(chunk)
                     if byte_count > self.limits.file_bytes_max:
-                        raise TooLarge(f"The file is larger than {self.limits.file_bytes_max // _MIB:,} MiB.")
+                        raise TooLarge(f"The file is larger than {self.limits.file_bytes_max // _MIB:,} MB.")
                     if byte_count > room:
                         raise TooLarge(
                             f"You have as many files here as one person may: "
-                            f"{self.limits.person_bytes_max // _MIB:,} MiB. Have old ones deleted first."
+                            f"{self.limits.person_bytes_max // _MIB:,} MB. Have old ones deleted first."
                         )
                     digest.update(chunk)
                     await asyncio.to_thread(file.write, chunk)
@@ -95,6 +98,35 @@ class Uploader(NamedTuple):
             if not is_whole:  # also where the browser has gone away
                 shutil.rmtree(folder.path, ignore_errors=True)
         return folder
+
+
+async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
+    """Write the one file of an upload.
+
+    Raises:
+        Refusal: there is none, or it is larger than that.
+    """
+    part = await file_in(request)
+    byte_count = 0
+    with opened(path, os.O_EXCL) as file:
+        while chunk := await part.read_chunk(CHUNK_BYTES):
+            byte_count += len(chunk)
+            if byte_count > bytes_max:
+                raise TooLarge(f"The file is larger than {bytes_max // _MIB:,} MB.")
+            await asyncio.to_thread(file.write, chunk)
+
+
+async def file_in(request: web.Request) -> BodyPartReader:
+    """The file in an upload.
+
+    Raises:
+        Refusal: there is none.
+    """
+    if request.content_type == "multipart/form-data":
+        part = await (await request.multipart()).next()
+        if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:
+            return part
+    raise Refusal("Choose a file first.")
 
 
 def safe_name(said: str | None) -> str:

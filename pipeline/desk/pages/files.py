@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aiohttp import BodyPartReader, web
+from aiohttp import web
 
 from pipeline.config.profiles import said_of_format
 from pipeline.desk.context import Context, context_of
@@ -11,9 +11,9 @@ from pipeline.desk.guards import person_of
 from pipeline.desk.mappings import remembered
 from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
-from pipeline.desk.refusals import Refusal
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, standing
+from pipeline.desk.uploads import file_in
 from pipeline.errors import PrecheckError
 from pipeline.jobs.columns import columns_of
 from pipeline.runs.manifest import identity_of
@@ -76,12 +76,7 @@ async def upload(request: web.Request) -> web.Response:
     """A file comes in."""
     context, person = context_of(request), person_of(request)
     person.require(Role.UPLOADER)
-    if not request.content_type.startswith("multipart/"):
-        raise Refusal("Choose a file first.")
-    part = await (await request.multipart()).next()
-    if not isinstance(part, BodyPartReader) or part.name != "file" or not part.filename:
-        raise Refusal("Choose a file first.")
-    folder = await context.uploader.take(part, person.name)
+    folder = await context.uploader.take(await file_in(request), person.name)
     await _taken(request, folder)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
 

@@ -8,9 +8,10 @@ from aiohttp import web
 
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import HEADERS, person_of
+from pipeline.desk.keeping import forget
 from pipeline.desk.people import Person, Role, refuse_same_person
-from pipeline.desk.refusals import Conflict, Forbidden, Missing
-from pipeline.desk.releasing import approve, corrected_file, offered
+from pipeline.desk.refusals import Conflict, Forbidden, Missing, Refusal
+from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, offered
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
@@ -34,7 +35,7 @@ async def release(request: web.Request) -> web.Response:
 async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] | None) -> web.Response:
     context, person = context_of(request), person_of(request)
     at = await context.at(request)
-    if at.summary is None:
+    if at.summary is None and at.state is not State.PURGED:
         raise Conflict("There is nothing to release yet: the check has written no results.")
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(_opened, at)
     preview = None if run is None else await asyncio.to_thread(run.preview, words)
@@ -51,7 +52,8 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None,
         may_upload=person.can(Role.UPLOADER),
         may_have_names=_may_have_names(person),
-        undecided_count=at.summary.undecided_count,
+        undecided_count=0 if at.summary is None else at.summary.undecided_count,
+        may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
         left_count=0 if run is None else sum(1 for row in run.listed["row"] if row not in words),
     )
 
@@ -156,6 +158,20 @@ async def download(request: web.Request) -> web.StreamResponse:
 
 def _may_have_names(person: Person) -> bool:
     return person.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
+
+
+@routes.post("/files/{id}/forget")
+async def forget_names(request: web.Request) -> web.Response:
+    """Delete the names and the files with payments; the evidence stays."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.APPROVER)
+    at = await context.at(request)
+    reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
+    if not reason:
+        raise Refusal("Give a reason: one is recorded with every deletion.")
+    await asyncio.to_thread(forget, at, person.name, reason, context.clock())
+    await context.record(request, Deed.PURGED, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/release")
 
 
 @routes.post("/files/{id}/check-again")

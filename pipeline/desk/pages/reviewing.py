@@ -1,7 +1,9 @@
 """The rows to look at, and the decisions about them."""
 
 import asyncio
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 
 from aiohttp import web
 
@@ -14,12 +16,15 @@ from pipeline.desk.releasing import Decided, decide, require_possible, signed
 from pipeline.desk.rendering import html
 from pipeline.desk.review import Asked, LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
+from pipeline.desk.uploads import uploaded_to
+from pipeline.desk.workbooks import NAME, exported, taken_over
 from schemas.desk import Deed
 from schemas.outcomes import Outcome
 from schemas.review import Decision
 
 routes = web.RouteTableDef()
-_SHOWN = (Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE, Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)  # fmt: skip
+WORKBOOK_BYTES_MAX = 64 * 1024**2
+_NOT_MATCHES = tuple(outcome for outcome in Outcome if outcome is not Outcome.MATCH)
 
 
 @routes.get("/files/{id}/review")
@@ -56,11 +61,17 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
         asked=asked,
         words=words,
         left=left,
-        decided_count=sum(1 for row in run.listed["row"] if row in words),
-        outcomes=[total for total in run.summary.outcomes if total.row_count and total.outcome in _SHOWN],
+        decided_count=_decided_count(run, words),
+        outcomes=[
+            total for total in run.summary.outcomes if total.row_count and total.outcome in _NOT_MATCHES
+        ],
         chosen_group=next((group for group in run.groups.groups if group.key == asked.group), None),
         may_decide=may_decide(request, at),
     )
+
+
+def _decided_count(run: Review, words: Mapping[int, LastWord]) -> int:
+    return sum(1 for row in run.listed["row"] if row in words)
 
 
 def may_decide(request: web.Request, at: Standing) -> bool:
@@ -104,7 +115,9 @@ async def decide_row(request: web.Request) -> web.Response:
         line = run.row(row, words)
         if line is None:
             raise Missing("The row is a match.")
-        return html(request, "row", at=at, line=line, asked=_asked(said), may_decide=True)
+        response = html(request, "row", at=at, line=line, asked=_asked(said), may_decide=True)
+        response.headers["X-Decided"] = f"{_decided_count(run, words):,}"
+        return response
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
 
 
@@ -124,6 +137,36 @@ async def decide_group(request: web.Request) -> web.Response:
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=len(rows))
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#group")
+
+
+@routes.get("/files/{id}/decisions.xlsx")
+async def export(request: web.Request) -> web.Response:
+    """The workbook, with what was decided so far in it."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER, Role.APPROVER)
+    at = await context.at(request)
+    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+        raise Conflict("There is nothing to decide about now.")
+    run, words = await asyncio.to_thread(_opened, at)
+    body = await asyncio.to_thread(exported, run, words, "the outcome file")
+    await context.record(request, Deed.DOWNLOADED, at.id, file=NAME)
+    headers = {"Content-Disposition": f'attachment; filename="{NAME}"'}
+    return web.Response(body=body, content_type="application/octet-stream", headers=headers)
+
+
+@routes.post("/files/{id}/decisions.xlsx")
+async def take_over(request: web.Request) -> web.Response:
+    """The decisions of a workbook, as those of who uploads it."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER)
+    at = await context.at(request)
+    run, words = await asyncio.to_thread(_opened, at)
+    with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
+        path = Path(folder) / NAME
+        await uploaded_to(path, request, bytes_max=WORKBOOK_BYTES_MAX)
+        count = await asyncio.to_thread(taken_over, at, run, words, path, person, context.clock())
+    await context.record(request, Deed.DECIDED, at.id, row_count=count, from_workbook=1)
+    raise web.HTTPSeeOther(f"/files/{at.id}/review?decided=yes#group")
 
 
 def _decision(said: Mapping[str, str]) -> Decision | None:

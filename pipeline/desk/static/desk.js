@@ -34,6 +34,7 @@ if (rows) {
       row.replaceWith(document.adoptNode(fresh));
       fresh.classList.add("here");
       fresh.querySelector("button").focus();
+      document.getElementById("decided").textContent = answer.headers.get("X-Decided");
     } else {
       const said = form.querySelector(".said");
       const why = new DOMParser().parseFromString(text, "text/html").querySelector(".notice");
