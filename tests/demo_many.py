@@ -10,7 +10,6 @@ import csv
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -162,7 +161,9 @@ def _provider(demo: Demo, ledger: str) -> subprocess.Popen[str]:
         section = ready[api] | {"rate_per_s": rate_per_s, "in_flight_max": IN_FLIGHT_MAX}
         lines += [f"[profiles.{PROFILE}.{api}]", *(f"{key} = {json.dumps(section[key])}" for key in section)]
     demo.config.write_text("\n".join(lines) + "\n")
-    demo.tell(f"the sandbox is the provider: it takes {SERVER_PER_S_MAX} requests a second, and answers in {LATENCY_S} s")
+    demo.tell(
+        f"the sandbox is the provider: it takes {SERVER_PER_S_MAX} requests a second, and answers in {LATENCY_S} s"
+    )
     return sandbox
 
 
@@ -175,11 +176,21 @@ def _ask(demo: Demo, row_count: int) -> None:
     work = ("--work", demo.folder / "work")
     workers = {host: demo.start(host, "worker", *_profile(demo), *work) for host in ("host-2", "host-3")}
     run = demo.start(
-        "host-1", "run", demo.folder / "payments.csv", "--out", demo.folder / "outcomes", *_profile(demo), *work
+        "host-1",
+        "run",
+        demo.folder / "payments.csv",
+        "--out",
+        demo.folder / "outcomes",
+        *_profile(demo),
+        *work,
     )
     agreed = sum(RATE_PER_S.values())
-    demo.tell(f"host-1 runs a file of {row_count} rows, host-2 and host-3 help; {agreed} requests a second are agreed")
-    demo.wait_until(lambda: len(demo.calls()) > row_count / 3 or run.poll() is not None, "a third of the file")
+    demo.tell(
+        f"host-1 runs a file of {row_count} rows, host-2 and host-3 help; {agreed} requests a second are agreed"
+    )
+    demo.wait_until(
+        lambda: len(demo.calls()) > row_count / 3 or run.poll() is not None, "a third of the file"
+    )
     workers["host-2"].kill()
     workers["host-2"].wait()
     demo.tell(f"host-2 is killed with -9, after {len(demo.calls())} requests of all hosts")

@@ -1,6 +1,6 @@
 """The lines of a ledger in PostgreSQL as they are sealed, hidden and proved."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
