@@ -27,8 +27,8 @@ from pipeline.jobs.forecast import forecast_file
 from pipeline.runs.request import Clock
 from schemas.columns import ColumnsRead
 from schemas.desk import Deed, DeskFile
+from schemas.forecast import Forecast
 from schemas.payments import FIELDS
-from schemas.summary import Forecast
 
 routes = web.RouteTableDef()
 _BEFORE_CHECK = (State.NEW, State.PLANNED)
