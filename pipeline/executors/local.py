@@ -3,13 +3,13 @@
 import gc
 import random
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from math import ceil
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
 import anyio
@@ -23,6 +23,7 @@ from pipeline.runs.request import CheckJob, Phase, RunObserver, RunProgress, Sur
 from pipeline.stages.ask import (
     DRAIN_MAX_S,
     RUNS_MAX,
+    ApiChannel,
     AskingContext,
     AskingTally,
     answers_so_far,
@@ -129,21 +130,63 @@ def ask_all(job: CheckJob, asking: AskingPlan, ledger: Ledger, surface: Surface)
         DiskError: the ledger cannot be written.
         StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
+    carried = carry_out(
+        lambda world: _answers(job, asking, ledger, world, surface.watch),
+        surface,
+        where=job.file.name,
+        simulated=asking.profile.environment is Environment.SANDBOX,
+    )
+    answers, caps = carried.result or (None, {})
+    if answers is None or carried.ended_by is not None:
+        answers = anyio.run(answers_so_far, asking.checks, ledger)
+    given_up_count = anyio.run(count_given_up, asking.checks, ledger)
+    tally = carried.tally
+    return AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, carried.ended_by)
+
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOut(Generic[_Result]):
+    """The end of an asking."""
+
+    result: _Result | None
+    """None where it ended before."""
+    tally: AskingTally
+    ended_by: PrecheckError | None
+    """What ended it before all was asked."""
+
+
+def carry_out(
+    asks: Callable[[AskingContext], Awaitable[_Result]], surface: Surface, *, where: str, simulated: bool
+) -> CarriedOut[_Result]:
+    """Ask with progress and a way to stop it.
+
+    Args:
+        asks: opens the channels and asks.
+        surface: what starts it, to report to.
+        where: the file, for messages.
+        simulated: whether a sandbox answers.
+
+    Raises:
+        DiskError: the ledger cannot be written.
+        StoppedError: the run is to stop at once; what was answered is in the ledger.
+    """
     world = AskingContext(
         surface.clock, time.monotonic, random.random, lambda: str(uuid4()), anyio.Event(), AskingTally()
     )
+    surface.watch.begin(simulated=simulated)
+    surface.watch.enter(Phase.CONNECTING)
     with _nothing_walked_again(), surface.stop.watched():
-        answers, caps, ended_by = anyio.run(
-            _ask, job, asking, ledger, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
+        result, ended_by = anyio.run(
+            _watched, asks, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP}
         )
     if (stopped := surface.stop.first) is not None:
-        ended_by = StoppedError(f"{job.file.name}: {stopped.sentence}", stopped.exit_code)
+        ended_by = StoppedError(f"{where}: {stopped.sentence}", stopped.exit_code)
         if surface.stop.is_urgent:
             raise ended_by
-    if answers is None or ended_by is not None:
-        answers = anyio.run(answers_so_far, asking.checks, ledger)
-    given_up_count = anyio.run(count_given_up, asking.checks, ledger)
-    return AskingResult(Answers(answers), caps, world.tally.closed, world.tally, given_up_count, ended_by)
+    return CarriedOut(result, world.tally, ended_by)
 
 
 @contextmanager
@@ -156,52 +199,68 @@ def _nothing_walked_again() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _ask(
-    job: CheckJob, asking: AskingPlan, ledger: Ledger, world: AskingContext, surface: Surface
-) -> tuple[pl.DataFrame | None, Caps, PrecheckError | None]:
-    """The answers, the caps of their servers, and what ended the asking early."""
-    watch = surface.watch
-    watch.begin(simulated=asking.profile.environment is Environment.SANDBOX)
-    watch.enter(Phase.CONNECTING)
-    answers: pl.DataFrame | None = None
-    caps: Caps = {}
+async def _watched(
+    asks: Callable[[AskingContext], Awaitable[_Result]], world: AskingContext, surface: Surface
+) -> tuple[_Result | None, PrecheckError | None]:
+    """The result, and what ended the asking early."""
+    result: _Result | None = None
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_heed, surface, world, group.cancel_scope)
-            group.start_soon(_show, world.tally, watch)
-            answers, caps = await _answers(job, asking, ledger, world, watch)
+            group.start_soon(_show, world.tally, surface.watch)
+            result = await asks(world)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
-        return answers, caps, _end(first_of(failures))
-    return answers, caps, None
+        return result, _end(first_of(failures))
+    return result, None
 
 
 async def _answers(
     job: CheckJob, asking: AskingPlan, ledger: Ledger, world: AskingContext, watch: RunObserver
 ) -> tuple[pl.DataFrame, Caps]:
-    """Open the channels and ask."""
+    """The answers, and the caps of their servers."""
     checks = asking.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
-    shares = (
-        None
-        if asking.is_ours
-        else shares_of_this_machine(clock=world.now, waiting=watch.wait, wait_max_s=job.wait_max_s)
-    )
-    async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
-        watch.enter(Phase.ASKING)
+    async with channels_of(job, asking.profile, needed, world, watch, is_ours=asking.is_ours) as channels:
         left = await remaining_questions(
             checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
         source = LocalSource(left.todo, ledger.question_key)
         asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
-        caps = {
-            server.name: (server.cap, await channel.quota.resets_at())
-            for server in asking.profile.servers
-            if (channel := channels.get(server.name)) is not None
-            and channel.quota is not None
-            and server.cap is not None
-        }
+        caps = await caps_of(asking.profile, channels)
     return slim(left.answers, asked), caps
+
+
+@asynccontextmanager
+async def channels_of(  # noqa: PLR0913 (what opening them takes)
+    job: CheckJob,
+    profile: Profile,
+    needed: Collection[ApiName],
+    world: AskingContext,
+    watch: RunObserver,
+    *,
+    is_ours: bool,
+) -> AsyncIterator[Mapping[ApiName, ApiChannel]]:
+    """The open channels to the servers that are asked, as soon as their shares are free."""
+    shares = (
+        None
+        if is_ours
+        else shares_of_this_machine(clock=world.now, waiting=watch.wait, wait_max_s=job.wait_max_s)
+    )
+    async with open_channels(profile, needed, now=world.now, shares=shares) as channels:
+        watch.enter(Phase.ASKING)
+        yield channels
+
+
+async def caps_of(profile: Profile, channels: Mapping[ApiName, ApiChannel]) -> Caps:
+    """The daily caps of the servers that were asked."""
+    return {
+        server.name: (server.cap, await channel.quota.resets_at())
+        for server in profile.servers
+        if (channel := channels.get(server.name)) is not None
+        and channel.quota is not None
+        and server.cap is not None
+    }
 
 
 def _end(failure: BaseException) -> PrecheckError:

@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.apis import cop, vop
 from pipeline.frames import ANSWERS, AnswerState
 from pipeline.rules.currencies import currency_sources
-from pipeline.rules.enumeration import unknown_in_sequence, why_refused
+from pipeline.rules.enumeration import many_names, unknown_in_sequence, why_refused
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
 from pipeline.stages.resolve import resolve
@@ -75,7 +75,7 @@ def decided(source):
 
 def planned(source):
     accepted, rejects, warnings = validate(source.payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
-    refusal = why_refused(accepted, warnings, where="the file")
+    refusal = why_refused(many_names(accepted, warnings), where="the file")
     return route_counts(accepted), refusal, rejects, warnings, plan(accepted)
 
 

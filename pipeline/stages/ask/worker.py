@@ -16,7 +16,7 @@ from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_d
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
-from pipeline.stages.ask.values import AnswerBuffer, ApiChannel, AskingContext
+from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
 from pipeline.stores.protocols import Ledger, Quota
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
@@ -33,7 +33,7 @@ class WorkerContext:
 
     ledger: Ledger
     world: AskingContext
-    answers: AnswerBuffer = field(default_factory=AnswerBuffer)
+    answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     ended_by: PrecheckError | None = None
 
