@@ -55,6 +55,7 @@ class Advice(StrEnum):
     ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
     ALLOW_SIMULATED = "allow simulated answers, to try this out"
     WAIT_LONGER = "wait longer for it"
+    CHECK_AS_DATA_SET = "check the files in it as the parts of one data set"
     READ_FROM = "{choices}"
     """A pair of a `Phrase`."""
 

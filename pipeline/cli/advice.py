@@ -28,6 +28,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
+        Advice.CHECK_AS_DATA_SET: "use --work DIR if the files in it are the parts of one data set",
         Advice.READ_FROM: "--map {choices}",
     }
 )

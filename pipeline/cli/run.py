@@ -24,6 +24,7 @@ from pipeline.cli.options import (
     PATH,
     Duration,
     compare_option,
+    data_set_options,
     input_options,
     options,
     order_option,
@@ -115,7 +116,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
 )
-@options(reuse_options)
+@options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
     type=Duration(),
@@ -178,6 +179,9 @@ def run(  # noqa: PLR0913 (one argument per option)
     pain002: bool,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    work: Path | None,
+    engine: str | None,
+    scheduler: str | None,
     wait_max: timedelta | None,
     compare_with: tuple[Path, ...],
     sign_with: Path | None,
@@ -193,6 +197,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
+    from pipeline.cli.data_sets import how_to_check
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.jobs.check_files import check_files
@@ -200,6 +205,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
+    how = how_to_check(files, work, engine, scheduler)
     stop = stoppable()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
@@ -245,7 +251,7 @@ def run(  # noqa: PLR0913 (one argument per option)
             yield Surface(watch, now, stop, log_notice)
 
     with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as observed:
-        for job, result, end in check_files(jobs(), surfaces):
+        for job, result, end in check_files(jobs(), surfaces, how):
             name = names[job.file]
             try:
                 if result is not None:

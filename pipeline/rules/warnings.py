@@ -12,7 +12,6 @@ from pipeline.rules.selected_values import beyond_ascii
 from schemas.outcomes import ApiName, WarningCode
 from schemas.places import Places
 
-
 ReferencesOf = Callable[[pl.Series], pl.Series]
 """Gives the payment references of rows, by which equal amounts to one payee are told apart."""
 

@@ -53,7 +53,7 @@ DRAIN_MAX_S = 8.0
 """How long requests in flight are awaited after a stop: the longest responder's wait and a second."""
 
 
-async def ask(
+async def ask(  # noqa: PLR0913 (what asking takes)
     source: QuestionSource,
     channels: Mapping[ApiName, ApiChannel],
     ledger: Ledger,
