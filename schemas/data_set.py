@@ -1,5 +1,7 @@
 """What is kept of the parts of a data set while it is checked, and once it is done."""
 
+from typing import Any
+
 from schemas.outcomes import ApiName
 from schemas.strict import OwnDocument
 from schemas.summary import CurrencySources, ModulusUsed, NotPayment, RouteCount, Summary
@@ -19,11 +21,8 @@ class PartRead(OwnDocument):
     columns: dict[str, str] = {}
     """Header -> the field that it was read as."""
     notes: list[str] = []
-    encoding: str = "utf-8"
-    delimiter: str | None = None
-    line_end: str | None = None
-    byte_order_mark: bool = False
-    header_line: bool = True
+    dialect: dict[str, Any] = {}
+    """How it is written: `formats.table.Dialect`."""
     not_payments: list[NotPayment] = []
     currency_sources: CurrencySources = CurrencySources()
     routes: list[RouteCount] = []

@@ -12,8 +12,9 @@ import polars as pl
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
 from pipeline.executors.datasets.asking import SetAsked
+from pipeline.executors.datasets.buckets import divide_answers
 from pipeline.executors.datasets.engines import Engine
-from pipeline.executors.datasets.functions import decide_part, divide_answers
+from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.local import QuestionsLeft, calls_of, next_step
 from pipeline.formats import format_named
@@ -123,6 +124,7 @@ def _tasks(run: CheckedSet, shared: SetTask) -> list[DecideTask]:
         DecideTask(
             shared=shared,
             part=part,
+            read=read,
             row_start=start,
             format=run.format,
             out=run.job.check.out.resolve() / OUTCOMES,
@@ -132,7 +134,7 @@ def _tasks(run: CheckedSet, shared: SetTask) -> list[DecideTask]:
             answers=run.answered.state,
             basis=basis,
         )
-        for (part, _), start in zip(run.planned.usable, rows.starts, strict=True)
+        for (part, read), start in zip(run.planned.usable, rows.starts, strict=True)
     ]
 
 
@@ -214,15 +216,11 @@ def _input(run: CheckedSet) -> InputFile:
         byte_count=run.data.byte_count,
         row_count=0,
         format=run.data.format,
-        encoding=first.encoding,
         columns=first.columns,
         mapping=dict(check.mapping),
         decision=first.decision,
         notes=first.notes,
-        header_line=first.header_line,
-        delimiter=first.delimiter,
-        line_end=first.line_end,
-        byte_order_mark=first.byte_order_mark,
+        **first.dialect,
         places=run.planned.rows.places,
     )
     return input_of(file, run.planned.usable)

@@ -7,8 +7,9 @@ from uuid import UUID, uuid5
 
 from pipeline.config.profiles import Chosen
 from pipeline.errors import Advice, InputError
+from pipeline.executors.datasets.buckets import plan_bucket
 from pipeline.executors.datasets.engines import Engine
-from pipeline.executors.datasets.functions import plan_bucket, read_part
+from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, Rows, SetTask
 from pipeline.jobs.prepare import VERSION
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused

@@ -31,6 +31,14 @@ class PartFiles(NamedTuple):
         """The accepted payments of a part to the accounts of a bucket."""
         return self.root / f"accepted-{bucket:05}" / f"{part:05}.parquet"
 
+    def original(self, part: int) -> Path:
+        """The columns of a part, untouched."""
+        return self.root / "parts" / f"original-{part:05}.parquet"
+
+    def payments(self, part: int) -> Path:
+        """The payments of a part, as far as reports show them."""
+        return self.root / "parts" / f"payments-{part:05}.parquet"
+
     def rejects(self, part: int) -> Path:
         """`Rejects` of a part."""
         return self.root / "findings" / f"rejects-{part:05}.parquet"

@@ -14,6 +14,7 @@ from pipeline.errors import ConfigurationError
 from pipeline.runs.data_set import DataPart
 from pipeline.runs.part_files import PartFiles
 from pipeline.stages.validate import Routes
+from schemas.data_set import PartRead
 from schemas.outcomes import Environment
 from schemas.places import Places
 
@@ -78,6 +79,7 @@ class DecideTask(NamedTuple):
 
     shared: SetTask
     part: DataPart
+    read: PartRead
     row_start: int
     """How many rows of the data set come before."""
     format: str
