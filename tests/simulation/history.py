@@ -135,7 +135,7 @@ class History:
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):
-            options = self.options._replace(retry_unanswered=number == runs_well - 1)
+            options = self.options._replace(retry_unanswered=number >= runs_well // 2)
             if self._ended_complete(options):
                 return
             self._wait(DAY_S if self.weather.cap is not None else 60)
@@ -146,7 +146,7 @@ class History:
             return 2
         lasting = self.weather.disliked_rows | self.weather.broken_rows | self.weather.failing_rows
         requests = self.question_count + len(lasting) * REQUESTS_PER_RUN_MAX
-        return 2 + requests // self.weather.cap + 2
+        return 2 * (2 + requests // self.weather.cap)
 
     def _ended_complete(self, options: RunOptions) -> bool:
         """One run, by one process or several; whether it left nothing to do."""
