@@ -179,7 +179,7 @@ class Database:
     def _explained(self, error: psycopg.Error) -> Exception:
         """What the user can do about an error of the server; else the error itself, a mistake of ours."""
         match error:
-            case errors.UndefinedTable() | errors.InvalidSchemaName() | errors.UndefinedColumn():
+            case errors.UndefinedTable() | errors.InvalidSchemaName():
                 return ConfigurationError(
                     f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of "
                     "another version; `precheck ledger init` creates it"

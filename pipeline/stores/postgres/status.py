@@ -14,7 +14,8 @@ _NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
 _RUNS = f"""
 SELECT run.id, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
  (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
- (SELECT count(*) FROM precheck.answer WHERE answer.run = run.run) AS answer_count,
+ (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
+  WHERE intent.run = run.run) AS answer_count,
  coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS is_open,
  count(chunk) FILTER (WHERE done_at IS NULL) AS undone_count,
  count(chunk) FILTER (
