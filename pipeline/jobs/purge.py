@@ -150,7 +150,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
 
 
 def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
-    """Erase the same in the ledger that the run shared with other machines, if it did; first, as it may be away.
+    """Erase the same in the ledger that the run shared, if it did; before all else, as it may be away.
 
     Raises:
         IncompleteError: it does not answer; nothing was deleted.

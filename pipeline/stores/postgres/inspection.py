@@ -16,7 +16,8 @@ SELECT current_setting('server_version'), current_setting('fsync') = 'on',
 """
 _ROLE = """
 SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
- EXISTS (SELECT FROM pg_class WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'USAGE'))
+ EXISTS (SELECT FROM pg_class
+  WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'USAGE'))
  OR has_schema_privilege('precheck', 'CREATE'),
  EXISTS (SELECT FROM pg_class WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
  AND (has_table_privilege(oid, 'DELETE') OR has_table_privilege(oid, 'TRUNCATE')))

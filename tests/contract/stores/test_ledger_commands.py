@@ -11,6 +11,7 @@ from shared_ledgers import NOW, ask
 from pipeline.cli.main import main
 from schemas.outcomes import ApiName
 
+KEY = LEDGER_KEY.get_secret_value()
 PROFILE = """
 [profiles.production]
 ledger = "{url}"
@@ -30,7 +31,7 @@ scope = "scope/.default"
 def call(tmp_path, postgres):
     """`call(database, words, user=, key=)`: its exit status, and what it prints."""
 
-    def run(database, *words, user=RUNNER, key=LEDGER_KEY.get_secret_value(), **variables):
+    def run(database, *words, user=RUNNER, key=KEY, **variables):
         config = tmp_path / "precheck.toml"
         config.write_text(PROFILE.format(url=postgres.url(database, user)))
         command = ["ledger", *words, "--profile", "production", "--config", str(config)]

@@ -15,7 +15,7 @@ from pipeline.stores.protocols import CapSpentError, LeaseLostError
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
 from schemas.outcomes import ApiName
 
-LEASE_S = 0.4
+LEASE_S = 0.8
 
 
 def two(ledger_desk, count, **options):

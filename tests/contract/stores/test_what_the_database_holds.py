@@ -175,9 +175,7 @@ def test_the_role_of_the_runs_can_do_nothing_else(ledger_desk):
                 db.execute(statement)
 
 
-def test_the_same_question_has_one_key_in_every_run_of_a_ledger_and_another_in_another(
-    ledger_desk, postgres, ledger_template, check_of
-):
+def test_the_same_question_has_one_key_in_every_run_of_a_ledger_and_another_in_another(ledger_desk, check_of):
     store = ledger_desk.store()
     first = ledger_desk.shared(store, ledger_desk.begin(store, 1))
     other_run = store.join(IDENTITY._replace(input_sha256="3d"), b"plan", new_id=uuid4())
