@@ -79,9 +79,14 @@ class PostgresServer:
         with (self._data / "postgresql.conf").open("a") as file:
             file.write("\n".join(settings) + "\n")
 
+    @property
+    def _unprivileged(self):
+        """What stands before a command, as the server does not run as root."""
+        ours = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        return ours if os.geteuid() == 0 else []
+
     def _call(self, program, *words):
-        unprivileged = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        command = [*(unprivileged if os.geteuid() == 0 else []), self._programs / program, *words]
+        command = [*self._unprivileged, self._programs / program, *words]
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": str(self.folder)}
         done = subprocess.run(
             command,
@@ -159,6 +164,22 @@ class PostgresServer:
             time.sleep(0.05)
         raise AssertionError("the server does not read its pg_hba.conf")
 
+    @contextmanager
+    def replicated(self):
+        """Have an asynchronous replica until the block ends: one that only receives what is written."""
+        words = ["-D", self.folder, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "--no-loop"]
+        command = [*self._unprivileged, self._programs / "pg_receivewal", *words]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as receiving, self.connect() as db:
+            try:
+                for _ in range(200):
+                    [count_] = db.execute("SELECT count(*) FROM pg_stat_replication").fetchone()
+                    if count_:
+                        break
+                    time.sleep(0.05)
+                yield db
+            finally:
+                receiving.terminate()
+
     def close(self):
         with suppress(AssertionError):  # a test may have stopped it
             self.stop("immediate")
@@ -181,7 +202,7 @@ def postgres():
 
 
 class LedgerDatabases:
-    """Databases with the tables of a ledger, under `LEDGER_KEY`. They are used again, as a copy takes a second.
+    """Databases with the tables of a ledger, under `LEDGER_KEY`; used again, as a copy takes a second.
 
     One in which a test has changed more than lines is not."""
 

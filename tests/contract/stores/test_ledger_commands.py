@@ -1,5 +1,6 @@
 """`precheck ledger`: creating a shared ledger, looking at it, and changing its key."""
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import anyio
@@ -9,6 +10,7 @@ from postgres import LEDGER_KEY, OWNER, RUNNER
 from shared_ledgers import NOW, ask
 
 from pipeline.cli.main import main
+from pipeline.jobs.doctor import diagnose
 from schemas.outcomes import ApiName
 
 KEY = LEDGER_KEY.get_secret_value()
@@ -81,6 +83,17 @@ def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, po
     assert call(database, "check").status == 0
 
 
+def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEDGER_KEY", KEY)
+    assert call(ledger_database, "check").status == 0
+    for user, is_well in ((RUNNER, True), (OWNER, False), ("nobody_here", False)):
+        config = tmp_path / "precheck.toml"
+        config.write_text(PROFILE.format(url=postgres.url(ledger_database, user)))
+        found = {each.what: each for each in diagnose("production", config, now=datetime.now(UTC))}
+        assert (found["shared ledger"].exit_code == 0) is is_well
+    assert "no such user or database" in found["shared ledger"].said
+
+
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
     as_owner = call(ledger_database, "check", user=OWNER)
     assert as_owner.status == 78
@@ -93,6 +106,23 @@ def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
     assert found.status == 78
     assert "missing or switched off: never_changes on answer" in found.said
     assert "synchronous_commit is off on the server; the runs switch it on for themselves" in found.said
+
+
+def test_a_replica_that_could_lack_answers_is_named(call, postgres, ledger_database):
+    with postgres.replicated() as db:
+        found = call(ledger_database, "check")
+        assert found.status == 0
+        assert "1, asynchronous: a failover may lose answers, which are then asked again; set" in found.said
+        try:
+            db.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            db.execute("SELECT pg_reload_conf()")
+            said = [call(ledger_database, "check").said]
+            while "1, synchronous" not in said[-1] and len(said) < 50:
+                said.append(call(ledger_database, "check").said)
+        finally:
+            db.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            db.execute("SELECT pg_reload_conf()")
+    assert "1, synchronous" in said[-1]
 
 
 def test_a_run_commits_synchronously_where_the_server_would_not(ledger_desk, postgres):
