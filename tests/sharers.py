@@ -44,6 +44,10 @@ class Server(threading.Thread):
     def run(self):
         asyncio.run(self._serve())
 
+    def has_heard(self, process, since=0.0):
+        """Whether a request of this process came after that moment."""
+        return any(pid == process.pid and came > since for came, _, pid in list(self.came))
+
     async def _serve(self):
         async def answer(reader, writer):
             try:
@@ -74,12 +78,9 @@ class Sharers:
         self.processes.append(process)
         return process
 
-    def left(self, start=0.0, end=1.0):
-        """When requests left, from one part of the whole time to another; and how long that part was."""
-        times = sorted(left_at for _, left_at, _ in self.server.came)
-        began, all_s = times[0], times[-1] - times[0]
-        part = [moment for moment in times if start * all_s <= moment - began <= end * all_s]
-        return part, (end - start) * all_s
+    def left(self):
+        """When requests left."""
+        return sorted(left_at for _, left_at, _ in list(self.server.came))
 
     def end(self):
         for process in self.processes:
@@ -97,7 +98,7 @@ def sharers(where, rate, **limits):
         made.end()
 
 
-def shares_of(where):
+def shares_of(where, host="host"):
     """The shares of a folder of this machine, or of a ledger's database."""
     said = {"clock": lambda: datetime.now(UTC), "ticks": time.monotonic, "waiting": lambda _: None}
     if not where.startswith("postgresql:"):
@@ -110,7 +111,7 @@ def shares_of(where):
     from pipeline.stores.postgres.store import AskingProcess
 
     database = Database(parsed(where), StoreClocks(said["clock"], time.monotonic, 20.0))
-    return PostgresShares(database, AskingProcess(uuid4(), "host", os.getpid(), "0.1.0"), **said)
+    return PostgresShares(database, AskingProcess(uuid4(), host, os.getpid(), "0.1.0"), **said)
 
 
 async def ask(shares, rate, places_max, seconds, port):
