@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from schemas.approvals import Approvals
 from schemas.columns import ColumnsRead
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.desk import AuditEntry, CheckProgress, DeskFile, RowsDecided
 from schemas.forecast import Forecast
 from schemas.formats import KnownFormats
 from schemas.manifest import Manifest
@@ -37,6 +38,10 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "store": SharedRunRecord,
     "work": WorkRecord,
     "status": Status,
+    "desk-file": DeskFile,
+    "desk-decision": RowsDecided,
+    "desk-audit": AuditEntry,
+    "desk-progress": CheckProgress,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

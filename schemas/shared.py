@@ -1,6 +1,6 @@
 """Runs that processes share: which run a folder belongs to, what is left to ask for workers, and who asks."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -70,4 +70,3 @@ class Status(OwnDocument):
     time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]
     runs: list[RunStatus]
     holders: list[HolderStatus]
-    status: Literal["busy", "idle"]

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -24,7 +25,7 @@ TEMPLATE = "ledger_template"
 READY_MAX_S = 60
 
 
-def _programs():
+def programs():
     """The folder of initdb and pg_ctl, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
@@ -123,23 +124,49 @@ class PostgresServer:
             db.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {template}")
         return name
 
+    @contextmanager
+    def requiring_passwords(self):
+        """Let the role of the runs in by its password alone until the block ends."""
+        rules = self._data / "pg_hba.conf"
+        before = rules.read_text()
+        with self.connect() as db:
+            db.execute(f"ALTER ROLE {RUNNER} PASSWORD 'right'")
+            try:
+                rules.write_text(f"host all {RUNNER} all scram-sha-256\n{before}")
+                db.execute("SELECT pg_reload_conf()")
+                self._wait_for_rules(is_there=True)
+                yield
+            finally:
+                rules.write_text(before)
+                db.execute("SELECT pg_reload_conf()")
+                self._wait_for_rules(is_there=False)
+
+    def _wait_for_rules(self, *, is_there):
+        """Until a new connection is judged by the rules as they are now."""
+        for _ in range(200):
+            try:
+                psycopg.connect(self.url("postgres", RUNNER), password="wrong", passfile="/dev/null").close()
+                is_strict = False
+            except psycopg.OperationalError:
+                is_strict = True
+            if is_strict == is_there:
+                return
+            time.sleep(0.05)
+        raise AssertionError("the server does not read its pg_hba.conf")
+
     def close(self):
-        subprocess_failure = None
-        try:
+        with suppress(AssertionError):  # a test may have stopped it
             self.stop("immediate")
-        except AssertionError as error:  # a test has stopped it
-            subprocess_failure = error
         shutil.rmtree(self.folder, ignore_errors=True)
-        return subprocess_failure
 
 
 @pytest.fixture(scope="session")
 def postgres():
     """The server, with the two roles of a ledger."""
-    programs = _programs()
-    if programs is None:
+    found = programs()
+    if found is None:
         pytest.skip("no PostgreSQL; `make tools` fetches it")
-    server = PostgresServer(programs)
+    server = PostgresServer(found)
     try:
         server.start()
         server.require_roles()
@@ -243,10 +270,8 @@ class CuttingProxy:
             _end(one)
 
     def close(self):
-        try:
+        with suppress(OSError):
             self.close_door()
-        except OSError:
-            pass
 
     def _accept(self, door):
         while True:
@@ -307,8 +332,6 @@ def _read(end):
 
 
 def _end(one):
-    try:
+    with suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
     one.close()

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pipeline.apis.registry import SECTIONS
+from pipeline.config.desk import DeskSection
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
 from pipeline.errors import Advice, ConfigurationError, ConfigurationFileError
@@ -29,6 +30,7 @@ class Configuration(Section):
     """The whole file."""
 
     layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
+    desk: DeskSection | None = None
     profiles: dict[str, Profile] = Field(default_factory=dict, validate_default=True)
 
     @field_validator("layouts")
@@ -42,8 +44,8 @@ class Configuration(Section):
     @field_validator("profiles")
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
-        """A file may hold layouts alone."""
-        if not profiles and info.data.get("layouts") == {}:
+        """A file may hold layouts alone, or what a desk is told."""
+        if not profiles and info.data.get("layouts") == {} and info.data.get("desk") is None:
             raise PydanticCustomError("too_short", "no profile")
         return profiles
 

@@ -105,15 +105,10 @@ class RoundAsker:
             self._show(state)
             if state.undone_count == 0:
                 await self.run.end_round(round_number)
-            elif state.free_count == 0 or not await self._ask_what_is_free(part):
-                await self.pause()
+            elif state.free_count == 0 or not await self.ask_what_is_free(part):
+                await pause(self.world)
 
-    async def pause(self) -> None:
-        """Wait for others, but not beyond a request to stop."""
-        with anyio.move_on_after(POLL_INTERVAL_S):
-            await self.world.stop.wait()
-
-    async def _ask_what_is_free(self, part: SharedPart) -> bool:
+    async def ask_what_is_free(self, part: SharedPart) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""
         before = part.claim_count
         # Whoever waits for others has no share: they ask with all of it.
@@ -132,6 +127,12 @@ class RoundAsker:
         """Count what others have done, as nearly as the chunks say it."""
         tally = self.world.tally
         tally.done_count = max(tally.done_count, tally.check_count - state.undone_count * CHUNK_SIZE)
+
+
+async def pause(world: AskingContext) -> None:
+    """Wait for others, but not beyond a request to stop."""
+    with anyio.move_on_after(POLL_INTERVAL_S):
+        await world.stop.wait()
 
 
 async def round_to_ask(run: SharedRun, todo: pl.DataFrame) -> int | None:

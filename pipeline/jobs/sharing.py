@@ -61,7 +61,7 @@ def joined_run(
     with open_store(address, secret, surface.clock) as store:
         record = read_store_record(job.out)
         if record is not None and job.fresh:
-            if record.ledger == address.url and (before := store.find(record.run)) is not None:
+            if (before := store.find(record.run)) is not None:
                 store.mark_finished(before)
             record = None
         run = join(store, identity, questions, None if record is None else record.run)

@@ -27,6 +27,7 @@ BREACHES = {
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
     "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
     "opentelemetry": ("pipeline/executors/local.py", "import opentelemetry"),
+    "psycopg": ("pipeline/jobs/quota.py", "import psycopg"),
     "click": ("pipeline/jobs/check.py", "import click"),
     "signals": ("pipeline/executors/local.py", "import signal"),
     "polars": ("pipeline/transport/pool.py", "import polars"),

@@ -16,7 +16,7 @@ from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, StoreClocks
 from pipeline.stores.postgres.group_commit import Units
 from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
-from pipeline.stores.postgres.lines import StoredRun
+from pipeline.stores.postgres.lines import StoredRun, damaged
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
 from pipeline.stores.values import RecordedRequest, RunIdentity
@@ -186,7 +186,7 @@ class PostgresStore:
                     "name the ledger that it was begun with in the profile"
                 )
         else:
-            seal = self.keys.seal(("run", new_id.bytes, *identity, plan_hash))
+            seal = self.keys.seal(plan_hash, "\n".join(("run", str(new_id), *identity)))
             db.execute(_BEGIN, (new_id, *identity, plan_hash, seal))
             where = "WHERE (input_sha256, profile_sha256, environment) = (%s, %s, %s) AND finished_at IS NULL"
             row = db.execute(_RUN + where, same).fetchone()
@@ -194,8 +194,8 @@ class PostgresStore:
                 return self._join(db, identity, plan_hash, new_id, run_id)
         run = StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
-        if seal != self.keys.seal(("run", run.id.bytes, *theirs, run.tool_version, their_plan)):
-            raise ConfigurationError(f"{self.database.address.place}: damaged")
+        if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
+            raise damaged(self.database.address.place, run.number)
         for what, ours, other in zip(_WHAT, same, theirs, strict=True):
             if ours != other:
                 raise UsageError(f"run {run.id} is that of another {what}; choose another folder")

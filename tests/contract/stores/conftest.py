@@ -18,7 +18,9 @@ from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
 from pipeline.stores.postgres.address import parsed
+from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresQuota, cap_of
 from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.postgres.shares import PostgresShares
 from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
@@ -130,6 +132,20 @@ class HoldingRun(SharedRun):
         return self.one_hold
 
 
+class IntentsQuota(PostgresQuota):
+    """A cap whose units are taken as the transaction of an intent takes them."""
+
+    async def reserve(self):
+        caps = DailyCaps({"cop": self._cap})
+
+        def take(db):
+            with db.transaction():
+                return caps.take(db, ["cop"])
+
+        [granted] = await self._database.run_in_thread(take)
+        return granted
+
+
 class SharedStore:
     """Everything of one run in PostgreSQL."""
 
@@ -218,11 +234,20 @@ class SharedStore:
         made = self._process().shared_run(self._run, lambda _: self._checks)
         return self._resources.enter_context(made)
 
-    def quotas(self, cap):  # noqa: ARG002
-        pytest.skip("the cap of an account in PostgreSQL is taken from by the intents")
+    def quotas(self, cap):
+        one = cap_of("s", cap, "utc_day")
+        with self._postgres.connect(self._database) as db:  # whose time never goes back
+            db.execute(
+                "INSERT INTO precheck.daily_cap(scope, cap, kind, latest) VALUES (%s, %s, %s, %s)",
+                (*one, NOON.timestamp()),
+            )
+        return [IntentsQuota(self._process().database, one) for _ in range(3)]
 
     def shares(self):
-        pytest.skip("shares in PostgreSQL have tests of their own")
+        store = self._process()
+        return PostgresShares(
+            store.database, store.process, began=NOW, ticks=time.monotonic, waiting=lambda _: None
+        )
 
     def close(self):
         self._resources.close()
