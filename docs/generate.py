@@ -28,7 +28,7 @@ from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
-from pipeline.formats import NOTHING_SAID
+from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, SummaryLine
 from pipeline.formats.layouts.shapes import Shape
 from pipeline.jobs.formats import known_formats
@@ -359,7 +359,7 @@ def formats() -> str:
     """Every format that is built in, as `precheck formats` lists it."""
     rows = [
         (f"`{each.name}`", each.title, each.known_by, each.written_as or f"nothing: {each.why_not}")
-        for each in known_formats(NOTHING_SAID).formats
+        for each in known_formats(ANY_FORMAT).formats
     ]
     return _table(("`--input-format`", "format", "known by", "fix and split write"), rows)
 

@@ -81,7 +81,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
             ledger = opens.enter_context(
                 SqliteLedger.open(path, identity, now=now, secret=ledger_key(chosen))
             )
-            judged = LocalReferences(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
+            judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=started.date()))
             is_settled = settled(job.out, ledger, chosen)
             if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen, surface)

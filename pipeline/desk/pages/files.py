@@ -4,7 +4,7 @@ import asyncio
 
 from aiohttp import web
 
-from pipeline.config.profiles import said_of_format
+from pipeline.config.profiles import format_choice_of
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
@@ -92,7 +92,7 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
 
 def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
     try:
-        read, _ = columns_of(folder.input, mapping={}, of_format=said_of_format(None, None))
+        read, _ = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
     except PrecheckError:
         return {}
     return remembered(context.home, read)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from pipeline.config.profiles import said_of_format
+from pipeline.config.profiles import format_choice_of
 from pipeline.desk import checks
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
@@ -64,7 +64,7 @@ def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
             mapping=file.mapping,
             encoding=file.encoding,
             sheet=file.sheet,
-            of_format=said_of_format(file.input_format, None),
+            format_choice=format_choice_of(file.input_format, None),
         )
     except PrecheckError as error:
         return None, sentence_of(error)
