@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -48,10 +49,16 @@ def reviewer(desk_with_policy):
     return desk_with_policy.visitor("Rita")
 
 
+@pytest.fixture(scope="module")
+def checked(reviewer):
+    """The id of the mixed file, checked, and not touched since."""
+    return reviewer.checked(MIXED, "payments_mixed.csv")
+
+
 @pytest.fixture
-def reviewed(desk_with_policy, reviewer):
-    """The id of the mixed file, checked."""
-    return reviewer.checked(MIXED)
+def reviewed(desk_with_policy, checked):
+    """The id of one more such file."""
+    return desk_with_policy.copy(checked)
 
 
 def decide(visitor, at, row, decision, reason="agreed", **headers):
@@ -351,21 +358,20 @@ def test_a_check_can_be_stopped_survives_a_killed_desk_and_goes_on(tmp_path, ser
 
 
 def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve, wait_until):
-    with serve(tmp_path / "slow", "--latency", "0.5") as sandbox:
-        with serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(sandbox.config)}) as desk:
-            visitor = desk.visitor()
-            at = visitor.planned(payments(50))
-            visitor.post(f"/files/{at}/start", {"profile": "sandbox"})
-            wait_until(lambda: visitor.progress(at)["done"] > 0)
-            child = json.loads((desk.folder(at) / "run.precheck" / ".lock").read_text())["pid"]
-            import os
-
-            os.kill(child, signal.SIGKILL)
-            visitor.wait(at)
-            assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
-            visitor.post(f"/files/{at}/start")
-            visitor.wait(at)
-            assert visitor.get(f"/files/{at}").to.endswith("/review")
+    with (
+        serve(tmp_path / "slow", "--latency", "0.5") as sandbox,
+        serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(sandbox.config)}) as desk,
+    ):
+        visitor = desk.visitor()
+        at = visitor.planned(payments(50))
+        visitor.post(f"/files/{at}/start", {"profile": "sandbox"})
+        wait_until(lambda: visitor.progress(at)["done"] > 0)
+        os.kill(json.loads((desk.folder(at) / "run.precheck" / ".lock").read_text())["pid"], signal.SIGKILL)
+        visitor.wait(at)
+        assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
+        visitor.post(f"/files/{at}/start")
+        visitor.wait(at)
+        assert visitor.get(f"/files/{at}").to.endswith("/review")
 
 
 def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandbox):
