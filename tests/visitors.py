@@ -178,7 +178,7 @@ class ServedDesk:
         return self.home / "runs" / at
 
     def copy(self, at):
-        """Another file at the desk, as this one is: to check a file takes longer than what is tried with it."""
+        """Another file at the desk, as this one is: a check takes longer than what is tried with it."""
         new = f"{at[:14]}{next(_NUMBERS):010x}"
         shutil.copytree(self.folder(at), self.folder(new))
         return new

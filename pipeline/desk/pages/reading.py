@@ -40,6 +40,8 @@ async def columns(request: web.Request) -> web.Response:
     person_of(request).require_names()
     context = context_of(request)
     at = await context.at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The file was deleted, and the names in it.")
     read, refusal = await asyncio.to_thread(_columns, at)
     same = await asyncio.to_thread(same_before, context, at.folder)
     return html(
@@ -115,6 +117,8 @@ async def plan(request: web.Request) -> web.Response:
     """What checking the file would take."""
     context = context_of(request)
     at = await context.at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The file was deleted, and the names in it.")
     forecast, refusal = await asyncio.to_thread(_forecast, at, context.clock)
     names = await asyncio.to_thread(profiles)
     return html(

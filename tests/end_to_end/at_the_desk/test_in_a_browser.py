@@ -95,8 +95,8 @@ def start(page):
     page.click("text=Start the check")
 
 
-def test_the_whole_way_by_mouse(at_the_desk, desk_here, tmp_path):
-    with at_the_desk() as page:
+def test_the_whole_way_by_mouse(at_the_desk, tmp_path):
+    with at_the_desk(complains=True) as page:  # a browser notes each answer that refuses something
         upload(page)
         start(page)
         page.wait_for_url("**/review")  # the page of the check leads there by itself
@@ -251,8 +251,9 @@ def states(desk_here):
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("scheme", "viewport"), [("light", DESKTOP), ("dark", PHONE)], ids=["desktop", "phone"]
+)
 def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, viewport):
     with at_the_desk(complains=True) as page:
         page.set_viewport_size(viewport)
