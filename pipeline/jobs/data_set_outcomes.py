@@ -208,7 +208,8 @@ CORRECT = "Correct the parts that cannot be used, then run the same command agai
 
 
 def _input(run: CheckedSet) -> InputFile:
-    _, first = run.planned.usable[0]
+    reads = [read for _, read in run.planned.usable]
+    first = reads[0]
     check = run.job.check
     file = InputFile(
         name=run.data.path.name,
@@ -216,9 +217,9 @@ def _input(run: CheckedSet) -> InputFile:
         byte_count=run.data.byte_count,
         row_count=0,
         format=run.data.format,
-        columns=first.columns,
+        columns={header: field for read in reads[::-1] for header, field in read.columns.items()},
         mapping=dict(check.mapping),
-        decision=first.decision,
+        decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},
         notes=first.notes,
         **first.dialect,
         places=run.planned.rows.places,
