@@ -59,6 +59,8 @@ MEANINGS: Mapping[str, str] = {
     "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
     "`not_possible` (`OUT_OF_REACH`) without a call.",
     "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
+    "ledger": "The ledger that many machines share, `postgresql://USER@HOST:PORT/DATABASE`; without it each run has "
+    "its own in its folder. See [a ledger for many machines](#a-ledger-for-many-machines).",
     "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
     "sign_with": "The private key, PEM, mode 0600, that signs the manifest of each run: see "
@@ -139,8 +141,13 @@ def commands() -> str:
 
 
 def documented_commands() -> dict[str, click.Command]:
-    """The commands that a user is to know, by name."""
-    return {name: found for name, found in command.commands.items() if not found.hidden}
+    """The commands that a user is to know, by name; of a group, each of its own."""
+    shown = {name: found for name, found in command.commands.items() if not found.hidden}
+    return {
+        f"{name} {part}".rstrip(): single
+        for name, found in shown.items()
+        for part, single in (found.commands.items() if isinstance(found, click.Group) else [("", found)])
+    }
 
 
 def _describe(name: str, found: click.Command) -> str:

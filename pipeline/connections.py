@@ -24,14 +24,15 @@ from pipeline.config import Profile
 from pipeline.errors import TlsError
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
+from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.protocols import Share, Shares
 from pipeline.stores.scopes import canonical, scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
-from pipeline.stores.sqlite.shares import LocalShares, WholeShare
+from pipeline.stores.sqlite.shares import LocalShares
 from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
-from pipeline.transport.rate_limiter import Pace
+from pipeline.transport.rate_limiter import Pace, window_of
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
 from pipeline.transport.tokens import Tokens
 from schemas.outcomes import ApiName
@@ -47,7 +48,7 @@ def quota_path() -> Path:
 
 
 def leases_path() -> Path:
-    """The folder of the leases of servers, for all runs of this user."""
+    """The folder in which all runs of this user divide the servers' limits among themselves."""
     return user_state_path("payee-precheck") / "turns"
 
 
@@ -130,16 +131,21 @@ def context_of(server: Server) -> ssl.SSLContext:
 
 
 def shares_of_this_machine(
-    *, clock: Callable[[], datetime], waiting: Callable[[LeaseHolder], None], wait_max_s: float = inf
+    *,
+    clock: Callable[[], datetime],
+    ticks: Callable[[], float],
+    waiting: Callable[[LeaseHolder], None],
+    wait_max_s: float = inf,
 ) -> LocalShares:
     """The shares of all runs of this user.
 
     Args:
         clock: the time in UTC.
+        ticks: the monotonic clock of this machine.
         waiting: called with each other run that is waited for.
         wait_max_s: how long to wait for them.
     """
-    return LocalShares(leases_path(), clock=clock, waiting=waiting, wait_max_s=wait_max_s)
+    return LocalShares(leases_path(), clock=clock, ticks=ticks, waiting=waiting, wait_max_s=wait_max_s)
 
 
 @asynccontextmanager
@@ -158,7 +164,7 @@ async def open_channels(
         shares: divides the limits among processes; None for an embedded sandbox, which no other process asks.
 
     Raises:
-        IncompleteError: another run still holds the lease of a server at the end of the wait.
+        IncompleteError: other runs left no share of a server at the end of the wait.
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
@@ -191,7 +197,7 @@ async def _opened(
             each.resize(part.rate_per_s, until=part.until)
         places.resize(part.in_flight_max, part.rate_per_s)
 
-    share.follow(use)
+    share.follow(use, in_flight=lambda: places.in_flight)
     client = Client(
         server.base_url,
         context=context_of(server),
@@ -204,12 +210,13 @@ async def _opened(
     return ApiChannel(
         api=api,
         sender=await stack.enter_async_context(client),
+        share=share,
         pace=pace,
         places=places,
         quota=None if quota is None else QuotaInThreads(stack.enter_context(quota)),
         in_flight_max=server.in_flight_max,
         attempts_max=server.attempts_max,
-        deadline_s=api.responder_wait_s + server.response_margin_s,
+        deadline_s=_deadline_s(server),
         server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
         responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
         requester=_requester(server, now()),
@@ -234,4 +241,16 @@ def _spelled(server: Server) -> str:
 
 def _account(server: Server) -> ServerAccount:
     """The limits that a server sets us, for all processes together."""
-    return ServerAccount(_spelled(server), server.name, server.rate_per_s, server.in_flight_max)
+    return ServerAccount(
+        _spelled(server),
+        server.name,
+        server.rate_per_s,
+        server.in_flight_max,
+        window_s=window_of(server.rate_per_s),
+        deadline_s=_deadline_s(server),
+    )
+
+
+def _deadline_s(server: Server) -> float:
+    """How long one request to a server may take."""
+    return api_of(server).responder_wait_s + server.response_margin_s

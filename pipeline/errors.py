@@ -42,6 +42,9 @@ class Advice(StrEnum):
     CHOOSE_PROFILE = "pick one of {choices}"
     CHOOSE_FORMAT = "choose one of {choices}"
     NAME_FORMAT = "say which format it has"
+    NAME_SHEET = "name the sheet with the payments"
+    NAME_NO_SHEET = "name no sheet"
+    MAP_NOTHING = "map no columns"
     CHOOSE_ENCODING = "choose its encoding from {choices}"
     READ_AS = "read it as {choices}"
     READ_AS_OF_WINDOWS = "read it as {choices} if the file comes from Windows"
@@ -55,6 +58,7 @@ class Advice(StrEnum):
     ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
     ALLOW_SIMULATED = "allow simulated answers, to try this out"
     WAIT_LONGER = "wait longer for it"
+    NAME_LEDGER = "name one in the profile, or leave the workers out"
     CHECK_AS_DATA_SET = "check the files in it as the parts of one data set"
     READ_FROM = "{choices}"
     """A pair of a `Phrase`."""
@@ -132,6 +136,10 @@ class PrecheckError(Exception):
         steps = ", or ".join(self._step(one, words) for one in self.advice)
         what = f"{self._option} {self.reason}" if self._option else self.reason
         return (f"{what}; {steps}" if steps else what,)
+
+    def sentence(self, words: Words = NEUTRAL) -> str:
+        """The same in one line."""
+        return "; ".join(self.sentences(words))
 
     def _step(self, one: str | Phrase, words: Words) -> str:
         if isinstance(one, Phrase):

@@ -202,8 +202,10 @@ DECISIONS: Schema = {
     "row": pl.UInt32(),
     "decision": pl.String(),  # a Decision
     "reason": pl.String(),  # null only where the decision is to hold
+    "by": pl.String(),  # who decided
+    "time": pl.String(),  # when, UTC, ISO 8601 with Z
 }
-"""What a person decided: at most one row per payment."""
+"""What people decided: at most one row per payment."""
 
 WARNED: Schema = {
     "row": pl.UInt32(),

@@ -9,16 +9,27 @@ from schemas.strict import OwnDocument
 
 
 class Approval(OwnDocument):
-    """One decision of one person about some rows."""
+    """One decision of one person about some rows, and who approved the file that was made by it."""
 
     by: Annotated[str, Field(description="Who decided.")]
-    time: Annotated[str, Field(description="When, UTC, ISO 8601 with Z.")]
+    time: Annotated[str, Field(description="When that was decided, UTC, ISO 8601 with Z.")]
     what: Annotated[str, Field(description="What was decided, and for which file.")]
     why: Annotated[str, Field(description="The reason that was given.")]
     rows: Annotated[list[int], Field(description="The rows that it is about.")]
     decision: Annotated[
         Decision | None,
         Field(description="What was decided and followed; null where it was refused, or is not on record."),
+    ] = None
+    approved_by: Annotated[
+        str | None, Field(description="Who had the file made; null in records of version 0.1.0.")
+    ] = None
+    approved_at: Annotated[str | None, Field(description="When, UTC, ISO 8601 with Z.")] = None
+    self_approved: Annotated[
+        bool | None,
+        Field(
+            description="False where another person than any who decided approved it, and both had to "
+            "identify themselves; null in records of version 0.1.0."
+        ),
     ] = None
 
 

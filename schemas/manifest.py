@@ -98,7 +98,10 @@ class SplitMade(OwnDocument):
 
     time: str
     by: str
-    """Who ran it."""
+    """Who approved the files, and had them made."""
+    self_approved: bool | None = None
+    """False where `by` is another person than any who decided, and both had to identify themselves; null
+    where an older version split."""
     policy: dict[str, Verdict]
     """Outcome, code or warning -> verdict, as it was applied."""
     release: PaymentsEvidence | None

@@ -15,6 +15,9 @@ OPTIONS: Words = MappingProxyType(
         Advice.CHOOSE_PROFILE: "pick one of {choices} with --profile",
         Advice.CHOOSE_FORMAT: "choose one of {choices} with --input-format",
         Advice.NAME_FORMAT: "say with --input-format which format it has",
+        Advice.NAME_SHEET: "name the one with the payments with --sheet NAME",
+        Advice.NAME_NO_SHEET: "leave out --sheet",
+        Advice.MAP_NOTHING: "leave out --map",
         Advice.CHOOSE_ENCODING: "choose --encoding from {choices}",
         Advice.READ_AS: "run again with --encoding {choices}",
         Advice.READ_AS_OF_WINDOWS: "run again with --encoding {choices} if the file comes from Windows",
@@ -28,6 +31,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
+        Advice.NAME_LEDGER: "name one in the profile with `ledger`, or leave out --work",
         Advice.CHECK_AS_DATA_SET: "use --work DIR if the files in it are the parts of one data set",
         Advice.READ_FROM: "--map {choices}",
     }

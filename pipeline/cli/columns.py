@@ -37,7 +37,7 @@ def columns(  # noqa: PLR0913 (one argument per option)
         file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet, of_format=of_format
     )
     if refusal is not None:
-        found = found.model_copy(update={"refusal": "; ".join(refusal.sentences(OPTIONS))})
+        found = found.model_copy(update={"refusal": refusal.sentence(OPTIONS)})
     if as_json:
         click.echo(found.model_dump_json())
     elif found.columns:

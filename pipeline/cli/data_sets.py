@@ -24,6 +24,8 @@ def how_to_check(
     engine_name: Literal["pool", "dask"] = "dask" if engine == "dask" else "pool"
     if scheduler is not None and engine_name != "dask":
         raise UsageError("is for --engine dask", option="--scheduler", advice="leave it out")
+    if engine is None and not any(file.is_dir() for file in files):
+        return check
     if work is None:
         for option, said in (("--engine", engine), ("--scheduler", scheduler)):
             if said is not None:

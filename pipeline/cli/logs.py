@@ -26,8 +26,10 @@ Form = Literal["text", "json"]
 PROGRESS_INTERVAL_S = 10.0
 FINISHED = "file finished"
 METRICS_FAILED = "the metrics file cannot be written"
+METRICS_NOT_SERVED = "metrics cannot be served"
 PING_FAILED = "the ping was not taken"
-_NEVER_MISSED = frozenset({FINISHED, METRICS_FAILED, PING_FAILED})
+TRACES_FAILED = "traces are lost"
+_NEVER_MISSED = frozenset({FINISHED, METRICS_FAILED, METRICS_NOT_SERVED, PING_FAILED, TRACES_FAILED})
 """Events that are logged with --quiet too, beside errors."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

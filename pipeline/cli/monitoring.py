@@ -21,7 +21,7 @@ from pipeline.cli.logs import METRICS_FAILED, PING_FAILED
 from pipeline.errors import DiskError, MistakeError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_of_an_output
 from pipeline.jobs.quota import quota_usage
-from pipeline.reports.metrics import QuotaFigures, RunFigures, write_metrics
+from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, write_metrics
 from pipeline.transport.tls import client_context
 from schemas.summary import Summary
 
@@ -59,7 +59,7 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
     finally:
         if watchers.metrics is not None:
             figures = RunFigures(version("payee-precheck"), started, now(), status, run.summaries, _quotas())
-            _write(watchers.metrics, figures)
+            write_or_warn(watchers.metrics.absolute(), metrics_text(figures).encode())
         _ping(watchers, str(status))
 
 
@@ -84,13 +84,17 @@ def _quotas() -> list[QuotaFigures]:
         return []  # the command itself has reported it, or had no cap to count
 
 
-def _write(path: Path, figures: RunFigures) -> None:
+def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:
+    """Write a metrics file; False where it cannot be written, with a warning."""
     try:
-        write_metrics(path.absolute(), figures)
+        write_metrics(path, text)
     except (OutputError, DiskError) as error:
         reason = error.__cause__.strerror if isinstance(error.__cause__, OSError) else "not a plain file"
-        with suppress(OSError):
-            log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
+        if warn:
+            with suppress(OSError):
+                log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
+        return False
+    return True
 
 
 def _ping(watchers: MonitoringTargets, word: str) -> None:

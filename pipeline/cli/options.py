@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -61,6 +61,33 @@ class Duration(click.ParamType[timedelta]):
         if not re.fullmatch("[0-9]{1,5}[smh]", value):
             self.fail(f"{value!r} is not a time such as 90s, 30m or 2h", param, ctx)
         return timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
+
+
+class ListenAddress(NamedTuple):
+    """Where to listen."""
+
+    host: str
+    port: int
+
+
+class Listen(click.ParamType[ListenAddress]):
+    """An address and a port, written as 127.0.0.1:9464 or [::1]:9464."""
+
+    name = "address"
+
+    def convert(
+        self,
+        value: str | ListenAddress,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> ListenAddress:
+        """Read it."""
+        if isinstance(value, ListenAddress):
+            return value
+        parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", value, re.IGNORECASE)
+        if parts is None or not 0 < int(parts[2]) < 2**16:
+            self.fail(f"{value!r} is not an address and a port such as 127.0.0.1:9464", param, ctx)
+        return ListenAddress(parts[1].strip("[]"), int(parts[2]))
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
@@ -122,8 +149,9 @@ data_set_options: list[Callable[..., Any]] = [
         "--work",
         type=PATH,
         metavar="DIR",
-        help="FILE is a data set: a folder of CSV or Parquet parts, or one large Parquet file. What lies "
-        "between the parts and their outcomes goes to DIR, and is removed once all is decided.",
+        help="With a ledger that is shared, leave the questions in DIR, where `precheck worker` finds them. "
+        "Where FILE is a data set (a folder of CSV or Parquet parts, or one Parquet file with --engine), all "
+        "that lies between its parts and their outcomes goes there. Removed once all is decided.",
     ),
     click.option(
         "--engine",
@@ -188,6 +216,20 @@ sign_option = click.option(
     help="Sign manifest.json with this Ed25519 private key, PEM; default: what the profile says. Its "
     "password, if it has one, is what PRECHECK_SIGN_PASSWORD says.",
 )
+observing_options: list[Callable[..., Any]] = [
+    click.option(
+        "--metrics-listen",
+        type=Listen(),
+        metavar="ADDRESS:PORT",
+        help="Serve what the process is doing for Prometheus while it works, such as on 127.0.0.1:9464.",
+    ),
+    click.option(
+        "--traces",
+        is_flag=True,
+        envvar="PRECHECK_TRACES",
+        help="Send a trace of each question by OpenTelemetry, as the variables OTEL_* say.",
+    ),
+]
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
 from pipeline.cli.options import (
@@ -73,7 +74,7 @@ def plan(  # noqa: PLR0913 (one argument per option)
         reusable=ReusePermission(reuse_from, reuse_max_age),
         compare_with=compare_with,
     )
-    forecast = forecast_file(job, now)
+    forecast = forecast_file(job, now, OPTIONS)
     if as_json:
         click.echo(forecast.model_dump_json())
     print_forecast(forecast, console())

@@ -82,7 +82,7 @@ def purge(  # noqa: PLR0913 (one argument per option)
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            notify("; ".join(error.sentences(OPTIONS)), status=None if is_stranger else error.exit_code)
+            notify(error.sentence(OPTIONS), status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
         for sentence in _sentences(folder, job, purged):

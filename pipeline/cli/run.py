@@ -23,9 +23,11 @@ from pipeline.cli.exit_status import (
 from pipeline.cli.options import (
     PATH,
     Duration,
+    ListenAddress,
     compare_option,
     data_set_options,
     input_options,
+    observing_options,
     options,
     order_option,
     profile_options,
@@ -131,7 +133,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "--quiet",
     is_flag=True,
     help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
-    "is left, and that metrics or ping failed. With --log json: errors, `file finished`, and the last.",
+    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, and the last.",
 )
 @click.option(
     "--log",
@@ -147,6 +149,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     metavar="FILE",
     help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
 )
+@options(observing_options)
 @click.option(
     "--ping",
     "ping_url",
@@ -189,6 +192,8 @@ def run(  # noqa: PLR0913 (one argument per option)
     quiet: bool,
     log_form: Literal["text", "json"],
     metrics: Path | None,
+    metrics_listen: ListenAddress | None,
+    traces: bool,
     ping_url: str | None,
     ping_ca: Path | None,
 ) -> None:
@@ -200,6 +205,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.cli.data_sets import how_to_check
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
+    from pipeline.cli.observing import ObservingTargets, observed
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.files import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
@@ -240,6 +246,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 pain002=pain002,
                 reusable=ReusePermission(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
+                work=work,
                 compare_with=compare_with,
                 sign_with=sign_with,
             )
@@ -248,16 +255,20 @@ def run(  # noqa: PLR0913 (one argument per option)
     def surfaces(job: CheckJob) -> Iterator[Surface]:
         seen = _watch(names[job.file], terminal, log_form)
         with reporting_a_lost_signature(job.out), seen as watch:
-            yield Surface(watch, now, stop, log_notice)
+            yield Surface(watch, now, stop, log_notice, observer)
 
-    with monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as observed:
+    observing = ObservingTargets(profile, listen=metrics_listen, traces=traces)
+    with (
+        monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as monitoring,
+        observed(observing) as observer,
+    ):
         for job, result, end in check_files(jobs(), surfaces, how):
             name = names[job.file]
             try:
                 if result is not None:
                     status = _status(result, fail_on)
                     ends[job.file] = FileEnd(name, status, result.summary)
-                    observed.summaries.append(result.summary)
+                    monitoring.summaries.append(result.summary)
                     if as_json:
                         click.echo(result.summary.model_dump_json())
                     if log_form == "json":
@@ -269,7 +280,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                sentence = "; ".join(error.sentences(OPTIONS))
+                sentence = error.sentence(OPTIONS)
                 notify(_naming(name, sentence), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.options import PATH
 
@@ -45,7 +46,7 @@ def verify(
     from pipeline.reports.listings import print_findings
     from pipeline.reports.terminal import console
 
-    findings = verify_folder(VerifyJob(folder, input_file, config, signed_by), now=now())
+    findings = verify_folder(VerifyJob(folder, input_file, config, signed_by), now=now(), words=OPTIONS)
     if as_json:
         click.echo(verification(findings).model_dump_json())
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())

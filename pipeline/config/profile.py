@@ -25,7 +25,8 @@ from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
 from pipeline.sections.secrets import secret_if_named
 from pipeline.sections.servers import Server
-from pipeline.sections.values import FilePath, NewestOf, Section, VariableName
+from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName
+from pipeline.stores.postgres.address import LedgerAddress, parsed
 from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
@@ -67,6 +68,8 @@ class Choices(Section):
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
     """Whose IBANs VoP is asked about. No list of the scheme comes with the tool: the user knows its reach."""
     vop_names: Literal["any", "latin"] = "any"
+    ledger: LedgerUrl | None = None
+    """Of the ledger that several machines share; without it each run has its own, in its folder."""
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
     sign_with: FilePath | None = None
@@ -94,6 +97,10 @@ class Choices(Section):
     def _names_one_ledger_key(self) -> Self:
         if self.ledger_key_env is not None and self.ledger_key_file is not None:
             raise ValueError("give one of ledger_key_env and ledger_key_file, not both")
+        if self.ledger is not None and self.ledger_key_env is None and self.ledger_key_file is None:
+            raise ValueError(
+                "ledger needs a key that all its hosts have; name it with ledger_key_env or ledger_key_file"
+            )
         return self
 
     @model_validator(mode="after")
@@ -124,6 +131,10 @@ class Choices(Section):
         if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
             return None
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
+
+    def ledger_address(self) -> LedgerAddress | None:
+        """Where the shared ledger is, or None where each run has its own."""
+        return None if self.ledger is None else parsed(self.ledger)
 
     def ledger_key(self) -> SecretStr | None:
         """Read what the names in ledgers are encrypted with, or None where they are not encrypted.
@@ -192,7 +203,7 @@ class Profile(_WithSections):
         secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
-        secrets_of_ours = ("ledger_key_env", "ledger_key_file", *_SIGNING)
+        secrets_of_ours = ("ledger", "ledger_key_env", "ledger_key_file", *_SIGNING)
         ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
         # Where they are not set, a folder of an earlier version stays that of the same profile.
         later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}

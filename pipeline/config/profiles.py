@@ -27,6 +27,7 @@ from pipeline.formats import SaidOfFormat
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections.secrets import secret_if_named
+from pipeline.stores.postgres.address import LedgerAddress
 from schemas.outcomes import Environment
 from schemas.review import Verdict
 
@@ -104,6 +105,11 @@ def ledger_key(chosen: Chosen) -> SecretStr | None:
         ConfigurationError: the profile names a key that cannot be read.
     """
     return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
+
+
+def ledger_address(chosen: Chosen) -> LedgerAddress | None:
+    """Where the ledger is that this run shares with others; None where it has its own."""
+    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_address()
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:

@@ -17,12 +17,12 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from threading import Thread
-from typing import IO
+from typing import IO, NamedTuple, Self
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from pipeline.errors import InputError
+from pipeline.errors import Advice, InputError, Phrase
 from pipeline.files import child_process as children
 from pipeline.files.core_dumps import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
@@ -33,13 +33,14 @@ MEMORY_PER_BYTE = 32
 """Of the file, on top of that: columns may be compressed, and are held twice on their way."""
 CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
-SENTENCE_BYTES_MAX = 1_000
-"""Of a child's message about a file; a hostile file may control the child."""
+REFUSAL_BYTES_MAX = 4_000
+"""Of what a child says about a file; a hostile file may control the child."""
 NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
+_ADVICE = {advice.value: advice for advice in Advice}
 _REFUSED = 3
-"""The exit status of a child that prints a sentence on standard output."""
+"""The exit status of a child that sends a `RefusedFile`."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -49,6 +50,26 @@ _FRUGAL = {
     "_RJEM_MALLOC_CONF": "background_thread:false,narenas:2",
 }
 _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.confined import main; main()")
+
+
+class RefusedFile(NamedTuple):
+    """Why a parser refuses a file, on its way out of the child as a JSON array."""
+
+    reason: str
+    advice: tuple[str, ...]
+
+    @classmethod
+    def received(cls, data: bytes) -> Self:
+        """What a child has sent. Advice that has words of its own on each surface is found by its text.
+
+        Raises:
+            ValueError: it is no refusal.
+        """
+        match json.loads(data):
+            case [str(reason), list(advice)] if all(isinstance(step, str) for step in advice):
+                return cls(reason, tuple(_ADVICE.get(step) or str(step) for step in advice))
+            case _:
+                raise ValueError("no reason with advice")
 
 
 def parse_confined(
@@ -63,8 +84,8 @@ def parse_confined(
 
     Args:
         module: The full name of a module with `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`: one
-            part or more, of the same columns. The message of its InputError is passed on, with `where`
-            before it; whatever else it raises is damage.
+            part or more, of the same columns. Its InputError is passed on, with `where` before the reason,
+            and with its advice as far as that is text; whatever else it raises is damage.
         data: The bytes of the file; or the file itself, open, which then only the child holds in memory.
         where: The file, for messages.
         what: What the file should be, for messages: "the Parquet file".
@@ -90,16 +111,16 @@ def parse_confined(
             feeding = Thread(target=_feed, args=(child.stdin, data))
             feeding.start()
         try:
-            said = received_table(child.stdout, table_bytes_max=limit_bytes)
+            received = received_table(child.stdout, table_bytes_max=limit_bytes)
         except MemoryError:
             child.kill()
-            said = None
+            received = None
         if feeding is not None:
             feeding.join()
-    if child.returncode == 0 and isinstance(said, pl.DataFrame):
-        return said
-    if child.returncode == _REFUSED and isinstance(said, str):
-        raise InputError(f"{where}: {said}")
+    if child.returncode == 0 and isinstance(received, pl.DataFrame):
+        return received
+    if child.returncode == _REFUSED and isinstance(received, RefusedFile):
+        raise InputError(f"{where}: {received.reason}", advice=received.advice)
     if child.returncode == InputError.exit_code:
         raise InputError(f"{where}: {what} is damaged; copy or export it again")
     raise InputError(
@@ -118,10 +139,10 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | str | None:
-    """Read the table that a child sends in parts, or its error message instead; None for neither.
+def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | RefusedFile | None:
+    """Read the table that a child sends in parts, or its refusal instead; None for neither.
 
-    Each part is preceded by its length; a length of 0 precedes an error message.
+    Each part is preceded by its length; a length of 0 precedes a refusal.
 
     Raises:
         MemoryError: the parts are more than they may be: they would fill this process instead of its child.
@@ -132,7 +153,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | s
             part_bytes = int.from_bytes(length)
             table_bytes += part_bytes
             if part_bytes == 0:
-                return pipe.read(SENTENCE_BYTES_MAX).decode(errors="replace")
+                return RefusedFile.received(pipe.read(REFUSAL_BYTES_MAX))
             if table_bytes > table_bytes_max:
                 raise MemoryError
             part = pipe.read(part_bytes)
@@ -140,7 +161,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | s
                 return None
             parts.append(pl.read_ipc_stream(io.BytesIO(part)))
         return pl.concat(parts)
-    except (PolarsError, PanicException, OSError, ValueError):
+    except (PolarsError, PanicException, OSError, ValueError, RecursionError):
         return None
     finally:
         pipe.close()  # anything else it writes is useless, and it must not block on a full pipe
@@ -164,7 +185,8 @@ def main() -> None:
         sys.exit(1)
     except InputError as refusal:
         _send(b"")
-        sys.stdout.buffer.write(str(refusal).encode())
+        advice = [step.text() if isinstance(step, Phrase) else step for step in refusal.advice]
+        sys.stdout.buffer.write(json.dumps([refusal.reason, advice], ensure_ascii=False).encode())
         sys.stdout.flush()
         sys.exit(_REFUSED)
     except (Exception, PanicException):  # noqa: BLE001 (a foreign file may raise anything, and the status reports it)

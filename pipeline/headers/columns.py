@@ -194,13 +194,13 @@ def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tup
     said = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in said.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
-        raise ColumnsRefused("--map reads one header as two fields", "give each field its own header")
+        raise ColumnsRefused("one header is mapped to two fields", "give each field its own header")
     return said
 
 
 def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if field not in FIELDS:
-        raise ColumnsRefused(f"--map {field}: no such field; the fields are {', '.join(FIELDS)}")
+        raise ColumnsRefused(f"{field}: no such field", f"choose from {', '.join(FIELDS)}")
     if (whole := _matching(target, headers)) is not None:
         return ((whole,),)
     alternatives = []
@@ -211,9 +211,9 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
         ]
         if None in parts:
             raise ColumnsRefused(
-                f"--map {field}={target}: the file has no such header{_listed(headers)}",
+                f"{field}={target}: the file has no such header{_listed(headers)}",
                 "write it as it is in the file",
-                f"give its position, as in {field}={PLACE}1",
+                Phrase.of("give its position, as in ", ColumnPair(f"{field}={PLACE}1")),
             )
         alternatives.append(tuple(part for part in parts if part is not None))
     return tuple(alternatives)

@@ -25,17 +25,17 @@ from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun, ledger_of
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
+from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
 from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import ROWS_NAMED_MAX
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
 from schemas.places import in_brackets
-from schemas.summary import Summary
+from schemas.summary import ROWS_NAMED_MAX, Summary
 from schemas.wire import timestamp
 
 
@@ -82,7 +82,8 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
                 SqliteLedger.open(path, identity, now=now, secret=ledger_key(chosen))
             )
             judged = LocalReferences(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
-            if (finished := finished_before(job, source, ledger, judged)) is not None:
+            is_settled = settled(job.out, ledger, chosen)
+            if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen, surface)
         profile = opens.enter_context(opened(chosen))
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
@@ -100,12 +101,16 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         _warn_before_asking(prepared, source, surface)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
-        from pipeline.executors.local import AskingPlan, ask_all
+        from pipeline.executors.asking import AskingPlan
+        from pipeline.jobs.sharing import ask_all, joined_run
         from pipeline.jobs.writing import DecidedRun, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
-        reuse_answers(job.reusable, checks, ledger, apis, now=clock())
-        asked = ask_all(job, AskingPlan(checks, profile, is_ours=chosen.config is None), ledger, surface)
+        shared = opens.enter_context(joined_run(job, chosen, identity, checks, surface))
+        own = ledger if shared is None else shared.shared
+        reuse_answers(job.reusable, checks, (own, identity), apis, now=clock())
+        plan = AskingPlan(checks, profile, is_ours=chosen.config is None)
+        asked = ask_all(job, plan, ledger, shared, surface)
         surface.watch.enter(Phase.WRITING)
         in_sequence = unknown_in_sequence(checks, prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)

@@ -11,12 +11,12 @@ import polars as pl
 
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
+from pipeline.executors.asking import QuestionsLeft, calls_of, next_step
 from pipeline.executors.datasets.asking import SetAsked
 from pipeline.executors.datasets.buckets import divide_answers
 from pipeline.executors.datasets.engines import Engine
 from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
-from pipeline.executors.local import QuestionsLeft, calls_of, next_step
 from pipeline.formats import format_named
 from pipeline.frames import ANSWERS, CHECKS, AnswerState, OwnCode
 from pipeline.jobs.data_set_plan import PlannedSet

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from pipeline.rules.totals import added, control_totals
 from pipeline.runs.data_set import DataPart
-from pipeline.stages.summarise import ROWS_LISTED_MAX, ROWS_NAMED_MAX, SummaryHeader
+from pipeline.stages.summarise import SummaryHeader
 from schemas.data_set import PartDecided, PartRead
 from schemas.folder import OUTCOMES
 from schemas.outcomes import ApiName, Outcome, WarningCode
 from schemas.summary import (
+    ROWS_LISTED_MAX,
+    ROWS_NAMED_MAX,
     ApiCalls,
     CodeCount,
     CurrencySources,

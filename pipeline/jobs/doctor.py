@@ -16,6 +16,9 @@ from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
 
+Trial = Callable[[str, Callable[[], str]], Finding]
+"""Tries something by its name; what it finds is the text that comes back, or why none does."""
+
 _PARTICIPANT = "not tried: whether the scheme lists us shows in the first answer of a run, which asks alone"
 
 
@@ -34,6 +37,7 @@ def diagnose(
         One finding per thing tried, in order. A mistake in one server does not hide another.
     """
     findings = []
+    tried = partial(_try, words)
     try:
         chosen = choose(profile_name, config)
         where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
@@ -43,16 +47,16 @@ def diagnose(
                 said = f"{untried} is there and was not tried; name one of its profiles with --profile"
                 findings.append(Finding("not tried", said))
             if profile.ledger_key_env or profile.ledger_key_file:
-                findings.append(_try("ledger key", partial(_ledger_key, profile)))
-            findings.extend(_try_modulus_tables(profile, now.date()))
+                findings.append(tried("ledger key", partial(_ledger_key, profile)))
+            findings.extend(_try_modulus_tables(profile, now.date(), tried))
             for server in profile.servers:
-                findings.extend(_try_server(server, now))
+                findings.extend(_try_server(server, now, tried))
     except PrecheckError as error:
         findings += [Finding("configuration", said, error.exit_code) for said in error.sentences(words)]
     return findings
 
 
-def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
+def _try_modulus_tables(profile: Profile, today: date, tried: Trial) -> list[Finding]:
     weights, substitutions, day = (
         profile.modulus_weights,
         profile.modulus_substitutions,
@@ -69,7 +73,7 @@ def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
         pairs, _ = read_substitutions(substitutions)
         return f"{len(pairs):,} rows, {_age(day, today)}"
 
-    return [_try("modulus weights", weights_read), _try("modulus substitutions", substitutions_read)]
+    return [tried("modulus weights", weights_read), tried("modulus substitutions", substitutions_read)]
 
 
 def _age(day: date, today: date) -> str:
@@ -80,25 +84,25 @@ def _age(day: date, today: date) -> str:
     return said
 
 
-def _try_server(server: Server, now: datetime) -> list[Finding]:
+def _try_server(server: Server, now: datetime, tried: Trial) -> list[Finding]:
     name, findings = server.name.value, []
     if isinstance(server, MutualTls):
-        findings.append(_try(f"{name} certificate", partial(_certificate, server, now)))
+        findings.append(tried(f"{name} certificate", partial(_certificate, server, now)))
     if isinstance(server, Oauth):
-        findings.append(_try(f"{name} secret", partial(_secret, server)))
-    findings.append(_try(f"{name} TLS", partial(anyio.run, try_connection, server, now)))
+        findings.append(tried(f"{name} secret", partial(_secret, server)))
+    findings.append(tried(f"{name} TLS", partial(anyio.run, try_connection, server, now)))
     if isinstance(server, MutualTls):
         findings.append(Finding(f"{name} participant", _PARTICIPANT))
     if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):
-        findings.append(_try(f"{name} token", partial(_token, server)))
+        findings.append(tried(f"{name} token", partial(_token, server)))
     return findings
 
 
-def _try(what: str, trial: Callable[[], str]) -> Finding:
+def _try(words: Words, what: str, trial: Callable[[], str]) -> Finding:
     try:
         return Finding(what, trial())
     except PrecheckError as error:
-        return Finding(what, str(error), error.exit_code)
+        return Finding(what, error.sentence(words), error.exit_code)
 
 
 def _secret(server: Oauth) -> str:

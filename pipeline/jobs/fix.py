@@ -13,9 +13,16 @@ import polars as pl
 from pipeline.config import BUILT_IN
 from pipeline.config.profiles import signer_again
 from pipeline.files.signatures import sign
-from pipeline.frames import Corrections
+from pipeline.frames import DECISIONS, Corrections
 from pipeline.review.corrections import accepted_corrections, correctable, fix, unknown_corrections
-from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
+from pipeline.review.decisions import (
+    Approver,
+    RunDecisions,
+    approvals_for,
+    decisions_of,
+    refuse_simulated,
+    signed,
+)
 from pipeline.review.payment_files import (
     payments_writer,
     require_sums,
@@ -39,11 +46,14 @@ class FixJob:
     accept: Sequence[Acceptance] = ()
     reason: str | None = None
     """Why `accept`; each decision of a workbook has its own."""
-    decisions: Path | None = None
-    """The workbook; instead of `accept`."""
+    decisions: Path | RunDecisions | None = None
+    """A workbook, or what was recorded; instead of `accept`."""
     input_file: Path | None = None
     """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
     by: str | None = None
+    """Who approves the file; also who decided, but for decisions that were recorded."""
+    is_identified: bool = False
+    """As `Approver.is_identified`."""
     allow_simulated: bool = False
     sign_with: Path | None = None
     """The private key; None: that of the profile, if any."""
@@ -65,19 +75,20 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         writer = payments_writer(run, job.input_file)
         corrections = writer.fitted(fix(run.source.payments, run.outcomes, run.headers))
         possible = correctable(corrections)
-        wanted = _wanted(job, run, corrections)
+        approver = None if not job.accept and job.decisions is None else _approver(job, time)
+        wanted = _no_decisions() if approver is None else _wanted(job, run, corrections, approver)
         if not wanted.is_empty():
             writer.refuse_obstacle()
         chosen = Corrections(possible.join(wanted, on="row", how="semi", maintain_order="left"))
         rows = chosen["row"].unique().sort()
         corrected = None
-        if not chosen.is_empty():
+        if approver is not None and not chosen.is_empty():
             refuse_simulated(run, allowed=job.allow_simulated)
             corrected = write_payments(run, CORRECTED, partial(writer.corrected, chosen), files)
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
-            record_approval(job.folder, *approvals_for(decider(job.by), time, reasons, what, Decision.FIX))
+            record_approval(job.folder, *approvals_for(approver, reasons, what, Decision.FIX))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), files)
@@ -98,12 +109,23 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     )
 
 
-def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections) -> pl.DataFrame:
+def _approver(job: FixJob, time: str) -> Approver:
+    return Approver(decider(job.by), time, job.is_identified)
+
+
+def _no_decisions() -> pl.DataFrame:
+    return pl.DataFrame(schema=DECISIONS)
+
+
+def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: Approver) -> pl.DataFrame:
     """The rows to correct, as `Decisions`, each with the reason given."""
     if job.decisions is not None:
-        return decisions_of(job.decisions, run).filter(decision=Decision.FIX)
+        return decisions_of(job.decisions, run, approver).filter(decision=Decision.FIX)
     rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
-    return rows.with_columns(decision=pl.lit(Decision.FIX.value), reason=pl.lit(job.reason, dtype=pl.String))
+    decided = rows.with_columns(
+        decision=pl.lit(Decision.FIX.value), reason=pl.lit(job.reason, dtype=pl.String)
+    )
+    return signed(decided, by=approver.by, time=approver.time)
 
 
 def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitStack) -> None:
@@ -123,7 +145,7 @@ def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -
         built_in = run.summary.profile in BUILT_IN
         how = "" if built_in else ", with the --config of the run if it had one"
         return f"The corrected rows have not been checked yet. Next{how}:"
-    if job.decisions is not None:
+    if isinstance(job.decisions, Path):
         return f"{job.decisions} corrects no row: write fix and a reason beside a row on its sheet Fix, then:"
     copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])
     return f"To correct the file, decide in a copy of the workbook ({copy}), then:"
@@ -138,7 +160,8 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
     """The command that checks the corrected file, or that leads to one."""
     folder = run.folder
     if corrected is None:
-        words = ["precheck", "fix", str(folder), "--decisions", str(job.decisions or _copy(run))]
+        workbook = job.decisions if isinstance(job.decisions, Path) else _copy(run)
+        words = ["precheck", "fix", str(folder), "--decisions", str(workbook)]
         return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
     words = ["precheck", "run", corrected.path]

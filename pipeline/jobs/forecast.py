@@ -2,19 +2,26 @@
 
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import api_of, scope_for
+from pipeline.errors import NEUTRAL, Words
+from pipeline.formats.message import set_aside, stated_controls
 from pipeline.jobs.prepare import RunTime, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
-from pipeline.jobs.reuse import reusable_checks
+from pipeline.jobs.reuse import OwnFolder, reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
-from pipeline.stages.summarise import ApiLimits, forecast, set_aside, stated_controls
-from schemas.summary import Forecast
+from pipeline.stages.forecast import ApiLimits, forecast
+from schemas.forecast import Forecast
 from schemas.wire import timestamp
 
 
-def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
+def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing.
+
+    Args:
+        job: which file, and how.
+        clock: the time.
+        words: of the surface, for what to do about a folder that cannot be read.
 
     Raises:
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
@@ -25,7 +32,8 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     with opened(chosen) as profile:
         prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
-    unasked = reusable_checks(job.reusable, checks, (job.out, identity_of(source, chosen)), apis, now=now)
+    own = OwnFolder(job.out, identity_of(source, chosen), words)
+    unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
     limits = {
         server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))

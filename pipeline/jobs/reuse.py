@@ -14,12 +14,11 @@ from typing import NamedTuple, Protocol
 import polars as pl
 
 from pipeline.apis import Api, basis_of
-from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.errors import DiskError, LockedError, OutputError, UsageError, Words
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import ReusePermission
-from pipeline.stages.summarise import SparedChecks
-from pipeline.stores.protocols import RunLedger
+from pipeline.stages.forecast import SparedChecks
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from schemas.outcomes import ApiName, Environment, Outcome
@@ -36,6 +35,13 @@ class EarlierRecord(Protocol):
         """Its final answers."""
 
 
+class ReusingLedger(EarlierRecord, Protocol):
+    """The ledger of a run that need not ask everything."""
+
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+        """Record that these questions are not asked, as an earlier run had their answers: all or none."""
+
+
 class KnownAnswer(NamedTuple):
     """A question, and the match that an earlier run got."""
 
@@ -49,7 +55,7 @@ class KnownAnswer(NamedTuple):
 def reuse_answers(
     permitted: ReusePermission,
     checks: pl.DataFrame,
-    ledger: RunLedger,
+    own: tuple[ReusingLedger, RunIdentity],
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
@@ -59,7 +65,7 @@ def reuse_answers(
     Args:
         permitted: which earlier runs, and how old an answer may be.
         checks: `Checks`; those that the ledger has a final answer for are left as they are.
-        ledger: of this run.
+        own: the ledger of this run, and its identity.
         apis: those that the profile has.
         now: the time.
 
@@ -70,7 +76,8 @@ def reuse_answers(
     """
     if not permitted.folders:
         return
-    with _records(permitted, ledger.run, now) as records:
+    ledger, identity = own
+    with _records(permitted, identity, now) as records:
         known = _known(permitted, _unanswered(checks, ledger), records, apis, now)
         ledger.reuse(
             [
@@ -87,10 +94,19 @@ def reuse_answers(
         )
 
 
+class OwnFolder(NamedTuple):
+    """The folder of the run itself, which may have been begun."""
+
+    folder: Path
+    identity: RunIdentity
+    words: Words
+    """Of the surface, for what to do about one that cannot be read."""
+
+
 def reusable_checks(
     permitted: ReusePermission,
     checks: pl.DataFrame,
-    own: tuple[Path, RunIdentity],
+    own: OwnFolder,
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
@@ -100,26 +116,24 @@ def reusable_checks(
     Args:
         permitted: which earlier runs, and how old an answer may be.
         checks: `Checks`.
-        own: the folder of the run, and its identity.
+        own: the folder of the run.
         apis: those that the profile has.
         now: the time.
 
     Raises:
         UsageError, LockedError, DiskError: as `reuse_answers`, about the folders of `permitted`.
     """
-    folder, identity = own
-    refuse_own_folder(permitted.folders, folder)
-    left, why_uncounted = _left(checks, folder, identity, now)
-    with _records(permitted, identity, now) as records:
+    refuse_own_folder(permitted.folders, own.folder)
+    left, why_uncounted = _left(checks, own, now)
+    with _records(permitted, own.identity, now) as records:
         known = _known(permitted, left, records, apis, now)
     answered = frozenset(checks["check"]) - frozenset(left["check"])
     return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
 
 
-def _left(
-    checks: pl.DataFrame, folder: Path, identity: RunIdentity, now: datetime
-) -> tuple[pl.DataFrame, str | None]:
+def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataFrame, str | None]:
     """The checks without an answer in the folder of the run; and why the folder could not be read, if so."""
+    folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
         return checks, None
     try:
@@ -129,7 +143,7 @@ def _left(
             if not any(record.answers()):
                 return checks, None  # it may be used by any other run
     except (LockedError, OutputError, DiskError) as error:
-        return checks, str(error)
+        return checks, error.sentence(own.words)
     return checks, f"{folder}: this folder holds the run of another file, profile or environment"
 
 

@@ -16,7 +16,13 @@ from pipeline.formats import pain001
 from pipeline.formats.message import Role
 from pipeline.frames import WARNED, Warned
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
-from pipeline.review.decisions import approvals_for, decisions_of, refuse_simulated
+from pipeline.review.decisions import (
+    Approver,
+    RunDecisions,
+    approvals_for,
+    decisions_of,
+    refuse_simulated,
+)
 from pipeline.review.payment_files import (
     payment_path,
     payments_writer,
@@ -54,10 +60,14 @@ class SplitJob:
 
     folder: Path
     config: Path | None = None
-    decisions: Path | None = None
+    decisions: Path | RunDecisions | None = None
+    """A workbook, or what was recorded."""
     input_file: Path | None = None
     """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
     by: str | None = None
+    """Who approves the files; also who decided, but for decisions that were recorded."""
+    is_identified: bool = False
+    """As `Approver.is_identified`."""
     hold_undecided: bool = False
     allow_simulated: bool = False
     sign_with: Path | None = None
@@ -84,7 +94,8 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         policy = choose(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, job.sign_with, run.summary.profile, job.config)
         writer = payments_writer(run, job.input_file)
-        decisions = decisions_of(job.decisions, run)
+        approver = Approver(decider(job.by), time, job.is_identified)
+        decisions = decisions_of(job.decisions, run, approver)
         warned = _warned(run)
         placements = split(run.outcomes, warned, policy, decisions)
         release = _write_place(run, writer, placements, RELEASE, files)
@@ -92,15 +103,15 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         payment_files = [file for file in (release, hold) if file is not None]
         control = require_sums(run, payment_files)
         _write_reasons(run, placements, decisions, files)
-        by = decider(job.by)
         record_approval(
-            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, by, time))
+            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, approver))
         )
         files.close()  # each file gets its name
         in_force = {**DEFAULT_POLICY, **policy}
         made = SplitMade(
             time=time,
-            by=by,
+            by=approver.by,
+            self_approved=approver.is_own(decisions["by"]),
             policy=in_force,
             release=_evidence_of(release),
             hold=_evidence_of(hold),

@@ -7,13 +7,13 @@ at hand, by the settings in the manifest; the ledger must have answered them as 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.errors import DiskError, InputError, OutputError, UsageError
+from pipeline.errors import NEUTRAL, DiskError, InputError, OutputError, UsageError, Words
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import said_before
 from pipeline.reports.documents import Rows
@@ -62,12 +62,13 @@ class VerifyJob:
     """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
 
 
-def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
+def verify(job: VerifyJob, *, now: datetime, words: Words = NEUTRAL) -> list[Finding]:
     """Check that nothing in the folder of a run was changed since, and that all of it agrees.
 
     Args:
         job: which folder, and what to compare it with.
         now: the time.
+        words: of the surface, for what to do about what cannot be looked at.
 
     Returns:
         One finding per thing looked at, in order. What differs in one does not hide another.
@@ -78,7 +79,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
         InputError: the payment file cannot be read.
         LockedError: a run works in the folder.
     """
-    folder = job.folder
+    folder, tried = job.folder, partial(_tried, words)
     run = ended_run(folder)
     manifest = run.manifest
     written = manifest.written[:16].replace("T", " ")
@@ -93,16 +94,16 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     files = (manifest.outcome_file, *manifest.files)
     findings += [file_agrees(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _splits(folder, manifest)
-    findings += _tried("approvals", lambda: _approvals(folder, manifest))
-    findings += _tried("summary", lambda: [summary_agrees(manifest, read_summary(folder))])
+    findings += tried("approvals", lambda: _approvals(folder, manifest))
+    findings += tried("summary", lambda: [summary_agrees(manifest, read_summary(folder))])
     if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
         what = f"cannot be counted again: {manifest.outcome_file.name} was {forgotten}"
         findings.append(Finding("rows", what))
     else:
-        findings += _tried("rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
+        findings += tried("rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
         if original is not None:
-            findings += _tried("cells", lambda: _cells_agree(manifest, original(), rows()))
-    findings += _tried("ledger", lambda: _ledger_agrees(job, run, original, rows, now))
+            findings += tried("cells", lambda: _cells_agree(manifest, original(), rows()))
+    findings += tried("ledger", lambda: _ledger_agrees(job, run, original, rows, now))
     if others := sorted(unrecorded(folder, manifest)):
         findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
     return findings
@@ -239,14 +240,53 @@ def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
     if approvals != manifest.approvals:
         differs = f"{APPROVALS} says something else than the manifest; bring both back from copies"
         return [Finding("approvals", differs, DIFFERS)]
-    return [Finding("approvals", f"{len(approvals):,}, as recorded")] if approvals else []
+    if (fault := _fault_of_approvals(manifest)) is not None:
+        return [
+            Finding("approvals", f"{fault}; bring {APPROVALS} and the manifest back from copies", DIFFERS)
+        ]
+    return [Finding("approvals", _approvals_told(manifest))] if approvals else []
 
 
-def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+def _fault_of_approvals(manifest: Manifest) -> str | None:
+    """What cannot be true of who decided and who approved; None where nothing is."""
+    splits = {split.time: split for split in manifest.splits}
+    for number, approval in enumerate(manifest.approvals, start=1):
+        if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):
+            return f"decision {number} is about rows that the file does not have"
+        if approval.approved_by is None or approval.approved_at is None:
+            continue  # of an older version
+        if approval.approved_at < approval.time:
+            return f"decision {number} was approved before it was made"
+        is_same = approval.by.casefold() == approval.approved_by.casefold()
+        if is_same and not approval.self_approved:
+            return f"{approval.by} made decision {number}, and approved it as if somebody else had"
+        split = splits.get(approval.approved_at)
+        if split is not None and (
+            split.by != approval.approved_by or (approval.self_approved and not split.self_approved)
+        ):
+            return f"the split at {split.time} names another approval than decision {number}"
+    return None
+
+
+def _approvals_told(manifest: Manifest) -> str:
+    """How many decisions there are, whose they are, and who approved them."""
+    approvals = manifest.approvals
+    told = [f"{len(approvals):,}, as recorded", f"decided by {_names(each.by for each in approvals)}"]
+    if approvers := _names(each.approved_by for each in approvals if each.approved_by is not None):
+        is_own = any(each.self_approved for each in approvals)
+        told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))
+    return "; ".join(told)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _tried(words: Words, what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
     """What a look finds, or why nothing can be seen."""
     try:
         return look()
     except (InputError, UsageError, OutputError) as error:
-        return [Finding(what, str(error), DIFFERS)]
+        return [Finding(what, error.sentence(words), DIFFERS)]
     except DiskError as error:
-        return [Finding(what, str(error), error.exit_code)]
+        return [Finding(what, error.sentence(words), error.exit_code)]

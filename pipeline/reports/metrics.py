@@ -42,14 +42,14 @@ class RunFigures:
 _Samples = Iterable[tuple[Mapping[str, str], float]]
 
 
-def write_metrics(path: Path, figures: RunFigures) -> None:
-    """Write the file whole, in place of that of the run before, for everybody to read.
+def write_metrics(path: Path, text: bytes) -> None:
+    """Write a metrics file whole, in place of the one before, for everybody to read.
 
     Raises:
         OutputError, DiskError: it cannot be written.
     """
     with write_atomically(path, readable_by_all=True) as file:
-        file.write(metrics_text(figures).encode())
+        file.write(text)
 
 
 def metrics_text(figures: RunFigures) -> str:

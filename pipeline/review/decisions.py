@@ -1,15 +1,40 @@
-"""What people decided about a run, and whether its answers may be used."""
+"""What people decided about a run, who approved it, and whether its answers may be used."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import Advice, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
-from pipeline.frames import Decisions
+from pipeline.frames import DECISIONS, Decisions
 from pipeline.runs.finished import FinishedRun
 from schemas.approvals import Approval
 from schemas.review import Decision
+
+
+class RunDecisions(NamedTuple):
+    """What people decided about one run, row by row."""
+
+    run_id: str
+    """Of the answers that they decided about."""
+    rows: Decisions
+
+
+class Approver(NamedTuple):
+    """Who has payment files made of what was decided."""
+
+    by: str
+    time: str
+    """UTC, ISO 8601 with Z."""
+    is_identified: bool = False
+    """Whether this name and those of the deciders are of people who had to identify themselves, each
+    separately; without it nobody can be shown to be another person."""
+
+    def is_own(self, deciders: Iterable[str]) -> bool:
+        """Whether one of those who decided may be the approver."""
+        return not self.is_identified or self.by.casefold() in {by.casefold() for by in deciders}
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
@@ -25,31 +50,47 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
         )
 
 
-def decisions_of(path: Path | None, run: FinishedRun) -> Decisions:
-    """`Decisions` of a workbook about this run; none without a workbook.
+def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
+    """`Decisions` about this run; none where none are given.
+
+    Args:
+        given: those of a workbook, which count as the approver's own, or those that were recorded.
+        run: that is decided about.
+        approver: who takes them over.
 
     Raises:
+        InputError: they are about other answers.
         InputError, UsageError: as `formats.excel.decisions.read`.
     """
-    if path is None:
-        return Decisions(workbook.no_decisions())
+    if given is None:
+        return Decisions(pl.DataFrame(schema=DECISIONS))
+    if isinstance(given, RunDecisions):
+        if given.run_id != run.summary.run_id:
+            raise InputError(
+                f"{run.folder}: it has other answers now than those that were decided about; decide again"
+            )
+        return given.rows
     decided = workbook.read(
-        path,
+        given,
         run_id=run.summary.run_id,
         row_count=run.outcomes.height,
         places=run.summary.input.places,
     )
-    return Decisions(decided)
+    return signed(decided, by=approver.by, time=approver.time)
+
+
+def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
+    """`Decisions` of one person at one time, from their rows, words and reasons."""
+    return Decisions(decided.with_columns(by=pl.lit(by), time=pl.lit(time)))
 
 
 def approvals_for(
-    by: str, time: str, decisions: pl.DataFrame, what: str, decision: Decision | None
+    approver: Approver, decisions: pl.DataFrame, what: str, decision: Decision | None
 ) -> list[Approval]:
-    """One approval for each reason that was given.
+    """One approval for each person, time and reason: of each row it says who decided it, and when.
 
     Args:
-        by: who decided.
-        time: UTC, ISO 8601 with Z.
+        approver: of all of them.
         decisions: `Decisions`.
         what: was decided, in words.
         decision: the same, if it was followed; None where it was refused.
@@ -62,6 +103,9 @@ def approvals_for(
             why=str(why or "no reason given"),
             rows=said["row"].to_list(),
             decision=decision,
+            approved_by=approver.by,
+            approved_at=approver.time,
+            self_approved=approver.is_own([by]),
         )
-        for (why,), said in decisions.group_by("reason", maintain_order=True)
+        for (by, time, why), said in decisions.group_by("by", "time", "reason", maintain_order=True)
     ]

@@ -29,6 +29,7 @@ from schemas.folder import (
     NOT_ENDED,
     REPORT_XLSX,
     SIGNATURE,
+    STORE,
     kept_workbook,
 )
 from schemas.manifest import (
@@ -235,6 +236,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
         MANIFEST,
         SIGNATURE,
         APPROVALS,
+        STORE,
         manifest.outcome_file.name,
         *(file.name for file in manifest.files),
     }

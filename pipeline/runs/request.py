@@ -8,10 +8,13 @@ from enum import StrEnum
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import ApiName, Outcome
+
+if TYPE_CHECKING:
+    from pipeline.stages.ask import AskingObserver
 
 Clock = Callable[[], datetime]
 """The time, UTC, whenever it is asked for."""
@@ -56,6 +59,8 @@ class CheckJob:
     """The runs whose matches are reused instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
+    work: Path | None = None
+    """Where the questions of a shared run are left for workers; None: nowhere."""
     sign_with: Path | None = None
     """The private key that signs the manifest; None: that of the profile, if any."""
     pain002: bool = False
@@ -181,3 +186,5 @@ class Surface(NamedTuple):
     stop: StopSwitch
     notify: Callable[[Notice], object]
     """Called with what a person should know, as soon as it is known."""
+    observer: "AskingObserver | None" = None
+    """Follows each question on its way, such as for metrics."""

@@ -29,6 +29,7 @@ from schemas.folder import (
     REPORT_HTML,
     REPORTS,
     SIGNATURE,
+    STORE,
     SUMMARY,
     files_of_review,
     pain002_name,
@@ -160,7 +161,7 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
     ledger = ledger_files(ledger_of(folder))
-    for path in (*written, *files_of_review(folder), folder / APPROVALS, *ledger):
+    for path in (*written, *files_of_review(folder), folder / APPROVALS, folder / STORE, *ledger):
         refuse_non_file(path)
         refuse_non_file(partial_name(path))
     for path in written:

@@ -162,10 +162,27 @@ def _paid_elsewhere(
     then = before.group_by("payee").agg(then=_listed("account_shown"))
     shown = changed.join(then, on="payee", how="left").select("row", "then", now="account_shown")
     left = pl.concat([others["row"], ours.join(known, on="payee", how="anti")["row"]])
-    contradicted = changed.select("row", "payee").join(before.drop("row"), on="payee")
-    return _Match(
-        _changes(shown, WarningCode.ACCOUNT_CHANGED, folder), contradicted.select(list(PAYEE_KEYS)), left
-    )
+    return _Match(_changes(shown, WarningCode.ACCOUNT_CHANGED, folder), _contradicted(changed, known), left)
+
+
+def _contradicted(changed: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """`PayeeKeys` that payments contradict; a payee known by its name alone is known by its id from now on.
+
+    Else a row of the same name without an id could make the new account known to it. The name stays known
+    beside the id.
+
+    Args:
+        changed: the payments, with what they are known by as `payee`.
+        before: of everything that they may be known by, as `_by_payee` has it.
+    """
+    payments = changed.select("row", "payee", id_now="payee_id")
+    contradicted = payments.join(before.drop("row"), on="payee")
+    is_name_alone = pl.col("payee_id").is_null()
+    adopted = contradicted.filter(is_name_alone).drop_nulls("id_now").with_columns(payee_id="id_now")
+    beside = before.filter(is_name_alone).select(PAYEE_KEYS.keys() - {"row"}).unique()
+    by_name = contradicted.select("row", "name", "account").join(beside, on=["name", "account"])
+    keys = list(PAYEE_KEYS)
+    return pl.concat([contradicted.select(keys), adopted.select(keys), by_name.select(keys)])
 
 
 _BY_ID = pl.format("id {}", "payee_id")

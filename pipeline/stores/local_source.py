@@ -17,6 +17,8 @@ class LocalSource:
     Leases are not recorded. The ledger knows what was asked; a run that resumes finds the rest again.
     """
 
+    is_shared = False
+
     def __init__(self, todo: pl.DataFrame, question_key: Callable[[Check], bytes]) -> None:
         """Begin with the first of them.
 
@@ -44,6 +46,13 @@ class LocalSource:
     async def done(self, hold: ChunkLease) -> None:
         """Nothing to record: the ledger has the answers."""
 
-    async def give_back(self) -> None:
+    def holds(self, hold: ChunkLease) -> bool:  # noqa: ARG002
+        """Always: the folder is locked."""
+        return True
+
+    async def give_back(self, api: ApiName | None = None) -> None:
         """Give out no more questions."""
-        self._left = {}
+        if api is None:
+            self._left = {}
+        else:
+            self._left.pop(api, None)

@@ -6,7 +6,7 @@ They are the model that the others are compared with: as short as the protocols 
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,12 +17,15 @@ import anyio
 import anyio.lowlevel
 
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
-from pipeline.stores.protocols import Share
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
+from pipeline.stores.protocols import CapSpentError, LeaseLostError, Share
+from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
     ChunkLease,
     FinalAnswer,
     FinishRecord,
     FruitlessQuestion,
+    LeaseHolder,
     LedgerCounts,
     Question,
     QuestionChunk,
@@ -30,7 +33,6 @@ from pipeline.stores.values import (
     ReusedAnswer,
     RunIdentity,
     ServerAccount,
-    ShareLimits,
 )
 from schemas.outcomes import ApiName
 
@@ -213,10 +215,16 @@ class MemoryQuestions:
         self.fences: Counter[int] = Counter()
         self.free = deque(self.chunks)
 
+    def is_latest(self, hold: ChunkLease) -> bool:
+        """Whether no other process has taken the chunk over."""
+        return self.fences[hold.chunk] == hold.fence
 
-@dataclass(slots=True)
+
+@dataclass
 class MemorySource:
     """The questions for one process."""
+
+    is_shared = True
 
     _all: MemoryQuestions
     _held: set[ChunkLease] = field(default_factory=set)
@@ -238,10 +246,21 @@ class MemorySource:
         """Forget the lease; the chunk is not free again."""
         self._held.remove(hold)
 
-    async def give_back(self) -> None:
-        """Make the chunks free again."""
+    def holds(self, hold: ChunkLease) -> bool:
+        """Whether no other process has taken the chunk over."""
+        return self._all.is_latest(hold)
+
+    async def give_back(self, api: ApiName | None = None) -> None:
+        """Make the chunks free again that no other process has taken over."""
+        given = {hold for hold in self._held if api in {None, self._all.chunks[hold.chunk][0]}}
+        self._held -= given
+        free = {hold.chunk for hold in given if self._all.is_latest(hold)} - set(self._all.free)
+        self._all.free.extendleft(sorted(free, reverse=True))
+        await anyio.lowlevel.checkpoint()
+
+    def expire(self) -> None:
+        """Let others take its chunks over, as after a silence of more than a lease; it is not notified."""
         self._all.free.extendleft(sorted((hold.chunk for hold in self._held), reverse=True))
-        self._held.clear()
 
     def _questions(self, number: int) -> Iterator[Question]:
         ledger = self._all.ledger
@@ -250,6 +269,72 @@ class MemorySource:
             known = ledger.look_up(key)
             if known.answer is None:
                 yield Question(check, key, known.attempts, is_suspect=False)
+
+
+class MemorySharedRun(MemorySource):
+    """One process's view of a run that others work on too: its source, and a ledger that minds its leases."""
+
+    def __init__(self, questions: MemoryQuestions, quota: "MemoryQuota | None" = None) -> None:
+        """Hold no chunk yet.
+
+        Args:
+            questions: of the run.
+            quota: what each intent takes a unit of; None where there is no cap.
+        """
+        super().__init__(questions)
+        self._quota = quota
+        self._hold_of: dict[bytes, ChunkLease] = {}
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """How many requests and answers the run has."""
+        return self._all.ledger.counts
+
+    def question_key(self, check: Check) -> bytes:
+        """The key of a question."""
+        return self._all.ledger.question_key(check)
+
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        """The history of these questions."""
+        return await self._all.ledger.known(questions)
+
+    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+        """The open questions that runs got no answer to."""
+        return await self._all.ledger.fruitless()
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends, from this process as from others."""
+        self._all.ledger.is_writing = True
+        yield
+
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """Lease a free chunk, and remember which questions came in it."""
+        chunk = await super().claim(api)
+        if chunk is not None:
+            self._hold_of |= {question.key: chunk.hold for question in chunk.questions}
+        return chunk
+
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
+        """Record that a request is about to leave."""
+        self._require_hold(question)
+        if self._quota is not None and not await self._quota.reserve():
+            raise CapSpentError
+        await self._all.ledger.intend(question, attempt=attempt, request_id=request_id, time=time)
+
+    async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
+        """Record that an attempt gave nothing usable."""
+        self._require_hold(question)
+        await self._all.ledger.fail(question, attempt=attempt, code=code, time=time, detail=detail)
+
+    async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
+        """Record the final answer."""
+        self._require_hold(question)
+        await self._all.ledger.settle(question, answer, detail)
+
+    def _require_hold(self, question: bytes) -> None:
+        if not self._all.is_latest(self._hold_of[question]):
+            raise LeaseLostError
 
 
 @dataclass(slots=True)
@@ -282,64 +367,34 @@ class MemoryQuota:
         self.clock = lambda: server_now
 
 
-class MemoryShare:
-    """One process's part of an account."""
-
-    def __init__(self) -> None:
-        self.part = ShareLimits(0, 0)
-        self.is_entitled = False
-        self._uses: list[Callable[[ShareLimits], None]] = []
-
-    def follow(self, use: Callable[[ShareLimits], None]) -> None:
-        """Call this with the limits now, and with each change."""
-        self._uses.append(use)
-        use(self.part)
-
-    def become(self, part: ShareLimits) -> None:
-        """Change the limits."""
-        if part != self.part:
-            self.part = part
-            for use in self._uses:
-                use(part)
-
-
 class MemoryShares:
-    """Accounts in equal shares of whole requests; what one gives up passes on one window later."""
+    """Accounts that the tasks of one process divide among themselves, each as a process of its own."""
 
-    def __init__(self, window_s: float = 1.1) -> None:
-        self._window_s = window_s
-        self._holders: dict[ServerAccount, list[MemoryShare]] = {}
+    def __init__(self, ticks: Callable[[], float]) -> None:
+        self._ticks = ticks
+        self._divisions: dict[ServerAccount, Division] = {}
+        self._count = 0
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
         """Have a share of each account until the block ends."""
-        mine = {account: MemoryShare() for account in accounts}
-        for account, share in mine.items():
-            self._holders.setdefault(account, []).append(share)
-            self._divide(account)
-        if any(len(self._holders[account]) > 1 for account in accounts):
-            await anyio.sleep(self._window_s)
-        try:
-            for account, share in mine.items():
-                share.is_entitled = True
-                self._divide(account)
-            yield {account.api: share for account, share in mine.items()}
-        finally:
-            for account, share in mine.items():
-                share.is_entitled = False
-                self._divide(account)
-            with anyio.CancelScope(shield=True):
-                await anyio.sleep(self._window_s)
-            for account, share in mine.items():
-                self._holders[account].remove(share)
-                self._divide(account)
+        self._count += 1
+        async with AsyncExitStack() as stack:
+            shares = {
+                account.api: LeasedShare(account, self._renewal(account, self._count), ticks=self._ticks)
+                for account in accounts
+            }
+            for share in shares.values():
+                await stack.enter_async_context(leased_share(share, every_s=0.1, waiting=Waiting(print)))
+            yield shares
 
-    def _divide(self, account: ServerAccount) -> None:
-        """As many shares as there are holders, those included that may not use theirs yet or any more."""
-        holders = self._holders[account]
-        for share in holders:
-            if share.is_entitled:
-                rate = account.rate_per_s // len(holders)
-                share.become(ShareLimits(rate, account.in_flight_max // len(holders)))
-            else:
-                share.become(ShareLimits(0, 0))
+    def _renewal(self, account: ServerAccount, number: int) -> Renew:
+        me = joining(str(number), LeaseHolder(account.scope, number), account)
+
+        async def renew(wish: ShareWish) -> ShareRenewal:
+            await anyio.lowlevel.checkpoint()
+            before = self._divisions.get(account, Division())
+            self._divisions[account], renewal = renewed(before, account, wish, me, self._ticks())
+            return renewal
+
+        return renew

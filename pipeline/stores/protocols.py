@@ -25,6 +25,14 @@ from pipeline.stores.values import (
 from schemas.outcomes import ApiName
 
 
+class LeaseLostError(Exception):
+    """Another process holds the chunk of this question now, and nothing was written: it is no longer ours."""
+
+
+class CapSpentError(Exception):
+    """No unit of the daily cap was left for this request, and nothing was written: it may not leave."""
+
+
 class Ledger(Protocol):
     """The record of one run as asking needs it: which questions may have been sent, and what came back.
 
@@ -59,13 +67,23 @@ class Ledger(Protocol):
 
         Raises:
             DiskError: this or an earlier write is not durable; nothing more is accepted.
+            LeaseLostError: the question is another process's now.
+            CapSpentError: the cap is counted where the intent is written, and it is used up.
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt gave nothing usable, with the detail of the problem."""
+        """Record that an attempt gave nothing usable, with the detail of the problem.
+
+        Raises:
+            DiskError, LeaseLostError: as `intend`.
+        """
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer, to the latest attempt. Once: again is a mistake."""
+        """Record the final answer, to the latest attempt. Once: again is a mistake.
+
+        Raises:
+            DiskError, LeaseLostError: as `intend`.
+        """
 
 
 class RunLedger(Ledger, Protocol):
@@ -109,6 +127,10 @@ class RunLedger(Ledger, Protocol):
 class QuestionSource(Protocol):
     """The questions for this process to ask; each is leased to one process at a time."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may ask what this one leaves."""
+
     async def claim(self, api: ApiName) -> QuestionChunk | None:
         """Lease a chunk of questions for one API; None where there is none now.
 
@@ -118,8 +140,11 @@ class QuestionSource(Protocol):
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this run."""
 
-    async def give_back(self) -> None:
-        """Release every chunk that is not done. The next holder looks up its history."""
+    def holds(self, hold: ChunkLease) -> bool:
+        """Whether the chunk is still this process's, as far as it knows. Only a write decides."""
+
+    async def give_back(self, api: ApiName | None = None) -> None:
+        """Release every chunk that is not done, of one API or all. The next holder looks up its history."""
 
 
 class Quota(Protocol):
@@ -145,8 +170,16 @@ class Quota(Protocol):
 class Share(Protocol):
     """A leased part of an account. The shares of all processes never add up to more than the account."""
 
-    def follow(self, use: Callable[[ShareLimits], None]) -> None:
-        """Call this with the current limits at once, and again whenever they change."""
+    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
+        """Have this process keep the limits, from now on.
+
+        Args:
+            use: called with the current limits at once, and again whenever they change.
+            in_flight: how many requests have a place; it is no other process's while it is taken.
+        """
+
+    def pause(self, wait_s: float) -> None:
+        """Have all processes send nothing for so long, as the server asks for it; they follow soon."""
 
 
 class Shares(Protocol):

@@ -71,6 +71,46 @@ class RequestAttempt(NamedTuple):
     """Whether there is a detail that is encrypted, and was read without the key."""
 
 
+class RecordedRequest(NamedTuple):
+    """One request as a shared ledger has it, for the copy in a folder; or an answer of an earlier run."""
+
+    question: bytes
+    attempt: int
+    """From 1; 0 where the question was not asked, as an earlier run had its answer."""
+    request_id: str
+    sent_at: str
+    failed_with: str | None
+    """The code of a reply that was of no use."""
+    failed_at: str | None
+    answer: FinalAnswer | None
+    detail: str
+    """The server's description of a problem; empty where there is none."""
+    reused: "ReusedAnswer | None" = None
+    """The answer of the earlier run."""
+
+
+class RoundState(NamedTuple):
+    """How far the latest round of a shared run has come."""
+
+    number: int
+    """From 1; 0 where the run has no round yet."""
+    is_open: bool
+    undone_count: int
+    """Chunks that are not done, whoever holds them."""
+    free_count: int
+    """Those of them that any process may claim now."""
+
+
+class PlannedChunk(NamedTuple):
+    """Questions that one process is to ask at a time."""
+
+    api: str
+    part: int
+    """Of the questions: 0 for those of an ordinary file."""
+    members: Sequence[int]
+    """Places in that part, from 0, in the order of asking."""
+
+
 class FruitlessQuestion(NamedTuple):
     """A question that no run so far got an answer to, because of a reply that is about the question."""
 
@@ -137,7 +177,12 @@ class ServerAccount(NamedTuple):
     """Server and client, as `scopes.scope_of` gives them, in any spelling."""
     api: str
     rate_per_s: float
+    """At least 1: so many whole requests in a second. Below 1: one request in `1 / rate_per_s` seconds."""
     in_flight_max: int
+    window_s: float
+    """How long a request counts that has left, with room for one that takes longer on its way than others."""
+    deadline_s: float
+    """How long a request may be in flight."""
 
 
 class ShareLimits(NamedTuple):
@@ -150,25 +195,29 @@ class ShareLimits(NamedTuple):
 
 
 class LeaseHolder(NamedTuple):
-    """The run that holds the lease of a server."""
+    """A run that asks a server."""
 
     server: str
     """Host and port."""
     pid: int | None = None
-    """None where it has only just taken the lease, and its record is not written yet."""
+    """None where it has only just begun, and its record is not written yet."""
     since: str | None = None
     """UTC, ISO 8601 with Z."""
+    host: str | None = None
+    """None where it is this one."""
 
     @property
     def name(self) -> str:
         """Which run it is, for a sentence."""
-        return "another run" if self.pid is None else f"process {self.pid}"
+        if self.pid is None:
+            return "another run"
+        return f"process {self.pid}" if self.host is None else f"process {self.pid} on {self.host}"
 
     @property
     def since_when(self) -> str:
-        """Since when it holds the lease, for the same sentence; empty where that is not known.
+        """Since when it has been asking, for the same sentence; empty where that is not known.
 
-        >>> Holder("cop.example:443", 4242, "2030-01-02T03:04:05Z").since_when
+        >>> LeaseHolder("cop.example:443", 4242, "2030-01-02T03:04:05Z").since_when
         ' since 2030-01-02 03:04:05 UTC'
         """
         return "" if self.since is None else f" since {self.since.rstrip('Z').replace('T', ' ')} UTC"

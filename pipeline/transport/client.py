@@ -169,7 +169,7 @@ async def _held_back(
     """
     if event != "http11.send_request_headers.started":
         return
-    if door is not None:
-        await door.slot()
+    if door is not None and not await door.slot_unless_ended():
+        raise NetworkFailure("held")
     if may_leave is not None and not may_leave():
         raise NetworkFailure("held")

@@ -72,14 +72,24 @@ class Pace:
 
     async def slot(self) -> None:
         """Wait until one more request may leave. A wait that is cancelled takes no slot."""
+        await self._slot(waits_for_a_rate=True)
+
+    async def slot_unless_ended(self) -> bool:
+        """Wait until one more request may leave; False, and no slot, where the rate has ended by then."""
+        return await self._slot(waits_for_a_rate=False)
+
+    async def _slot(self, *, waits_for_a_rate: bool) -> bool:
         async with self._queue:
             await self._spread.acquire()
             while (wait_s := self._wait_s()) > 0:  # a timer may be early
-                if wait_s == inf:
+                if wait_s < inf:
+                    await asyncio.sleep(wait_s)
+                elif waits_for_a_rate:
                     await self._resized.wait()
                 else:
-                    await asyncio.sleep(wait_s)
+                    return False
             self._left_at.append(self.clock())
+        return True
 
     def _keep(self, rate_per_s: float) -> None:
         if not RATE_MIN_PER_S <= rate_per_s <= RATE_MAX_PER_S:
@@ -88,10 +98,10 @@ class Pace:
                 f"give a number from {RATE_MIN_PER_S:g} to {RATE_MAX_PER_S:g}"
             )
         self.rate_per_s = rate_per_s
-        window_s, self._count_max = (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)
+        window_s, self._count_max = _promise(rate_per_s)
         burst = max(2.0, self._count_max * _BURST_SHARE)
         self._spread = AsyncLimiter(burst, burst * window_s / self._count_max)
-        self._window_s = window_s * _STRETCH
+        self._window_s = window_of(rate_per_s)
 
     def _wait_s(self) -> float:
         """How long until the oldest request of a full window has left it; inf while nothing may leave."""
@@ -103,3 +113,13 @@ class Pace:
         if len(left_at) < self._count_max:
             return 0.0
         return left_at[-self._count_max] + self._window_s - now
+
+
+def window_of(rate_per_s: float) -> float:
+    """How long a request counts, in seconds."""
+    return _promise(rate_per_s)[0] * _STRETCH
+
+
+def _promise(rate_per_s: float) -> tuple[float, int]:
+    """A window and the most requests that may leave in it."""
+    return (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)

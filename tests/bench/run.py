@@ -21,6 +21,7 @@ import latency
 import ledger
 import pace
 import payment_formats
+import shared_ledger
 import starts
 from table import Figure, printed, write_page
 
@@ -32,6 +33,7 @@ SECTIONS = {
     "data sets": data_sets,
     "formats": payment_formats,
     "ledger": ledger,
+    "shared-ledger": shared_ledger,
     "starts": starts,
 }
 

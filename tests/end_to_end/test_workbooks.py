@@ -125,5 +125,5 @@ def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
 
     assert finished.status == 2
     assert finished.sentences == [
-        "precheck: payments.csv: --sheet is for workbooks, and this file has no sheets; leave it out"
+        "precheck: payments.csv: no workbook, so it has no sheets; leave out --sheet"
     ]

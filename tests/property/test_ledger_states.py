@@ -11,6 +11,7 @@ from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from ledgers import open_attempts
 
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite.ledger import FinalAnswer, RunIdentity, SqliteLedger
@@ -102,7 +103,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert {final.question: final for final in self.ledger.answers()} == {
             question: FinalAnswer(question, *answer[1:]) for question, answer in self.settled.items()
         }
-        assert self.ledger.open_attempts() == self.attempts
+        assert open_attempts(self.ledger, [number.to_bytes(32) for number in range(8)]) == self.attempts
 
     def teardown(self) -> None:
         if hasattr(self, "ledger"):

@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from ledgers import asked, open_attempts
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
@@ -77,7 +78,7 @@ def test_a_settled_answer_comes_back_whole_after_reopening(tmp_path):
         ask_all(ledger, {question: answer})
     with opened(tmp_path) as ledger:
         assert list(ledger.answers()) == [FinalAnswer(question, *answer[1:])]
-        assert ledger.open_attempts() == {}
+        assert open_attempts(ledger, [question]) == {}
 
 
 def test_a_refusal_is_a_final_answer_too(tmp_path):
@@ -99,7 +100,7 @@ def test_a_request_without_an_ending_stays_open_and_counts_as_sent(tmp_path):
     with opened(tmp_path) as ledger:
         anyio.run(main, ledger)
     with opened(tmp_path) as ledger:
-        assert ledger.open_attempts() == {b"doubt": 1, b"failed": 2}
+        assert open_attempts(ledger, [b"doubt", b"failed"]) == {b"doubt": 1, b"failed": 2}
         assert list(ledger.answers()) == []
 
 
@@ -148,7 +149,7 @@ def test_a_folder_without_any_answer_takes_another_run(tmp_path, field):
     with opened(tmp_path, IDENTITY._replace(**{field: "different"})) as ledger:
         assert getattr(ledger.run, field) == "different"
         assert ledger.last_finish is None
-        assert ledger.open_attempts() == {}
+        assert open_attempts(ledger, [b"q"]) == {}
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as db:
         assert db.execute("SELECT count(*) FROM allowance").fetchone() == (0,)
 
@@ -457,7 +458,7 @@ def test_a_mistake_in_one_write_stops_every_write(tmp_path):
     with opened(tmp_path) as ledger:
         anyio.run(main, ledger)
     with opened(tmp_path) as ledger:
-        assert ledger.open_attempts() == {b"q": 1}
+        assert open_attempts(ledger, [b"q", b"p"]) == {b"q": 1}
 
 
 def test_leaving_by_cancellation_keeps_what_was_being_written(tmp_path):
@@ -473,8 +474,8 @@ def test_leaving_by_cancellation_keeps_what_was_being_written(tmp_path):
     with opened(tmp_path) as ledger:
         anyio.run(main, ledger)
     with opened(tmp_path) as ledger:
-        recorded = {final.question for final in ledger.answers()} | set(ledger.open_attempts())
-    assert recorded == {number.to_bytes(32) for number in range(100)}
+        everything = {number.to_bytes(32) for number in range(100)}
+        assert set(anyio.run(ledger.known, list(everything))) == everything
 
 
 CHILD_ON_A_FULL_DISK = """
@@ -555,9 +556,10 @@ async def main():
 
 identity = RunIdentity(*sys.argv[2:])
 with SqliteLedger.open(Path(sys.argv[1]), identity, now="2031-03-01T08:00:00.000Z") as ledger:
-    attempts = ledger.open_attempts()
-    known = {final.question for final in ledger.answers()}
-    questions = (q for q in (n.to_bytes(32) for n in range(20_000)) if q not in known)
+    everything = [n.to_bytes(32) for n in range(20_000)]
+    known = anyio.run(ledger.known, everything)
+    attempts = {q: history.attempts for q, history in known.items()}
+    questions = (q for q in everything if q not in known or known[q].answer is None)
     os.write(1, b"ready\\n")
     anyio.run(main)
 """
@@ -579,9 +581,9 @@ def test_an_answered_check_is_never_sent_again_whatever_kills_the_run(tmp_path):
         answered |= {line.split()[1] for line in lines if line.startswith("answered")}
         with opened(tmp_path) as ledger:
             recorded = {final.question.hex() for final in ledger.answers()}
-            in_doubt = {question.hex() for question in ledger.open_attempts()}
+        intended = {question.hex() for question in asked(tmp_path / "ledger.db")}
         assert answered <= recorded, "an acknowledged answer was lost"
-        assert set(sent) <= recorded | in_doubt, "a request left before its intent was on disk"
+        assert set(sent) <= intended, "a request left before its intent was on disk"
         assert len(sent) - len(set(sent)) <= 16 * (kill_count + 1), "more was repeated than was in flight"
     assert len(answered) > 100
 
@@ -611,11 +613,11 @@ def test_one_process_cannot_open_a_folder_twice(tmp_path):
 
 def fail_in_run(ledger: SqliteLedger, question: bytes, codes: list[str], *, minute: int) -> None:
     """A run that asks a question in vain, and ends."""
+    first = open_attempts(ledger, [question]).get(question, 0) + 1
 
     async def main() -> None:
         async with ledger.writing():
-            for code in codes:
-                attempt = ledger.open_attempts().get(question, 0) + 1
+            for attempt, code in enumerate(codes, start=first):
                 time = f"2031-03-01T09:{minute:02}:00.000Z"
                 await ledger.intend(question, attempt=attempt, request_id="id", time=time)
                 await ledger.fail(question, attempt=attempt, code=code, time=time)

@@ -21,14 +21,20 @@ from pipeline.errors import (
     OutputError,
     UsageError,
 )
+from pipeline.frames import DECISIONS, WARNED
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.report import report
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
+from pipeline.review.decisions import RunDecisions
+from pipeline.review.preview import preview
+from pipeline.runs.ended import ended_run
 from pipeline.runs.manifest import read_manifest
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
-from schemas.review import Acceptance
+from schemas.review import Acceptance, ControlTotal
+from schemas.strict import parse
+from schemas.summary import Summary
 
 BOTH = (Acceptance.CLOSE_MATCH, Acceptance.ACCOUNT_TYPE)
 CLOSE = {"outcome": "close_match", "code": "MBAM", "action": "fix_name", "matched_name": "Ada Quillon"}
@@ -681,3 +687,94 @@ def test_what_is_no_workbook_is_refused(folder_of, split_of, tmp_path):
 def test_a_folder_whose_names_are_under_a_key_is_split_without_the_key(folder_of, split_of):
     folder = folder_of({}, secret=SecretStr("a key that the split is never given"))
     assert split_of(folder).release.row_count == 1
+
+
+EARLIER, LATER = "2030-01-01T09:00:00.000Z", "2030-01-01T10:00:00.000Z"
+
+
+def recorded(folder, *rows, run_id=None):
+    """What people decided at a desk: (row, decision, reason, by, time)."""
+    found = pl.DataFrame(rows, schema=DECISIONS, orient="row")
+    summary = json.loads((folder / "summary.json").read_text())
+    return RunDecisions(run_id or parse(Summary, json.dumps(summary).encode()).run_id, found)
+
+
+def test_evidence_names_who_decided_each_row_and_when_and_the_approver_apart(folder_of, split_of):
+    folder = folder_of(CLOSE, ANNM, CLOSE)
+    decisions = recorded(
+        folder, (1, "release", "phoned", "Ada", EARLIER), (2, "hold", "unknown", "Bram", LATER),
+        (3, "release", "phoned", "Bram", LATER),
+    )  # fmt: skip
+    split_of(folder, policy={"close_match": "review"}, decisions=decisions, is_identified=True)
+    told = [(a["by"], a["time"], a["rows"], a["approved_by"], a["self_approved"]) for a in approvals(folder)]
+    assert sorted(told, key=lambda one: one[2]) == [
+        ("Ada", EARLIER, [1], "Mara", False),
+        ("Bram", LATER, [2], "Mara", False),
+        ("Bram", LATER, [3], "Mara", False),
+    ]
+    assert json.loads((folder / "manifest.json").read_text())["splits"][-1]["self_approved"] is False
+    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
+    assert finding.said == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
+
+
+@pytest.mark.parametrize(
+    ("by", "is_identified", "own"), [("mara", True, True), ("Ada", False, True), ("Ada", True, False)]
+)
+def test_nobody_is_four_eyes_alone_nor_without_having_identified_themselves(
+    folder_of, split_of, by, is_identified, own
+):
+    folder = folder_of(CLOSE)
+    decisions = recorded(folder, (1, "release", "phoned", by, EARLIER))
+    split_of(folder, policy={"close_match": "review"}, decisions=decisions, is_identified=is_identified)
+    assert read_manifest(folder).splits[-1].self_approved is own
+    assert approvals(folder)[0]["self_approved"] is own
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"approved_by": "Ada"}, {"self_approved": True}, {"approved_at": EARLIER[:-1]}, {"rows": [2]}],
+)
+def test_evidence_of_an_approval_that_cannot_be_true_is_found(folder_of, split_of, change):
+    folder = folder_of(CLOSE)
+    decisions = recorded(folder, (1, "release", "phoned", "Ada", EARLIER))
+    split_of(folder, policy={"close_match": "review"}, decisions=decisions, is_identified=True)
+    changed = [{**approvals(folder)[0], **change}]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "approvals.json").write_text(json.dumps(changed))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "approvals": changed}))
+    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
+    assert finding.exit_code == 65
+
+
+def test_recorded_decisions_and_those_of_a_workbook_make_the_same_files(folder_of, split_of):
+    folder = folder_of(CLOSE, ANNM, CLOSE)
+    said = {1: ("release", "phoned"), 2: ("hold", "unknown")}
+    policy = {"close_match": "review"}
+    names = ("release.csv", "hold.csv", "hold_reasons.csv")
+    split_of(folder, policy=policy, decisions=decided(folder, said))
+    by_workbook = [(folder / name).read_bytes() for name in names]
+    rows = [(row, *words, "Ada", EARLIER) for row, words in said.items()]
+    split_of(folder, policy=policy, decisions=recorded(folder, *rows))
+    assert [(folder / name).read_bytes() for name in names] == by_workbook
+
+
+def test_recorded_decisions_about_other_answers_are_refused(folder_of, split_of):
+    folder = folder_of(CLOSE)
+    decisions = recorded(folder, (1, "hold", None, "Ada", EARLIER), run_id="0" * 32)
+    with pytest.raises(InputError, match="other answers now than those that were decided about"):
+        split_of(folder, decisions=decisions)
+    assert not list(folder.glob("hold*"))
+
+
+def test_a_preview_is_what_the_split_does(folder_of, split_of):
+    folder = folder_of(CLOSE, ANNM, CLOSE)
+    decisions = recorded(
+        folder, (1, "release", "phoned", "Ada", EARLIER), (2, "release", "phoned", "Ada", EARLIER)
+    )
+    rows = ended_run(folder).rows()
+    policy = {"close_match": "review"}
+    before = preview(rows.payments, rows.outcomes, pl.DataFrame(schema=WARNED), policy, decisions.rows)
+    done = split_of(folder, policy=policy, decisions=decisions)
+    assert before.release == ControlTotal(**done.release.model_dump(include={"row_count", "totals"}))
+    assert before.hold == ControlTotal(**done.hold.model_dump(include={"row_count", "totals"}))
+    assert before.refused.to_list() == done.unheeded_rows == [2]

@@ -10,14 +10,14 @@ import anyio.to_thread
 import polars as pl
 
 from pipeline.config import Profile
+from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import PrecheckError
-from pipeline.executors.local import Caps, caps_of, carry_out, channels_of
+from pipeline.executors.asking import Caps, caps_of, new_context, or_stopped, watched
 from pipeline.frames import ANSWERS, CHECKS, Answer, Schema
 from pipeline.runs.part_files import PartFiles, read_frame, write_frame
-from pipeline.runs.request import CheckJob, Surface
+from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.stages.ask import (
     AnswerBuffer,
-    AskingContext,
     AskingTally,
     answers_so_far,
     ask,
@@ -93,22 +93,37 @@ def ask_buckets(  # noqa: PLR0913 (what asking takes)
     """
     _forget_answers(questions)
 
-    async def asks(world: AskingContext) -> Caps:
+    world = new_context(surface)
+
+    async def asks() -> Caps:
+        surface.watch.begin(simulated=profile.environment is Environment.SANDBOX)
+        surface.watch.enter(Phase.CONNECTING)
+        shares = (
+            None
+            if is_ours
+            else shares_of_this_machine(
+                clock=world.now,
+                ticks=world.clock,
+                waiting=surface.watch.wait,
+                wait_max_s=job.wait_max_s,
+            )
+        )
         needed = questions.by_api.keys()
-        async with channels_of(job, profile, needed, world, surface.watch, is_ours=is_ours) as channels:
+        async with open_channels(profile, needed, now=world.now, shares=shares) as channels:
+            surface.watch.enter(Phase.ASKING)
             left = await _left(job, questions, ledger, world.tally)
             spilled = SpilledAnswers(questions)
             source = BucketSource(questions, left, ledger)
             await ask(source, channels, ledger, world, has_answered=left.has_answered, answers=spilled)
             spilled.spill()
-            return await caps_of(profile, channels)
+            return await caps_of(profile.servers, channels)
 
-    simulated = profile.environment is Environment.SANDBOX
-    carried = carry_out(asks, surface, where=job.file.name, simulated=simulated)
-    if carried.result is None or carried.ended_by is not None:
+    caps, ended_by = watched(asks, world, surface)
+    ended_by = or_stopped(ended_by, job.file.name, surface.stop)
+    if caps is None or ended_by is not None:
         anyio.run(_take_from_ledger, questions, ledger)
     given_up_count = anyio.run(_count_given_up, questions, ledger)
-    return SetAsked(carried.result or {}, carried.tally, given_up_count, carried.ended_by)
+    return SetAsked(caps or {}, world.tally, given_up_count, ended_by)
 
 
 class _Left(NamedTuple):
@@ -148,6 +163,8 @@ async def _left(job: CheckJob, questions: SetQuestions, ledger: Ledger, tally: A
 class BucketSource:
     """The questions of a data set that one process has to itself; suspects of all buckets come last."""
 
+    is_shared = False
+
     def __init__(self, questions: SetQuestions, left: _Left, ledger: Ledger) -> None:
         self._questions = questions
         self._left = left
@@ -174,9 +191,17 @@ class BucketSource:
     async def done(self, hold: ChunkLease) -> None:
         """Nothing to record: the ledger has the answers."""
 
-    async def give_back(self) -> None:
+    def holds(self, hold: ChunkLease) -> bool:  # noqa: ARG002
+        """Always: the work folder is locked."""
+        return True
+
+    async def give_back(self, api: ApiName | None = None) -> None:
         """Give out no more questions."""
-        self._frames, self._here = {}, {}
+        if api is None:
+            self._frames, self._here = {}, {}
+        else:
+            self._frames.pop(api, None)
+            self._here.pop(api, None)
 
     def _each(self, api: ApiName) -> Iterator[pl.DataFrame]:
         """The questions for an API, a bucket at a time."""

@@ -28,6 +28,7 @@ ROW, DECISION, REASON = "Row", "Decision", "Reason"
 _BYTES_MAX = 64 * 1024**2
 _HEADER_LINE_MAX = 10
 _CELLS = ("row", "decision", "reason")
+_DECIDED = {column: DECISIONS[column] for column in _CELLS}
 _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
@@ -41,7 +42,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
         places: of its rows, for messages; None where they have none.
 
     Returns:
-        `Decisions` by row.
+        `Decisions` by row, without who decided and when: names in a workbook are nobody's signature.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
@@ -69,12 +70,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
             f"{where}: row {row}{in_brackets([row], places)} is decided differently on two sheets; "
             "make them agree"
         )
-    return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in DECISIONS.items())
-
-
-def no_decisions() -> pl.DataFrame:
-    """`Decisions` of nobody."""
-    return pl.DataFrame(schema=DECISIONS)
+    return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in _DECIDED.items())
 
 
 def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from pipeline.errors import InputError
+from pipeline.errors import Advice, InputError
 from pipeline.files.unfolding import refuse_long_row
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
@@ -56,7 +56,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
         meant, cells = chosen(archive, sheet, bytes_max=bytes_max)
     if cells.are_none:
-        raise InputError("the sheet is empty; name the one with the payments with --sheet NAME")
+        raise InputError("the sheet is empty", advice=Advice.NAME_SHEET)
     _refuse_sparse(cells)
     values = _values(workbook, meant.name)
     _require_agreement(values, cells)

@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.errors import Advice, InputError
 from pipeline.files.unfolding import Unfolded
 from pipeline.formats.excel.cells import Cells, count_cells
 from pipeline.formats.excel.texts import shared_lengths
@@ -71,7 +71,7 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
-            raise InputError(f"no sheet has the name given with --sheet; the workbook has {_listed(sheets)}")
+            raise InputError(f"no sheet has this name (found: {_listed(sheets)})", advice=Advice.NAME_SHEET)
         return named, _calculated(archive, named, texts, bytes_max)
     counted = [(sheet, _calculated(archive, sheet, texts, bytes_max)) for sheet in sheets if sheet.is_visible]
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
@@ -80,12 +80,11 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
             return only
         case []:
             raise InputError(
-                f"no visible sheet has data; the workbook has {_listed(sheets)}: name a hidden one with "
-                "--sheet NAME"
+                f"no visible sheet has data (found: {_listed(sheets)})", advice=Advice.NAME_SHEET
             )
         case _:
             names = _listed([sheet for sheet, _ in with_data])
-            raise InputError(f"several sheets with data ({names}); choose one with --sheet NAME")
+            raise InputError(f"several sheets have data ({names})", advice=Advice.NAME_SHEET)
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:

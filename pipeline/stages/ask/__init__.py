@@ -15,6 +15,7 @@ import polars as pl
 
 from pipeline.errors import first_of
 from pipeline.stages.ask.feed import QuestionFeed
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver, QuestionObserver
 from pipeline.stages.ask.remaining import (
     RUNS_MAX,
     RemainingQuestions,
@@ -36,11 +37,14 @@ from schemas.outcomes import ApiName
 
 __all__ = [
     "RUNS_MAX",
+    "UNOBSERVED",
     "AnswerBuffer",
     "AnswerSink",
     "ApiChannel",
     "AskingContext",
+    "AskingObserver",
     "AskingTally",
+    "QuestionObserver",
     "RemainingQuestions",
     "RequestSender",
     "answers_so_far",
@@ -83,11 +87,13 @@ async def ask(  # noqa: PLR0913 (what asking takes)
     """
     run = WorkerContext(ledger, world, AnswerBuffer() if answers is None else answers)
     try:
-        async with ledger.writing(), _workers(world) as workers:
-            for name, channel in channels.items():
-                asking = ApiAsker(run, channel, QuestionFeed(source, name), has_answered=name in has_answered)
-                for _ in range(channel.in_flight_max):
-                    workers.start_soon(asking.work)
+        with world.observer.asking(channels, world.tally):
+            async with ledger.writing(), _workers(world) as workers:
+                for name, channel in channels.items():
+                    feed = QuestionFeed(source, name)
+                    asking = ApiAsker(run, channel, feed, has_answered=name in has_answered)
+                    for _ in range(channel.in_flight_max):
+                        workers.start_soon(asking.work)
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
     finally:

@@ -38,6 +38,10 @@ class Bulkhead:
         """A request leaves; a check has one in flight at a time."""
         self._since[responder][check] = now
 
+    def withdraw(self, responder: str, check: int) -> None:
+        """Nothing was sent."""
+        del self._since[responder][check]
+
     def give_back(self, responder: str, check: int, now: float) -> None:
         """Its reply is here, or will not come."""
         if now - self._since[responder].pop(check) < self._slow_s:

@@ -40,7 +40,9 @@ class ConcurrencyLimit:
         self._most = most
         self._rate_per_s = rate_per_s
         self._clock = clock
-        self._in_flight = 0
+        self.in_flight = 0
+        """How many places are taken."""
+        self._has_none = False
         self._left_at = -inf
         self._is_trying = False
         self._queue = anyio.Lock()
@@ -53,10 +55,11 @@ class ConcurrencyLimit:
 
     def resize(self, most: int, rate_per_s: float) -> None:
         """As many may be in flight from now on; what is in flight already lands first."""
+        self._has_none = most == 0
         if most:
             self.window = min(self.window, most) if self.is_slowed else float(most)
-        self._most = most
-        self._rate_per_s = rate_per_s
+            self._most = most
+            self._rate_per_s = rate_per_s
         self._freed.set()
 
     async def take(self) -> None:
@@ -73,7 +76,7 @@ class ConcurrencyLimit:
 
     def give_back(self) -> None:
         """The reply is here, or nothing was sent."""
-        self._in_flight -= 1
+        self.in_flight -= 1
         self._freed.set()
 
     def open(self) -> None:
@@ -87,7 +90,7 @@ class ConcurrencyLimit:
 
     def halve(self) -> None:
         """The server is hurried: half as many as are in flight, and one alone to try."""
-        self.window = max(min(self.window, max(self._in_flight, 1)) / 2, WINDOW_MIN)
+        self.window = max(min(self.window, max(self.in_flight, 1)) / 2, WINDOW_MIN)
         self._is_trying = True
 
     def grow(self) -> None:
@@ -98,22 +101,22 @@ class ConcurrencyLimit:
             self._freed.set()
 
     def _take(self) -> None:
-        self._in_flight += 1
+        self.in_flight += 1
         self._left_at = self._clock()
 
     def _wait_s(self) -> float:
         """How long until there is a place: 0 where there is one; inf where one must be given back first."""
-        if self._most == 0:
+        if self._has_none:
             return inf
         if self._is_trying:
             most = 1
         elif not self.is_open:
             # After too long alone it no longer holds up the others.
             since_s = self._clock() - self._left_at
-            return 0.0 if self._in_flight == 0 else max(ALONE_MAX_S - since_s, 0.0)
+            return 0.0 if self.in_flight == 0 else max(ALONE_MAX_S - since_s, 0.0)
         else:
             most = max(int(self.window), 1)
-        if self._in_flight >= most:
+        if self.in_flight >= most:
             return inf
         if self.window >= 1:
             return 0.0

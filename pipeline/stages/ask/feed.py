@@ -38,21 +38,44 @@ class QuestionFeed:
         """How many questions there were; None while there may be more."""
         return self._taken_count if self._is_over else None
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may ask what is left here."""
+        return self._source.is_shared
+
     async def take(self) -> ClaimedQuestion | None:
         """The next question; None where there is none left."""
-        while (taken := next(self._here, None)) is None:
+        while True:
+            for taken in self._here:
+                if self.has(taken.hold):
+                    self._taken_count += 1
+                    return taken
             if self._is_over:
                 return None
             await self._claim()
-        self._taken_count += 1
-        return taken
 
     async def ended(self, hold: ChunkLease) -> None:
         """A question of this chunk is done in this run."""
+        if hold not in self._open:
+            return  # its chunk was lost meanwhile
         self._open[hold] -= 1
         if self._open[hold] == 0:
             del self._open[hold]
             await self._source.done(hold)
+
+    def has(self, hold: ChunkLease) -> bool:
+        """Whether the questions of this chunk are still to be asked here."""
+        return hold in self._open and self._source.holds(hold)
+
+    def lose(self, hold: ChunkLease) -> None:
+        """Another process has this chunk now: give out no more of it."""
+        self._open.pop(hold, None)
+
+    async def give_back(self) -> None:
+        """Let other processes ask what was not done here."""
+        if self._open:
+            self._open.clear()
+            await self._source.give_back(self._api)
 
     async def _claim(self) -> None:
         """Claim another chunk; one worker does it for all."""

@@ -14,7 +14,7 @@ import structlog
 from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.bulkhead import Bulkhead
-from pipeline.stages.ask.values import ApiChannel, AskingContext
+from pipeline.stages.ask.values import ApiChannel, AskingContext, Closure
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 
@@ -32,13 +32,6 @@ RETRIES_FREE = 20
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 Reply = httpx.Response | retry.NetworkFailure
-
-
-class Closure(NamedTuple):
-    """Why no more may be sent in this run, and so what becomes of the questions that are left."""
-
-    state: AnswerState
-    code: str
 
 
 class DepartureState(NamedTuple):
@@ -69,6 +62,11 @@ def code_of(reply: Reply) -> str:
             return OwnCode.DEADLINE
         case "oversized" | "encoded":
             return OwnCode.CONTRACT
+
+
+def kind_of(reply: Reply) -> str:
+    """The kind of a reply: its HTTP status, or why there is none."""
+    return str(reply.status_code) if isinstance(reply, httpx.Response) else reply.kind
 
 
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
@@ -143,6 +141,14 @@ class RequestGate:
             return self._silent_as[responder]
         return breaker.wait_s(self._world.clock())
 
+    def withdraw(self, check: Check) -> None:
+        """Give back the place of a question that went through the gate and was not sent."""
+        responder = self._channel.api.responder(check)
+        self._bulkhead.withdraw(responder, check.check)
+        self._places.give_back()
+        del self._tickets[check.check]
+        self._abstain(responder)
+
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
         """Learn from a reply the health of the server and the responder, and any pause they ask for.
 
@@ -161,9 +167,7 @@ class RequestGate:
         match reply:
             case _ if asks_for_a_pause(reply, self._world.now()) or was_held(reply):
                 streak = None
-                self._server.abstain()
-                if responder in self._responders:
-                    self._responders[responder].abstain()
+                self._abstain(responder)
             case httpx.Response(status_code=502 | 504):
                 self._server.fail(now)
                 self._responders[responder].fail(now)
@@ -178,6 +182,12 @@ class RequestGate:
         if self._server.has_given_up:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         return streak, ticket
+
+    def _abstain(self, responder: str) -> None:
+        """Learn nothing about the health of the server and the responder."""
+        self._server.abstain()
+        if responder in self._responders:
+            self._responders[responder].abstain()
 
     def _succeed(self, responder: str, ticket: DepartureState) -> None:
         self._server.succeed()
@@ -209,14 +219,14 @@ class RequestGate:
         if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
             await quota.close_for_today()
-            self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
+            self.close_for_cap()
         elif wished_s > PAUSE_MAX_S:
             more = " or more" if wished_s >= retry.RETRY_AFTER_MAX_S else ""
             self._leave_alone(f"a pause of {wished_s:,.0f} s{more}; wait that long")
         elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
             self._begin_pause(wished_s)
         elif wished_s > 0:
-            self._paused_until = max(self._paused_until, self._world.clock() + wished_s)
+            self._pause_for(wished_s)
 
     def _begin_pause(self, wished_s: float) -> None:
         if self._pauses_in_a_row == PAUSES_MAX:
@@ -231,14 +241,19 @@ class RequestGate:
         self._pauses_in_a_row += 1
         self._paused_s += pause_s
         self._pause_count += 1
-        self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
+        self._world.tally.pauses[self._channel.api.name] += 1
+        self._pause_for(pause_s)
         self._places.halve()
         self._publish_window()
+
+    def _pause_for(self, pause_s: float) -> None:
+        """Send nothing, and have no other process of the account send anything."""
+        self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
+        self._channel.share.pause(pause_s)
 
     def _publish_window(self) -> None:
         """Put into the tally how many requests may be in flight, where that is not all."""
         tally, name, window = self._world.tally, self._channel.api.name, self._places.window
-        tally.pauses[name] = self._pause_count
         if self._places.is_slowed:
             tally.slowed[name] = window
             tally.slowest[name] = min(window, tally.slowest.get(name, window))
@@ -251,11 +266,16 @@ class RequestGate:
         self._world.tally.closed[name] = f"the server of {name.value} asked for {wished}"
         self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
 
+    def close_for_cap(self) -> None:
+        """Send no more in this run, as the daily cap is used up."""
+        self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
+
     def close(self, state: AnswerState, code: str) -> None:
         """Send no more in this run; what is left ends in this state."""
         if self.closed is None:
-            log.warning("no more requests in this run", api=self._channel.api.name.value, code=str(code))
-            self.closed = Closure(state, code)
+            name = self._channel.api.name
+            log.warning("no more requests in this run", api=name.value, code=str(code))
+            self.closed = self._world.tally.closures[name] = Closure(state, code)
 
     async def sleep(self, wait_s: float) -> None:
         """Wait, but not beyond a request to stop."""
@@ -290,5 +310,5 @@ class RequestGate:
             if not self._is_free(responder):
                 return False
             if not await quota.reserve():
-                self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
+                self.close_for_cap()
         return not self._is_shut()

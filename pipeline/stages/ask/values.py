@@ -4,17 +4,18 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 import httpx
 import polars as pl
 
 from pipeline.apis import Api
-from pipeline.frames import ANSWERS, Answer, slim
+from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from pipeline.stores.protocols import Quota
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
+from pipeline.stores.protocols import Quota, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
@@ -53,6 +54,8 @@ class ApiChannel:
 
     api: Api
     sender: RequestSender
+    share: Share
+    """What this process may use of the account; `pace` and `places` keep to it."""
     pace: Pace
     places: ConcurrencyLimit
     quota: Quota | None
@@ -66,6 +69,13 @@ class ApiChannel:
     """How long a responder may take before it counts as slow."""
     requester: str | None = None
     """The authorisation number in our certificate, where the server identifies us by one."""
+
+
+class Closure(NamedTuple):
+    """Why no more may be sent in this run, and so what becomes of the questions that are left."""
+
+    state: AnswerState
+    code: str
 
 
 @dataclass(slots=True)
@@ -84,6 +94,10 @@ class AskingTally:
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
     """Answers of an earlier run of another folder."""
+    answered: Counter[ApiName] = field(default_factory=Counter)
+    """By this process, for good."""
+    elsewhere: Counter[ApiName] = field(default_factory=Counter)
+    """Meanwhile, by other processes of this run."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Of these, those that repeated a question, which an earlier run may have asked."""
@@ -93,6 +107,8 @@ class AskingTally:
     """How many requests may be in flight at present, of APIs whose server wants fewer than agreed."""
     slowest: dict[ApiName, float] = field(default_factory=dict)
     """The least of these at any time."""
+    closures: dict[ApiName, Closure] = field(default_factory=dict)
+    """Of APIs to which no more is sent in this run."""
     closed: dict[ApiName, str] = field(default_factory=dict)
     """Why no more is sent in this run, and what to do, of APIs whose server turns everything away or wants a
     longer pause than a run sits out."""
@@ -148,3 +164,4 @@ class AskingContext:
     new_id: Callable[[], str]
     stop: anyio.Event
     tally: AskingTally
+    observer: AskingObserver = UNOBSERVED

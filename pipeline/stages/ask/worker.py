@@ -1,6 +1,6 @@
 """The asking of one API: workers that take questions and bring answers."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,10 +14,11 @@ from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_day
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, was_held
+from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
+from pipeline.stages.ask.observers import QuestionObserver
 from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
-from pipeline.stores.protocols import Ledger, Quota
+from pipeline.stores.protocols import CapSpentError, LeaseLostError, Ledger, Quota
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
@@ -46,6 +47,7 @@ class QuestionInProgress:
     hold: ChunkLease
     sent_count: int
     """Requests for it, those of earlier runs included."""
+    observer: QuestionObserver
     tries: int = 0
     """Requests for it in this run that count as its attempts."""
     streak: int | None = None
@@ -89,23 +91,45 @@ class ApiAsker:
         self._judge = ReplyJudge(channel, run.world, self._admission)
         self._postponed: list[QuestionInProgress] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
+        self._working_count = 0
 
     async def work(self) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
+        self._working_count += 1
         try:
-            while not self._world.stop.is_set() and (taken := await self._feed.take()) is not None:
+            while self._takes_more and (taken := await self._feed.take()) is not None:
                 self._gate.budget.earn()
-                task = QuestionInProgress(*taken, taken.question.attempts)
-                await self._keep(task, await self._exchange(task))
+                observer = self._world.observer.follow(self._channel.api.name)
+                task = QuestionInProgress(*taken, taken.question.attempts, observer)
+                await self._go_on(task, self._exchange)
             while self._postponed and not self._world.stop.is_set():
-                task = self._postponed.pop(0)
-                await self._keep(task, await self._take_up_again(task))
+                await self._go_on(self._postponed.pop(0), self._take_up_again)
+            if self._working_count == 1 and self._feed.is_shared:
+                await self._feed.give_back()
         except PrecheckError as error:
             # Every row would end so; what is in flight elsewhere may still land.
             self._run.ended_by = self._run.ended_by or error
             self._world.stop.set()
+        finally:
+            self._working_count -= 1
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
+
+    @property
+    def _takes_more(self) -> bool:
+        """Whether to take up questions: behind a closed gate, only those that no other process may ask."""
+        return not self._world.stop.is_set() and not (self._feed.is_shared and self._gate.closed)
+
+    async def _go_on(
+        self, task: QuestionInProgress, how: Callable[[QuestionInProgress], Awaitable[Answer | None]]
+    ) -> None:
+        """Go on with a question in some way and keep its answer, unless it is another process's now."""
+        if not self._feed.has(task.hold):
+            return
+        try:
+            await self._keep(task, await how(task))
+        except LeaseLostError:
+            self._feed.lose(task.hold)
 
     async def _keep(self, task: QuestionInProgress, answer: Answer | None) -> None:
         """Keep an answer, if it came: not where the question was postponed, or the run stopped before."""
@@ -113,7 +137,9 @@ class ApiAsker:
             return
         self._run.answers.add(answer)
         meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
+        task.observer.end(answer, meaning.outcome)
         self._world.tally.outcomes[meaning.outcome] += 1
+        self._world.tally.answered[self._channel.api.name] += answer.request_id is not None
         self._world.tally.done_count += 1
         await self._feed.ended(task.hold)
 
@@ -157,6 +183,9 @@ class ApiAsker:
         """As `_exchange`; a question asked during a possible outage is kept in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
+            if not self._feed.has(task.hold):
+                raise LeaseLostError
+            task.observer.wait()
             match await self._gate.enter(task.check):
                 case GateDecision.LATER:
                     self._postponed.append(task)
@@ -165,7 +194,11 @@ class ApiAsker:
                     return self._left(task)
                 case GateDecision.GO:
                     pass
-            answer = await self._try(task)
+            try:
+                answer = await self._try(task)
+            except CapSpentError:
+                self._gate.close_for_cap()
+                return self._left(task)
             if answer is not None:
                 return answer
             if not await self._again(task):
@@ -178,47 +211,38 @@ class ApiAsker:
         return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
     def _left(self, task: QuestionInProgress) -> Answer | None:
-        """What becomes of a question that may not be sent in this run."""
-        if self._gate.closed is None:
+        """What becomes of a question that may not be sent in this run: no answer where others may ask it."""
+        if self._gate.closed is None or self._feed.is_shared:
             return None
         return task.answer(*self._gate.closed)
 
     async def _try(self, task: QuestionInProgress) -> Answer | None:
         """Send a question once; None where the reply was of no use."""
-        ledger, check = self._run.ledger, task.check
-        task.tries += 1
-        task.sent_count += 1
-        self._world.tally.repeats[self._channel.api.name] += task.sent_count > 1
-        request_id = self._world.new_id()
-        answer = None
+        check, request_id = task.check, self._world.new_id()
+        answer, lost = None, None
         with self._in_flight():
-            await ledger.intend(
-                task.question.key, attempt=task.sent_count, request_id=request_id, time=self._time()
-            )
+            await self._intend(task, request_id)
+            task.observer.send()
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
             attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
-            reply = await self._send(check, request_id, token)
+            reply = await self._send(task, request_id, token)
+            task.observer.receive(kind_of(reply))
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
             verdict = self._judge.judge(check, reply, request_id, attempt)
-            if isinstance(verdict, FinalReply):
-                state, code, matched_name, detail = verdict
-                time = self._time()
-                answer = Answer(check.check, state, code, matched_name, request_id, time, task.sent_count)
-                await ledger.settle(task.question.key, answer, detail)
-            else:
-                await ledger.fail(
-                    task.question.key,
-                    attempt=task.sent_count,
-                    code=verdict.code,
-                    time=self._time(),
-                    detail=verdict.detail,
-                )
+            try:
+                answer = await self._record(task, verdict, request_id)
+            except LeaseLostError as error:
+                lost = error
+            task.observer.record()
         task.streak, ticket = await self._gate.note(check, reply)
         if isinstance(verdict, FinalReply):
             self._let_in(verdict)
+        if lost is not None:
+            raise lost
+        if isinstance(verdict, FinalReply):
             return answer
         if verdict.misdirected:
             await self._channel.sender.drop_connections()
@@ -228,6 +252,36 @@ class ApiAsker:
         if isinstance(verdict.decision, retry.TurnAway):
             self._turned_away(task, verdict, verdict.decision.error, alone=ticket.alone)
         task.useless = verdict
+        return None
+
+    async def _intend(self, task: QuestionInProgress, request_id: str) -> None:
+        """Record that a request is about to leave; where it may not, give back its place at the gate."""
+        number = task.sent_count + 1
+        task.observer.intend(number, request_id)
+        try:
+            await self._run.ledger.intend(
+                task.question.key, attempt=number, request_id=request_id, time=self._time()
+            )
+        except (LeaseLostError, CapSpentError):
+            self._gate.withdraw(task.check)
+            raise
+        task.sent_count = number
+        task.tries += 1
+        self._world.tally.requests[self._channel.api.name] += 1
+        self._world.tally.repeats[self._channel.api.name] += number > 1
+
+    async def _record(
+        self, task: QuestionInProgress, verdict: FinalReply | UselessReply, request_id: str
+    ) -> Answer | None:
+        """Make durable what came back; return it where it is an answer."""
+        ledger, key, time = self._run.ledger, task.question.key, self._time()
+        if isinstance(verdict, FinalReply):
+            state, code, matched_name, detail = verdict
+            said = (state, code, matched_name, request_id, time, task.sent_count)
+            answer = Answer(task.check.check, *said)
+            await ledger.settle(key, answer, detail)
+            return answer
+        await ledger.fail(key, attempt=task.sent_count, code=verdict.code, time=time, detail=verdict.detail)
         return None
 
     async def _renew(self, task: QuestionInProgress, token: Token) -> UselessReply | None:
@@ -291,7 +345,6 @@ class ApiAsker:
     @contextmanager
     def _in_flight(self) -> Iterator[None]:
         tally = self._world.tally
-        tally.requests[self._channel.api.name] += 1
         tally.in_flight_count += 1
         try:
             yield
@@ -300,12 +353,16 @@ class ApiAsker:
             if tally.in_flight_count == 0 and self._world.stop.is_set():
                 tally.landed.set()
 
-    async def _send(self, check: Check, request_id: str, token: Token | None) -> Reply:
+    async def _send(self, task: QuestionInProgress, request_id: str, token: Token | None) -> Reply:
         channel, sent = self._channel, self._world.now()
-        request = channel.api.request(check, request_id, timestamp(sent))
+        request = channel.api.request(task.check, request_id, timestamp(sent))
+
+        def may_leave() -> bool:
+            return self._gate.may_leave() and self._feed.has(task.hold)
+
         try:
             response = await channel.sender.send(
-                request, deadline_s=channel.deadline_s, token=token, may_leave=self._gate.may_leave
+                request, deadline_s=channel.deadline_s, token=token, may_leave=may_leave
             )
         except retry.NetworkFailure as failure:
             return failure

@@ -121,11 +121,11 @@ def _refuse_what_is_no_file(path: Path) -> None:
 def _refuse_what_is_not_heeded(entry: Entry, said: ReadingArguments, *, where: str) -> None:
     """Refuse what was said about a file and means nothing for its format."""
     if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
-        raise UsageError(f"{where}: --sheet is for workbooks, and this file has no sheets; leave it out")
+        raise UsageError(f"{where}: no workbook, so it has no sheets", advice=Advice.NAME_NO_SHEET)
     if isinstance(entry, MessageEntry) and said.mapping:
         raise UsageError(
-            f"{where}: --map is for columns, and where everything stands in {entry.format.TITLE} is fixed; "
-            "leave it out"
+            f"{where}: {entry.format.TITLE} has no columns; its standard says where everything stands",
+            advice=Advice.MAP_NOTHING,
         )
 
 

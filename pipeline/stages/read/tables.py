@@ -55,7 +55,7 @@ def read_table(
     try:
         payments = _payments(original, table, columns, where)
     except InputError as error:  # a type that cannot hold its field: how the columns were read is known
-        raise ColumnsError(str(error), columns.readings) from None
+        raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
     ended = Footers(payments.height, []) if said.is_ours else footers_of(payments, original, table.places)
     if ended.payment_count == 0:
         raise InputError(f"{where}: no payment rows above the totals; give a file with payments")

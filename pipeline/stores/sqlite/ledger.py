@@ -30,6 +30,7 @@ from pipeline.frames import Answer, AnswerState, Check
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
 from pipeline.stores.sqlite import ledger_queries
+from pipeline.stores.sqlite.copied_requests import RequestCopier
 from pipeline.stores.sqlite.group_commit import GroupCommit, Insert
 from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.question_index import QuestionIndex
@@ -40,6 +41,7 @@ from pipeline.stores.values import (
     FruitlessQuestion,
     LedgerCounts,
     QuestionHistory,
+    RecordedRequest,
     ReusedAnswer,
     RunIdentity,
 )
@@ -90,6 +92,7 @@ class SqliteLedger:
         self._commits = GroupCommit(path, connection)
         self._unsettled = _unsettled(path, connection)
         self._index = QuestionIndex(connection)
+        self._copier = RequestCopier(connection, self._names)
         self.run = ledger_queries.identity(connection)
         self.created_at = ledger_queries.created_at(connection)
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
@@ -161,13 +164,6 @@ class SqliteLedger:
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
         return ledger_queries.final_answers(self._db, self._names.read)
 
-    def open_attempts(self) -> dict[bytes, int]:
-        """Attempts so far of every question that was intended and has no final answer.
-
-        A question in doubt, whose intent has no ending because the run was killed, counts as sent.
-        """
-        return {question: intent.attempt for question, intent in self._unsettled.items()}
-
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
         """The history of these questions; one without a history is left out. Not while `writing()`."""
         assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
@@ -187,7 +183,7 @@ class SqliteLedger:
 
         Args:
             question: the question's key.
-            attempt: one more than `open_attempts()` has for it, 1 where it has none.
+            attempt: one more than `known` has for it, 1 where it has none.
             request_id: the correlation id of the request.
             time: UTC, ISO 8601 with Z.
 
@@ -298,6 +294,31 @@ class SqliteLedger:
                 self._db.executemany(_REUSE, answers)
         except sqlite3.OperationalError as error:
             raise write_failed(self._path, error) from error
+
+    def copy(self, requests: Sequence[RecordedRequest]) -> None:
+        """Add requests of this run that other processes recorded elsewhere, as far as they are not here.
+
+        All of them are on disk when this returns, or none.
+
+        Args:
+            requests: in the order in which they left; their questions are keys of this ledger.
+
+        Raises:
+            DiskError: they could not be recorded.
+        """
+        assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
+        try:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                intents = self._copier.add(requests)
+        except sqlite3.OperationalError as error:
+            raise write_failed(self._path, error) from error
+        for request, intent in zip(requests, intents, strict=True):
+            self._last_id = max(self._last_id, intent)
+            if request.answer is None:
+                self._unsettled[request.question] = _Intent(intent, request.attempt)
+            else:
+                self._unsettled.pop(request.question, None)
 
     def allow(self, reason: str, *, time: str) -> None:
         """Record why this run may ask in spite of a warning that would have stopped it.

@@ -1,121 +1,117 @@
-"""A lease per server and client, held by one run at a time, so that all runs together keep its limits.
+"""A lock per server and client: the runs that ask it hold it together, one of an earlier version alone.
 
-Each run keeps the rate and the requests in flight for itself. Two runs that ask the same server at the
-same time would each keep them, and exceed them together; so the second waits for the first. Under a
-limit that costs nothing: the calls of both take as long one after the other.
+Runs of this version divide the server's limits among themselves (`shares`). One of an earlier version keeps
+all of them for itself, and has the lock to itself; so it waits for all others, and they wait for it.
 
-A lease is a lock on a small file, which the system releases when the process ends, however it ends. The
-file names the holder and the start, and afterwards the end. Where it still names a holder, the lease was
-never ended properly: its last requests may still count, so the next lease begins one window of the rate
-later. This holds on one machine, on a local disk.
+The system releases the lock when the process ends, however it ends. Who gets it alone is therefore the only
+one, and all that others had is free. The file names a holder and its start, and afterwards the end of the
+last one. Where it still names a holder, that one was killed: its last requests may still count, so nothing is
+free before one window of the rate is over. This holds on one machine, on a local disk.
 """
 
 import fcntl
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
-from math import inf
 from pathlib import Path
 
 import anyio
 
-from pipeline.errors import Advice, IncompleteError
 from pipeline.files.disk_errors import not_writable
+from pipeline.stores.leased_shares import Waiting
+from pipeline.stores.sqlite.division_file import ELSEWHERE, opened
 from pipeline.stores.values import LeaseHolder
 
-POLL_INTERVAL_S = 0.25
+MOMENT_S = 0.02
+"""Another run that begins has the lock to itself for less than that."""
 _UNFINISHED = "unfinished"
 _RECORD_BYTES_MAX = 64
-_ELSEWHERE = "set XDG_STATE_HOME"
 
 
-@asynccontextmanager
-async def leased(  # noqa: PLR0913 (where, at what, and what a wait needs)
-    folder: Path,
-    scope: str,
-    window_s: float,
-    *,
-    clock: Callable[[], datetime],
-    waiting: Callable[[LeaseHolder], None],
-    deadline: float = inf,
-) -> AsyncIterator[None]:
-    """Wait for the lease of a server, and hold it until the block ends.
+class ServerLock:
+    """The lock of one server and client, in one run."""
 
-    A run that asks several servers takes their leases in the order of their scopes, as all runs do, so
-    that no two wait for one another.
+    def __init__(self, folder: Path, scope: str, window_s: float, clock: Callable[[], datetime]) -> None:
+        """Open the lock, without taking it.
 
-    Args:
-        folder: where the locks are, one folder for all processes of a user.
-        scope: server and client, as `scopes.scope_of` gives them.
-        window_s: the window in which the rate holds.
-        clock: the time in UTC, which other processes of this machine go by too.
-        waiting: called with each run that is waited for.
-        deadline: on the clock of anyio; a run that still waits then ends.
+        Args:
+            folder: where the locks are, one folder for all processes of a user.
+            scope: server and client, as `scopes.scope_of` gives them.
+            window_s: how long a request counts.
+            clock: the time in UTC, which other processes of this machine go by too.
 
-    Raises:
-        IncompleteError: the deadline has come; nothing was sent.
-        OutputError: the lock cannot be created.
-        DiskError: the disk is full.
-    """
-    lock = _opened(folder, scope)
-    try:
-        await _take(lock, scope, waiting, deadline)
-        ending = os.pread(lock, _RECORD_BYTES_MAX, 0)
-        since = clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        write_record(lock, folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
-        await anyio.sleep(_rest_s(ending, window_s, clock().timestamp()))
-        yield
-        write_record(lock, folder, f"{clock().timestamp():.3f}".encode())
-    finally:
-        os.close(lock)
+        Raises:
+            OutputError: the lock cannot be created.
+            DiskError: the disk is full.
+        """
+        self._folder = folder
+        self._scope = scope
+        self._window_s = window_s
+        self._clock = clock
+        self._file = opened(folder / f"{file_name(scope)}.lock")
+
+    async def take(self, waiting: Waiting) -> float | None:
+        """Take the lock alone, if no other run has it, and else together with those of this version.
+
+        Returns:
+            Where this run has it alone: how long the requests of the last one may still count.
+
+        Raises:
+            IncompleteError: a run of an earlier version still has it at the end of the wait.
+            DiskError: the disk is full.
+        """
+        announced: LeaseHolder | None = None
+        while not (is_alone := self._has(fcntl.LOCK_EX)) and not self._has(fcntl.LOCK_SH):
+            await anyio.sleep(MOMENT_S)
+            if not self._has(fcntl.LOCK_SH):
+                announced = waiting.on(self._holder(), announced)
+                await waiting.sleep()
+        ending = os.pread(self._file, _RECORD_BYTES_MAX, 0)
+        since = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        write_record(self._file, self._folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
+        return _rest_s(ending, self._window_s, self._clock().timestamp()) if is_alone else None
+
+    def share(self) -> bool:
+        """Let others have the lock, too; False where one took it for itself in this very moment."""
+        return self._has(fcntl.LOCK_SH)
+
+    def end(self) -> None:
+        """Release the lock; the last one to do so records when.
+
+        Raises:
+            OutputError, DiskError: that cannot be recorded.
+        """
+        try:
+            if self._has(fcntl.LOCK_EX):
+                ending = f"{self._clock().timestamp():.3f}"
+                write_record(self._file, self._folder, ending.encode())
+        finally:
+            os.close(self._file)
+
+    def _has(self, kind: int) -> bool:
+        try:
+            fcntl.flock(self._file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _holder(self) -> LeaseHolder:
+        """The holder that the lock's file names."""
+        server = self._scope.partition("|")[0]
+        match os.pread(self._file, _RECORD_BYTES_MAX, 0).decode("ascii", "replace").split():
+            case [word, pid, since] if word == _UNFINISHED and pid.isdigit():
+                return LeaseHolder(server, int(pid), since)
+        return LeaseHolder(server)
 
 
-def _opened(folder: Path, scope: str) -> int:
-    path = folder / f"{sha256(scope.encode()).hexdigest()[:32]}.lock"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise not_writable(path, error, otherwise=_ELSEWHERE) from error
-
-
-async def _take(lock: int, scope: str, waiting: Callable[[LeaseHolder], None], deadline: float) -> None:
-    reported: LeaseHolder | None = None
-    while not _taken(lock):
-        holder = _holder(lock, scope)
-        if anyio.current_time() >= deadline:
-            raise IncompleteError(
-                f"{holder.server}: {holder.name} has been asking this server{holder.since_when}, and the "
-                "time to wait for it is over; nothing was sent",
-                advice=("run the same command again when that run has ended", Advice.WAIT_LONGER),
-            )
-        if holder != reported:
-            waiting(holder)
-            reported = holder
-        await anyio.sleep(min(POLL_INTERVAL_S, deadline - anyio.current_time()))
-
-
-def _holder(lock: int, scope: str) -> LeaseHolder:
-    """The holder that the lock's file names."""
-    server = scope.partition("|")[0]
-    match os.pread(lock, _RECORD_BYTES_MAX, 0).decode("ascii", "replace").split():
-        case [word, pid, since] if word == _UNFINISHED and pid.isdigit():
-            return LeaseHolder(server, int(pid), since)
-    return LeaseHolder(server)
-
-
-def _taken(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def file_name(subject: str) -> str:
+    """A name that tells nothing of the server and the client."""
+    return sha256(subject.encode()).hexdigest()[:32]
 
 
 def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
-    """What is left of the window in which the last request of the previous lease may still count."""
+    """What is left of the window in which the last request of the previous run may still count."""
     if not ending:
         return 0.0
     try:
@@ -126,9 +122,9 @@ def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
 
 
 def write_record(lock: int, folder: Path, ending: bytes) -> None:
-    """Overwrite the record of the lease. One that a crash leaves half written counts as unfinished."""
+    """Overwrite the record of the lock. One that a crash leaves half written counts as unfinished."""
     try:
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))
     except OSError as error:
-        raise not_writable(folder, error, otherwise=_ELSEWHERE) from error
+        raise not_writable(folder, error, otherwise=ELSEWHERE) from error

@@ -1,77 +1,142 @@
-"""Shares of an account on one machine: all of it, for one run at a time; the others wait."""
+"""Shares of an account on one machine: its runs divide each account among themselves."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from datetime import datetime
-from functools import partial
 from math import inf
 from pathlib import Path
 
 import anyio
 
+from pipeline.stores import sharing
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
 from pipeline.stores.protocols import Share
 from pipeline.stores.scopes import canonical
-from pipeline.stores.sqlite.server_lease import leased
-from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
+from pipeline.stores.sharing import LEASE_S, Division, HeldShare, ShareRenewal, ShareWish
+from pipeline.stores.sqlite.division_file import DivisionFile
+from pipeline.stores.sqlite.server_lease import ServerLock, file_name
+from pipeline.stores.values import LeaseHolder, ServerAccount
 
-
-class WholeShare:
-    """All that an account allows, for as long as the process holds the lease."""
-
-    def __init__(self, account: ServerAccount) -> None:
-        self._part = ShareLimits(account.rate_per_s, account.in_flight_max)
-
-    def follow(self, use: Callable[[ShareLimits], None]) -> None:
-        """Call this once: the share never changes."""
-        use(self._part)
+RENEWAL_INTERVAL_S = 0.5
 
 
 class LocalShares:
-    """The accounts of one user, leased by one run at a time."""
+    """The accounts of one user, divided among the runs of one machine."""
 
     def __init__(
         self,
         folder: Path,
         *,
         clock: Callable[[], datetime],
+        ticks: Callable[[], float],
         waiting: Callable[[LeaseHolder], None],
         wait_max_s: float = inf,
     ) -> None:
-        """Take no lease yet.
+        """Lease nothing yet.
 
         Args:
-            folder: where the locks are, one folder for all processes of a user.
+            folder: where the locks and divisions are, one folder for all processes of a user.
             clock: the time in UTC, which other processes of this machine go by too.
+            ticks: the monotonic clock that all processes of this machine have in common.
             waiting: called with each other run that is waited for.
             wait_max_s: how long to wait for them, in all.
         """
-        self._leased = partial(leased, folder, clock=clock, waiting=waiting)
+        self._folder = folder
+        self._clock = clock
+        self._ticks = ticks
+        self._announce = waiting
         self._wait_max_s = wait_max_s
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
-        """Wait until no other run asks any of the servers, and have all they allow until the block ends.
+        """Wait until there is a share of each account, and have them until the block ends.
+
+        Accounts are joined in the order of their scopes by all runs, so that no two wait for one another.
 
         Raises:
-            IncompleteError: another run still holds one of the leases at the end of the wait.
-            OutputError, DiskError: as `server_lease.turn`.
+            IncompleteError: other runs left nothing in time; nothing was sent.
+            OutputError, DiskError: the folder cannot be written.
         """
-        deadline = anyio.current_time() + self._wait_max_s
+        waiting = Waiting(self._announce, anyio.current_time() + self._wait_max_s)
         async with AsyncExitStack() as stack:
-            for scope, window_s in sorted(_windows(accounts).items()):
-                await stack.enter_async_context(self._leased(scope, window_s, deadline=deadline))
-            yield {account.api: WholeShare(account) for account in accounts}
+            await self._take_locks(accounts, waiting, stack)
+            leased = {}
+            for account in sorted(accounts, key=lambda account: (canonical(account.scope), account.api)):
+                file = DivisionFile(self._path(account))
+                stack.callback(file.close)
+                renew = _renewal_in(file, account, self._me(account), self._ticks)
+                share = LeasedShare(account, renew, ticks=self._ticks)
+                leased[account.api] = await stack.enter_async_context(
+                    leased_share(share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
+                )
+            yield leased
+
+    async def _take_locks(
+        self, accounts: Collection[ServerAccount], waiting: Waiting, stack: AsyncExitStack
+    ) -> None:
+        """Lock each server; where no other run asks it, nothing of the last ones counts but their window."""
+        while True:
+            with ExitStack() as taken:
+                rests: dict[str, float | None] = {}
+                locks = []
+                for scope, window_s in sorted(_windows(accounts).items()):
+                    lock = ServerLock(self._folder, scope, window_s, self._clock)
+                    taken.callback(lock.end)
+                    locks.append(lock)
+                    rests[scope] = await lock.take(waiting)
+                for account in accounts:
+                    if (rest_s := rests[canonical(account.scope)]) is not None:
+                        await self._begin(account, max(rest_s, rests[account.scope] or 0.0))
+                if all(lock.share() for lock in locks):
+                    stack.enter_context(taken.pop_all())
+                    return
+
+    async def _begin(self, account: ServerAccount, rest_s: float) -> None:
+        """Divide an account anew, which nobody has a share of."""
+        nobody = sharing.not_before(self._ticks() + rest_s, account) if rest_s else Division()
+        file = DivisionFile(self._path(account))
+        try:
+            await file.change(lambda _: (nobody, None))
+        finally:
+            file.close()
+
+    def _path(self, account: ServerAccount) -> Path:
+        return self._folder / f"{file_name(f'{canonical(account.scope)}|{account.api}')}.json"
+
+    def _me(self, account: ServerAccount) -> HeldShare:
+        """This process, at an account; no other one has begun with its number at this moment."""
+        began, pid = self._ticks(), os.getpid()
+        server = account.scope.partition("|")[0]
+        who = LeaseHolder(server, pid, self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"))
+        return sharing.joining(f"{pid} {began:.9f}", who, account)
+
+
+def _renewal_in(
+    file: DivisionFile, account: ServerAccount, me: HeldShare, ticks: Callable[[], float]
+) -> Renew:
+    """The renewal of one lease of an account."""
+
+    async def renew(wish: ShareWish) -> ShareRenewal:
+        def rule(division: Division | None) -> tuple[Division, ShareRenewal]:
+            now = ticks()
+            if division is None:
+                division = sharing.not_before(now + LEASE_S + account.window_s, account)
+            return sharing.renewed(division, account, wish, me, now)
+
+        return await file.change(rule)
+
+    return renew
 
 
 def _windows(accounts: Iterable[ServerAccount]) -> dict[str, float]:
-    """The window of each scope's rate: one lease for two APIs that one client asks of one server.
+    """The window of each lock: one lock for two APIs that one client asks of one server.
 
-    Earlier versions leased the scope as it is spelled. It is leased too, so that a run of such a version,
-    still at work on the day of the upgrade, and one of this version wait for each other.
+    Earlier versions took the lock of the scope as it is spelled. It is taken too, so that a run of such a
+    version, still at work on the day of the upgrade, and one of this version wait for each other.
     """
     windows: dict[str, float] = {}
     for account in accounts:
-        window_s = max(1.0, 1 / account.rate_per_s)
         for scope in (canonical(account.scope), account.scope):
-            windows[scope] = max(windows.get(scope, 0.0), window_s)
+            windows[scope] = max(windows.get(scope, 0.0), account.window_s)
     return windows

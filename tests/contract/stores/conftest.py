@@ -1,24 +1,33 @@
 """The stores that there are, each behind one face: what every one of them must keep is asked of all."""
 
 import shutil
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
 import anyio
 import polars as pl
 import pytest
+from postgres import LEDGER_KEY, clocks
 
-from pipeline.frames import CHECKS
+from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
+from pipeline.stores.postgres.address import parsed
+from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresQuota, cap_of
+from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.postgres.shares import PostgresShares
+from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.stores.sqlite.shares import LocalShares
-from pipeline.stores.values import RunIdentity
+from pipeline.stores.values import PlannedChunk, RunIdentity
+from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -30,7 +39,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.ledger = MemoryLedger(IDENTITY, NOW)
-        self._shares = MemoryShares()
+        self._shares = MemoryShares(time.monotonic)
 
     def reopen(self):
         """Close the ledger and take it up again."""
@@ -46,6 +55,10 @@ class MemoryStore:
         """As many as may ask at the same time."""
         questions = MemoryQuestions(checks, self.ledger)
         return [MemorySource(questions) for _ in range(3)]
+
+    async def end_of_a_run(self, ended):
+        """End it without an answer to its one question; what comes next is the next run."""
+        self.ledger.finish(ended, question_count=1, unanswered_count=1, outcome_sha256="f")
 
     def quotas(self, cap):
         """The same cap, as several processes hold it."""
@@ -91,21 +104,171 @@ class SqliteStore:
         left = anyio.run(remaining_questions, frame, self.ledger, AskingTally())
         return [LocalSource(left.todo, self.ledger.question_key)]
 
+    async def end_of_a_run(self, ended):
+        self.ledger.finish(ended, question_count=1, unanswered_count=1, outcome_sha256="f")
+
     def quotas(self, cap):
         path = self._root / "quota.db"
         made = [SqliteQuota(path, scope="s", cap=cap, window="utc_day", clock=lambda: NOON) for _ in range(3)]
         return [QuotaInThreads(self._resources.enter_context(quota)) for quota in made]
 
     def shares(self):
-        return LocalShares(self._root / "turns", clock=lambda: datetime.now(UTC), waiting=lambda _: None)
+        return LocalShares(
+            self._root / "turns",
+            clock=lambda: datetime.now(UTC),
+            ticks=time.monotonic,
+            waiting=lambda _: None,
+        )
 
     def close(self):
         self.ledger.close()
         self._resources.close()
 
 
+class HoldingRun(SharedRun):
+    """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
+
+    def lease_of(self, question):
+        return self.one_hold
+
+
+class IntentsQuota(PostgresQuota):
+    """A cap whose units are taken as the transaction of an intent takes them."""
+
+    async def reserve(self):
+        caps = DailyCaps({"cop": self._cap})
+
+        def take(db):
+            with db.transaction():
+                return caps.take(db, ["cop"])
+
+        [granted] = await self._database.run_in_thread(take)
+        return granted
+
+
+class SharedStore:
+    """Everything of one run in PostgreSQL."""
+
+    TABLES = ("run", "holder", "round", "chunk", "intent", "failure", "answer", "reuse")
+
+    def __init__(self, postgres, template) -> None:
+        self._postgres, self._template = postgres, template
+        self._resources = ExitStack()
+        self._database = postgres.empty_database(template)
+        self._open()
+
+    def _process(self):
+        process = AskingProcess(uuid4(), "host", 1, "0.1.0")
+        address = parsed(self._postgres.url(self._database))
+        return self._resources.enter_context(PostgresStore.open(address, LEDGER_KEY, process, clocks()))
+
+    def _open(self):
+        self._checks = pl.DataFrame([Check(1, ApiName.COP, "1", *[None] * 10)], schema=CHECKS, orient="row")
+        store = self._process()
+        self._run = store.join(IDENTITY, b"plan", new_id=uuid4())
+        self.ledger = HoldingRun(
+            store.database, store.keys, self._run, store.process.id, lambda _: self._checks
+        )
+        self._resources.enter_context(self.ledger)
+        anyio.run(self._hold)
+
+    async def _hold(self):
+        """Hold the one chunk of a round."""
+        latest = await self.ledger.latest_round()
+        if not latest.is_open:
+            assert await self.ledger.open_round([PlannedChunk("cop", 0, [0])], after=latest.number)
+        self.ledger.one_hold = (await self.ledger.claim(ApiName.COP)).hold
+
+    async def end_of_a_run(self, ended):  # noqa: ARG002
+        await self.ledger.done(self.ledger.one_hold)
+        assert await self.ledger.end_round((await self.ledger.latest_round()).number)
+        await self._hold()
+
+    def reopen(self):
+        anyio.run(self.ledger.give_back)
+        self._resources.close()
+        self._open()
+
+    def snapshot(self):
+        copied = {}
+        with self._postgres.connect(self._database) as db, db.transaction():
+            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            for table in self.TABLES:
+                with db.cursor().copy(f"COPY precheck.{table} TO STDOUT") as copy:
+                    copied[table] = b"".join(copy)
+        return copied
+
+    def restore(self, snapshot):
+        self._resources.close()
+        self._database = self._postgres.empty_database(self._template)
+        with self._postgres.connect(self._database) as db:
+            for table, rows in snapshot.items():
+                with db.cursor().copy(f"COPY precheck.{table} FROM STDIN") as copy:
+                    copy.write(rows)
+            db.execute("UPDATE precheck.chunk SET lease_until = clock_timestamp() WHERE holder IS NOT NULL")
+            db.execute("SELECT setval('precheck.run_run_seq', 100), setval('precheck.intent_id_seq', 100000)")
+        self._open()
+
+    def sources(self, checks):
+        self._checks = pl.DataFrame(checks, schema=CHECKS, orient="row")
+        anyio.run(self._open_round, checks)
+        return [self._source() for _ in range(3)]
+
+    async def _open_round(self, checks):
+        latest = await self.ledger.latest_round()
+        if latest.number > 1:
+            return
+        await self.ledger.done(self.ledger.one_hold)
+        await self.ledger.end_round(latest.number)
+        of_api = {}
+        for place, check in enumerate(checks):
+            of_api.setdefault(check.api, []).append(place)
+        chunks = [
+            PlannedChunk(api, 0, places[start : start + 10])
+            for api, places in of_api.items()
+            for start in range(0, len(places), 10)
+        ]
+        assert await self.ledger.open_round(chunks, after=latest.number)
+
+    def _source(self):
+        made = self._process().shared_run(self._run, lambda _: self._checks)
+        return self._resources.enter_context(made)
+
+    def quotas(self, cap):
+        one = cap_of("s", cap, "utc_day")
+        with self._postgres.connect(self._database) as db:  # whose time never goes back
+            db.execute(
+                "INSERT INTO precheck.daily_cap(scope, cap, kind, latest) VALUES (%s, %s, %s, %s)",
+                (*one, NOON.timestamp()),
+            )
+        return [IntentsQuota(self._process().database, one) for _ in range(3)]
+
+    def shares(self):
+        store = self._process()
+        return PostgresShares(
+            store.database, store.process, began=NOW, ticks=time.monotonic, waiting=lambda _: None
+        )
+
+    def close(self):
+        self._resources.close()
+
+
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
+def folder_store(request, tmp_path):
+    """One that a job finishes a run with."""
     made = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request, tmp_path):
+    match request.param:
+        case "memory":
+            made = MemoryStore()
+        case "sqlite":
+            made = SqliteStore(tmp_path)
+        case "postgres":
+            made = SharedStore(*map(request.getfixturevalue, ("postgres", "ledger_template")))
     yield made
     made.close()

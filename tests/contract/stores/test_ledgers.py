@@ -202,7 +202,7 @@ def test_runs_that_got_nowhere_with_a_question_are_counted_by_their_last_reply_a
                 await store.ledger.intend(b"q", attempt=attempt, request_id="id", time=time)
                 await store.ledger.fail(b"q", attempt=attempt, code=code, time=time)
         ended = f"2031-03-01T09:{minute:02}:30.000Z"
-        store.ledger.finish(ended, question_count=1, unanswered_count=1, outcome_sha256="f")
+        await store.end_of_a_run(ended)
         return await store.ledger.fruitless()
 
     assert anyio.run(one_run, 1, "HTTP_401", "HTTP_401") == {b"q": FruitlessQuestion(1, "HTTP_401", 2)}
@@ -212,7 +212,8 @@ def test_runs_that_got_nowhere_with_a_question_are_counted_by_their_last_reply_a
     assert anyio.run(store.ledger.fruitless) == {}
 
 
-def test_a_run_is_finished_once_every_question_has_its_answer(store):
+def test_a_run_is_finished_once_every_question_has_its_answer(folder_store):
+    store = folder_store
     written(store, ("intend", b"q", 1))
     with pytest.raises(AssertionError):
         store.ledger.finish(NOW, question_count=1, unanswered_count=0, outcome_sha256="f")

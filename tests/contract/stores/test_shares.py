@@ -7,9 +7,9 @@ import pytest
 
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.values import ServerAccount
-from pipeline.transport.rate_limiter import Pace
+from pipeline.transport.rate_limiter import Pace, window_of
 
-ACCOUNT = ServerAccount("cop.example|0123456789abcdef", "cop", 30, 6)
+ACCOUNT = ServerAccount("cop.example|0123456789abcdef", "cop", 30, 6, window_of(30), 5.0)
 EACH = 14
 
 
@@ -29,7 +29,7 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
                 pace.resize(part.rate_per_s, until=part.until)
                 places.resize(part.in_flight_max, part.rate_per_s)
 
-            leased["cop"].follow(use)
+            leased["cop"].follow(use, lambda: places.in_flight)
 
             async def send(request):
                 await places.take()
@@ -65,7 +65,7 @@ def test_alone_one_has_all_of_every_account_from_the_beginning(store):
     async def main():
         async with store.shares().lease([ACCOUNT, other]) as leased:
             for api, share in leased.items():
-                share.follow(lambda part, api=api: parts.setdefault(api, part))
+                share.follow(lambda part, api=api: parts.setdefault(api, part), lambda: 0)
 
     with_time = time.monotonic()
     anyio.run(main)
@@ -76,14 +76,59 @@ def test_alone_one_has_all_of_every_account_from_the_beginning(store):
 def test_who_comes_has_a_share_once_another_has_left(store):
     async def use(parts):
         async with store.shares().lease([ACCOUNT]) as leased:
-            leased["cop"].follow(parts.append)
+            leased["cop"].follow(parts.append, lambda: 0)
             await anyio.sleep(0.1)
 
     async def main():
         with anyio.fail_after(20):
-            for _ in range(2):
+            for parts in both:
                 await use(parts)
 
-    parts = []
+    both = [], []
     anyio.run(main)
-    assert [part[:2] for part in parts if part.rate_per_s] == [(30, 6)] * 2
+    assert [{part[:2] for part in parts} for parts in both] == [{(30, 6)}] * 2
+
+
+def test_a_pause_that_one_is_asked_for_is_everybodys(store):
+    parts = [], []
+
+    async def main():
+        with anyio.fail_after(20):
+            async with store.shares().lease([ACCOUNT]) as one, store.shares().lease([ACCOUNT]) as other:
+                for leased, said in zip((one, other), parts, strict=True):
+                    leased["cop"].follow(
+                        lambda part, said=said: said.append((time.monotonic(), part)), lambda: 0
+                    )
+                began = time.monotonic()
+                one["cop"].pause(1.2)
+                await anyio.sleep(2.0)
+                return began
+
+    began = anyio.run(main)
+    for said in parts:
+        silent = [moment - began for moment, part in said if part[:2] == (0, 0) and moment > began]
+        again = [moment - began for moment, part in said if part.rate_per_s and moment > silent[0] + began]
+        assert silent[0] < 1
+        assert 1.2 <= min(again) < 1.9
+
+
+def test_a_place_that_is_taken_is_nobody_elses(store):
+    async def main():
+        with anyio.fail_after(30):
+            async with store.shares().lease([ACCOUNT]) as one:
+                taken, others = [6], []
+                one["cop"].follow(lambda _: None, lambda: taken[0])
+
+                async def join():
+                    async with store.shares().lease([ACCOUNT]) as other:
+                        other["cop"].follow(others.append, lambda: 0)
+                        await anyio.sleep(0.1)
+
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(join)
+                    await anyio.sleep(1.5)
+                    assert not others, "there was no place"
+                    taken[0] = 4
+                return others[0]
+
+    assert anyio.run(main)[1] <= 2

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from ledgers import asked
 
 from pipeline.errors import PrecheckError
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
@@ -271,10 +272,10 @@ def acknowledged(said, image, folder):
     try:
         with SqliteLedger.open(folder / "ledger.db", IDENTITY, now=NOW) as ledger:
             answered = {int.from_bytes(answer.question) for answer in ledger.answers()}
-            intended = answered | {int.from_bytes(question) for question in ledger.open_attempts()}
     except PrecheckError as error:
         print(error)  # noqa: T201 (pytest shows it for a failure)
         return None
+    intended = {int.from_bytes(question) for question in asked(folder / "ledger.db")}
     with closing(sqlite3.connect(folder / "ledger.db")) as db:
         if db.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
             return None

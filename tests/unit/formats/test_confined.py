@@ -6,6 +6,7 @@ from contextlib import chdir
 
 import polars as pl
 import pytest
+from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined, received_table
@@ -13,7 +14,7 @@ from pipeline.files.confined import parse_confined, received_table
 PARSERS = """
 import os, signal, sys
 import polars as pl
-from pipeline.errors import InputError
+from pipeline.errors import Advice, InputError
 
 def parse(data):
     what = data.decode()
@@ -31,6 +32,13 @@ def parse(data):
         os._exit(0)
     if what == "refuse":
         raise InputError("the sheet is empty")
+    if what == "advise":
+        raise InputError("the sheet is empty", advice=(Advice.NAME_SHEET, "fill it"))
+    if what in ("nested", "no list"):
+        said = b"[" * 3_000 if what == "nested" else b'{"reason": "x"}'
+        sys.stdout.buffer.write((0).to_bytes(8) + said)
+        sys.stdout.flush()
+        os._exit(3)
     if what == "half":
         yield pl.DataFrame({"said": [what]})
         os.abort()
@@ -87,8 +95,16 @@ def test_a_sentence_of_the_parser_is_told(parse):
         parse("refuse")
 
 
+def test_advice_of_the_parser_has_words_of_its_own_on_each_surface(parse):
+    with refused(
+        InputError, r"^payroll\.x: the sheet is empty; name the one .* with --sheet NAME, or fill it$"
+    ):
+        parse("advise")
+
+
 @pytest.mark.parametrize(
-    "end", ["abort", "kill", "memory", "cut", "half", "halt", "endless", "other columns"]
+    "end",
+    ["abort", "kill", "memory", "cut", "half", "halt", "endless", "other columns", "nested", "no list"],
 )
 def test_a_child_that_dies_is_a_sentence(parse, end):
     with pytest.raises(InputError, match=r"^payroll\.x: the file is damaged, or needs more than [0-9.]+ GiB"):

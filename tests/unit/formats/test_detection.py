@@ -146,6 +146,12 @@ def test_what_is_no_payment_file_is_refused_in_a_sentence(name, data, said, tmp_
     assert ";" in str(refusal.value)
 
 
+def test_columns_of_a_message_are_not_mapped(tmp_path):
+    (tmp_path / "pay.xml").write_bytes(pain_001())
+    with refused(UsageError, r"^pay\.xml: pain\.001 .* has no columns.*; leave out --map$"):
+        read(tmp_path / "pay.xml", mapping={"name": "Payee"})
+
+
 @pytest.mark.parametrize("name", [f"pay{suffix}" for each in FORMATS for suffix in each.format.SUFFIXES])
 def test_an_empty_file_is_said_to_be_empty(name, tmp_path):
     (tmp_path / name).write_bytes(b"")

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import xlsxwriter
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
+from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import table_bytes_max
@@ -191,7 +192,11 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
             None,
             r'several .*\("May", "June"\).*--sheet',
         ),
-        (sheets(May=[HEADER, PAYMENT]), "may", r'no sheet has the name .* the workbook has "May"'),
+        (
+            sheets(May=[HEADER, PAYMENT]),
+            "may",
+            r'no sheet has this name .found: "May".; name the one .* --sheet',
+        ),
         (sheets(Pay=[], hidden=[HEADER, PAYMENT]), None, r'no visible sheet .*"Pay", "hidden" \(hidden\)'),
         (sheets(Pay=[]), "Pay", "the sheet is empty"),
         (sheets(Pay=[HEADER]), None, "no payment rows"),
@@ -210,7 +215,7 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
     ids=lambda value: "file" if isinstance(value, bytes) else None,
 )
 def test_what_is_no_readable_sheet_is_refused_with_a_sentence(data, sheet, sentence):
-    with pytest.raises(InputError, match=rf"^payroll\.xlsx(:|,| sheet row 1:) .*{sentence}"):
+    with refused(InputError, rf"^payroll\.xlsx(:|,| sheet row 1:) .*{sentence}"):
         read_confined(data, sheet)
 
 

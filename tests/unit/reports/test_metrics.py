@@ -104,7 +104,7 @@ def test_the_file_is_whole_and_for_everybody_to_read(tmp_path, before):
     path = tmp_path / "precheck.prom"
     if before:
         path.write_text(before)
-    write_metrics(path, figures())
+    write_metrics(path, metrics_text(figures()).encode())
     assert path.stat().st_mode & 0o777 == 0o644
     assert samples(path.read_text())["precheck_exit_status",] == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["precheck.prom"]

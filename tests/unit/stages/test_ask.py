@@ -4,9 +4,8 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise
 from uuid import UUID
@@ -14,12 +13,13 @@ from uuid import UUID
 import anyio
 import polars as pl
 import pytest
-from httpx import Request, Response
+from httpx import Response
+from senders import MATCHED, FakeSender, always, checks, good, problem
 from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
-from pipeline.frames import ANSWERS, CHECKS, slim
+from pipeline.frames import ANSWERS, slim
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -35,120 +35,20 @@ from pipeline.stages.ask.admission import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.gate import PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
+from pipeline.stores.values import ServerAccount
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import NetworkFailure
-from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName, Outcome
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY, vop.standard("TREZFRP0XXX"))}
-MATCHED = {"data": {"verificationReport": {"matched": True}}}
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TEST_MAX_S = 20
-
-
-def good(request: Request, body=None) -> Response:
-    echo = {name.lower(): value for name, value in request.headers.items() if "id" in name.lower()}
-    return Response(
-        200,
-        headers={"content-type": "application/json", **echo},
-        content=json.dumps(body or MATCHED).encode(),
-    )
-
-
-def problem(status: int, code: str = "SERVER_ERROR", **headers: str) -> Response:
-    return Response(status, headers=headers, content=json.dumps({"code": code, "status": status}).encode())
-
-
-@dataclass
-class Said:
-    """One request, as the sender saw it."""
-
-    request: Request
-    nth: int
-    """Which request for its question, from 1."""
-    token: Token | None
-    time: float = field(default_factory=time.monotonic)
-
-    @property
-    def name(self):
-        document = json.loads(self.request.read())
-        return document["data"]["name"] if "data" in document else document["party"]["name"]
-
-
-class FakeSender:
-    """Answers by a function of what was said; a NetworkFailure that it returns is raised."""
-
-    def __init__(
-        self,
-        reply: Callable[[Said], Awaitable[Response]],
-        *,
-        has_tokens: bool = False,
-        connects_s: Callable[[str], float] = lambda _name: 0,
-    ) -> None:
-        self._reply = reply
-        self._connects_s = connects_s
-        self._token = Token("first", 1) if has_tokens else None
-        self.said: list[Said] = []
-        self.renewed_count = 0
-        self.dropped_count = 0
-        self.in_flight_count = self.in_flight_most = 0
-
-    async def token(self):
-        return self._token
-
-    async def renew(self, rejected):
-        if rejected == self._token:
-            if self.renewed_count:
-                raise CredentialsError("server: HTTP 401 for a token that was renewed a moment ago")
-            self.renewed_count += 1
-            self._token = Token(f"renewed {self.renewed_count}", rejected.generation + 1)
-        return self._token
-
-    async def send(self, request, *, deadline_s, token=None, may_leave=None):  # noqa: ARG002 (as Sender)
-        nth = 1 + sum(earlier.request.read() == request.read() for earlier in self.said)
-        said = Said(request, nth, token)
-        await anyio.sleep(self._connects_s(said.name))
-        if may_leave is not None and not may_leave():
-            raise NetworkFailure("held")
-        said.time = time.monotonic()
-        self.said.append(said)
-        self.in_flight_count += 1
-        self.in_flight_most = max(self.in_flight_most, self.in_flight_count)
-        try:
-            await anyio.lowlevel.checkpoint()
-            reply = await self._reply(said)
-        finally:
-            self.in_flight_count -= 1
-        if isinstance(reply, NetworkFailure):
-            raise reply
-        return reply
-
-    async def drop_connections(self):
-        self.dropped_count += 1
-
-
-def always(*replies):
-    """The nth request for a question gets the nth reply, and then the last one again; None is a good one."""
-
-    async def reply(said):
-        chosen = replies[min(said.nth, len(replies)) - 1]
-        return good(said.request) if chosen is None else chosen
-
-    return reply
-
-
-def checks(how_many: int, first: int = 1, api: str = "cop") -> pl.DataFrame:
-    numbers = range(first, first + how_many)
-    rows = [
-        {"check": n, "api": api, "account": f"{n:014d}", "name": f"Payee {n}", "account_type": "Personal"}
-        for n in numbers
-    ]
-    return pl.DataFrame(rows, schema=CHECKS)
 
 
 @dataclass
@@ -185,6 +85,7 @@ def asking(tmp_path):
         probe_wait_s=30.0,
         slow_s=2.0,
         retry_unanswered=False,
+        share=None,
     ):
         tally = AskingTally()
         began = START + timedelta(minutes=next(runs))
@@ -203,6 +104,7 @@ def asking(tmp_path):
                 name: ApiChannel(
                     APIS[name],
                     one,
+                    share or WholeShare(ServerAccount("s", name, rate_per_s, in_flight_max, 1.0, 5.0)),
                     Pace(rate_per_s),
                     ConcurrencyLimit(in_flight_max, rate_per_s, time.monotonic),
                     None if quota is None else QuotaInThreads(quota),

@@ -12,9 +12,13 @@ from schemas.outcomes import ApiName
 class Source:
     """Chunks of some sizes, each after a wait."""
 
+    is_shared = True
+
     def __init__(self, check_of, *sizes, wait_s=0.0) -> None:
         self.claims = []
         self.done_holds = []
+        self.lost_holds = []
+        self.given_back = []
         self._wait_s = wait_s
         self._chunks = [
             QuestionChunk(
@@ -31,6 +35,12 @@ class Source:
 
     async def done(self, hold):
         self.done_holds.append(hold)
+
+    def holds(self, hold):
+        return hold not in self.lost_holds
+
+    async def give_back(self, api):
+        self.given_back.append(api)
 
 
 @pytest.fixture
@@ -94,3 +104,40 @@ def test_how_many_there_were_is_not_known_while_there_may_be_more(source):
         return before, feed.count
 
     assert anyio.run(main) == (None, 1)
+
+
+@pytest.mark.parametrize("who_knows", ["ledger", "source"])
+def test_of_a_chunk_that_another_process_has_nothing_more_is_taken_and_it_is_never_done(source, who_knows):
+    given = source(3, 1)
+    feed = QuestionFeed(given, ApiName.COP)
+
+    async def main():
+        first = await feed.take()
+        if who_knows == "ledger":
+            feed.lose(first.hold)
+        else:
+            given.lost_holds.append(first.hold)
+        second = await feed.take()
+        held = [feed.has(taken.hold) for taken in (first, second)]
+        for taken in (first, second):
+            await feed.ended(taken.hold)
+        return second.question.check.check, held
+
+    assert anyio.run(main) == (10, [False, True])
+    assert given.done_holds == [ChunkLease(1, 1)]
+
+
+def test_what_is_not_done_is_given_back_and_where_all_is_done_nothing_is(source):
+    given = source(1, 1)
+    feed = QuestionFeed(given, ApiName.COP)
+
+    async def main():
+        await feed.ended((await feed.take()).hold)
+        await feed.give_back()
+        none = list(given.given_back)
+        await feed.take()
+        await feed.give_back()
+        return none
+
+    assert anyio.run(main) == []
+    assert given.given_back == [ApiName.COP]

@@ -1,0 +1,132 @@
+"""What a process reports while it works: metrics, in a file or on a port, and traces.
+
+As with `monitoring`, a failure here is a warning and changes nothing else.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.cli.logs import METRICS_NOT_SERVED, TRACES_FAILED
+from pipeline.cli.monitoring import write_or_warn
+from pipeline.cli.options import ListenAddress
+from pipeline.cli.plain_structlog import structlog
+from pipeline.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pipeline.executors.live_metrics import LiveMetrics
+    from pipeline.stages.ask import AskingObserver
+
+EMBEDDED = "sandbox"
+"""The profile of a run without one."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ObservingTargets:
+    """Where to report what a process does, for as long as it works."""
+
+    profile: str | None
+    file: Path | None = None
+    """For a textfile collector; rewritten again and again."""
+    file_interval_s: float = 10.0
+    listen: ListenAddress | None = None
+    traces: bool = False
+
+
+@contextmanager
+def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
+    """An observer of the questions that are asked in this block; None where there is nothing to report.
+
+    Raises:
+        ConfigurationError: a library for it is not installed, or the environment cannot be used.
+    """
+    profile, host = targets.profile or EMBEDDED, socket.gethostname()
+    observers: list[AskingObserver] = []
+    with ExitStack() as stack:
+        if targets.file is not None or targets.listen is not None:
+            observers.append(stack.enter_context(_metrics(targets, {"host": host, "profile": profile})))
+        if targets.traces:
+            with _needing("otel", "--traces"):
+                from pipeline.executors.traces import traces
+
+            failed = partial(_warn, TRACES_FAILED)
+            observers.append(stack.enter_context(traces(profile=profile, host=host, failed=failed)))
+        if len(observers) > 1:
+            from pipeline.executors.several_observers import SeveralObservers
+
+            yield SeveralObservers(observers)
+        else:
+            yield observers[0] if observers else None
+
+
+@contextmanager
+def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[LiveMetrics]":
+    with _needing("metrics", "--metrics-listen" if targets.file is None else "--metrics"):
+        from pipeline.executors.live_metrics import LiveMetrics
+    with ExitStack() as stack:
+        if targets.file is not None:
+            # Two processes of one host need two names: a textfile collector takes no metric twice.
+            labels["process"] = targets.file.stem
+        metrics = LiveMetrics(labels)
+        if targets.file is not None:
+            stack.enter_context(_written(metrics, targets.file.absolute(), targets.file_interval_s))
+        if targets.listen is not None:
+            stack.enter_context(_served(metrics, targets.listen))
+        yield metrics
+
+
+@contextmanager
+def _needing(extra: str, option: str) -> Iterator[None]:
+    """Where the libraries of an extra are imported."""
+    try:
+        yield
+    except ImportError as missing:
+        if (missing.name or "").partition(".")[0] not in {"prometheus_client", "opentelemetry"}:
+            raise
+        raise ConfigurationError(
+            f"{option}: {missing.name} is not installed; install payee-precheck[{extra}]"
+        ) from None
+
+
+@contextmanager
+def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[None]:
+    """The file, now and again until the block ends, and then once more."""
+    ended = threading.Event()
+
+    def keep_writing() -> None:
+        is_well = write_or_warn(path, metrics.text())
+        while not ended.wait(interval_s):
+            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # once, as long as it fails
+        write_or_warn(path, metrics.text(), warn=is_well)
+
+    writer = threading.Thread(target=keep_writing, name="precheck-metrics", daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join()
+
+
+@contextmanager
+def _served(metrics: "LiveMetrics", address: ListenAddress) -> Iterator[None]:
+    """The port, until the block ends."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(metrics.served(address.host, address.port))
+        except OSError as error:
+            reason = error.strerror or "the address cannot be used"
+            _warn(METRICS_NOT_SERVED, reason, port=address.port)
+        yield
+
+
+def _warn(event: str, reason: str, **facts: str | int) -> None:
+    with suppress(OSError):
+        log.warning(event, **facts, reason=reason)

@@ -1,0 +1,232 @@
+"""What a process is doing, as Prometheus metrics: while it works, and for as long as it lives.
+
+Labels are the API, the host and the profile: few values each, and nothing about a payee. The figures of one
+command that has ended are in `reports/metrics`.
+"""
+
+import time
+from collections import Counter as Counts
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from typing import NamedTuple
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from pipeline.frames import Answer
+from pipeline.stages.ask import ApiChannel, AskingTally
+from schemas.outcomes import ApiName, Outcome
+
+SLOT_BUCKETS_S = (0.001, 0.01, 0.1, 0.5, 1, 5, 30, 60, 300)
+LEDGER_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 300)
+"""From a commit on a local disk to a database that was away."""
+REPLY_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
+"""The schemes want an answer within one second, and a bank is given up after five or seven."""
+
+HELD = "held"
+"""The kind of a reply where nothing was sent, because the server had asked for a pause meanwhile."""
+
+
+class RunInProgress(NamedTuple):
+    """What is asked now."""
+
+    channels: Mapping[ApiName, ApiChannel]
+    tally: AskingTally
+    pauses_before: Counts[ApiName]
+
+    @property
+    def pauses(self) -> Counts[ApiName]:
+        """Pauses since this began."""
+        pauses = self.tally.pauses.copy()
+        pauses.subtract(self.pauses_before)
+        return pauses
+
+
+class LiveMetrics(Collector):
+    """The metrics of this process; an `AskingObserver`."""
+
+    def __init__(self, labels: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to count.
+
+        Args:
+            labels: those that everything here has, such as `host` and `profile`.
+            clock: Seconds that never go back.
+        """
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.clock = clock
+        self._labels = dict(labels)
+        self._now: list[RunInProgress] = []
+        self._pauses: Counts[ApiName] = Counts()  # of the runs before
+        self._requests = self._counter("requests", "Requests that left and came to an end, repeats included.")
+        self._repeats = self._counter("repeats", "Requests that asked a question again.")
+        self._answers = self._counter("answers", "Questions that came to an end, by outcome.", "outcome")
+        self._in_flight = Gauge(
+            *self._named("in_flight", "Requests in flight."), ["api", *self._labels], registry=self.registry
+        )
+        self._slots = self._histogram("slot_wait", "Waits of a question until it may leave.", SLOT_BUCKETS_S)
+        self._replies = self._histogram("reply", "Waits for a reply, by its kind.", REPLY_BUCKETS_S, "reply")
+        self._commits = self._histogram("ledger", "Waits for a durable write.", LEDGER_BUCKETS_S, "write")
+        self._of_api = cache(self._bound)
+        info = Gauge(
+            *self._named("info", "Version of the tool."), ["version", *self._labels], registry=self.registry
+        )
+        info.labels(version=version("payee-precheck"), **self._labels).set(1)
+        self.registry.register(self)
+
+    @contextmanager
+    def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
+        """Show the limits and the pauses of this run until the block ends."""
+        run = RunInProgress(channels, tally, tally.pauses.copy())
+        self._pauses.update(dict.fromkeys(channels, 0))  # so that none is missing
+        self._now.append(run)
+        try:
+            yield
+        finally:
+            self._now.remove(run)
+            self._pauses.update(run.pauses)
+            for api in channels:  # what was in flight at a stop is given up
+                self._of_api(api).in_flight.set(0)
+
+    def follow(self, api: ApiName) -> "QuestionMetrics":
+        """Count one question."""
+        return QuestionMetrics(self._of_api(api), self.clock)
+
+    def text(self) -> bytes:
+        """All of it in the text format."""
+        return prometheus_client.generate_latest(self.registry)
+
+    @contextmanager
+    def served(self, host: str, port: int) -> Iterator[None]:
+        """Serve them, in a thread, until the block ends.
+
+        Raises:
+            OSError: it cannot listen there.
+        """
+        server, thread = prometheus_client.start_http_server(port, host, registry=self.registry)
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+    def collect(self) -> Iterator[Metric]:
+        """What is looked up when it is read, maybe by another thread."""
+        runs = list(self._now)
+        pauses = self._pauses.copy()
+        rates, places, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
+        for run in runs:
+            pauses.update(run.pauses)
+            for api, channel in run.channels.items():
+                rates[api] += channel.pace.rate_per_s
+                places[api] += channel.places.window
+                closed[api] += api in run.tally.closures
+        names = ["api", *self._labels]
+        total = CounterMetricFamily(*self._named("pauses", "Pauses that a server asked for."), labels=names)
+        for api, count in pauses.items():
+            total.add_metric([api.value, *self._labels.values()], count)
+        yield total
+        for name, meaning, numbers in (
+            ("rate_per_second", "The rate that this process may keep now.", rates),
+            ("places", "Requests that this process may have in flight now.", places),
+            ("closed", "1 where no more is sent in this run.", closed),
+        ):
+            gauge = GaugeMetricFamily(*self._named(name, meaning), labels=names)
+            for api, number in numbers.items():
+                gauge.add_metric([api.value, *self._labels.values()], number)
+            yield gauge
+
+    def _bound(self, api: ApiName) -> "_ApiMetrics":
+        labels = {"api": api.value, **self._labels}
+        return _ApiMetrics(
+            self._requests.labels(**labels),
+            self._repeats.labels(**labels),
+            cache(lambda outcome: self._answers.labels(outcome=outcome.value, **labels)),
+            self._in_flight.labels(**labels),
+            self._slots.labels(**labels),
+            cache(lambda reply: self._replies.labels(reply=reply, **labels)),
+            self._commits.labels(write="intent", **labels),
+            self._commits.labels(write="reply", **labels),
+        )
+
+    def _counter(self, name: str, meaning: str, *more: str) -> Counter:
+        return Counter(*self._named(name, meaning), ["api", *self._labels, *more], registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, buckets_s: tuple[float, ...], *more: str) -> Histogram:
+        name, meaning = self._named(f"{name}_seconds", meaning)
+        labels = ["api", *self._labels, *more]
+        return Histogram(name, meaning, labels, buckets=buckets_s, registry=self.registry)
+
+    @staticmethod
+    def _named(name: str, meaning: str) -> tuple[str, str]:
+        return f"precheck_live_{name}", meaning
+
+
+class _ApiMetrics(NamedTuple):
+    """The metrics of one API, with their labels."""
+
+    requests: Counter
+    repeats: Counter
+    answers: Callable[[Outcome], Counter]
+    in_flight: Gauge
+    slots: Histogram
+    replies: Callable[[str], Histogram]
+    intents: Histogram
+    records: Histogram
+
+
+class QuestionMetrics:
+    """Counts one question; a `QuestionObserver`."""
+
+    __slots__ = ("_clock", "_of_api", "_since")
+
+    def __init__(self, of_api: _ApiMetrics, clock: Callable[[], float]) -> None:
+        self._of_api = of_api
+        self._clock = clock
+        self._since: float | None = None
+        """When its present step began; None where it has none."""
+
+    def wait(self) -> None:
+        """One that was postponed is waiting already."""
+        if self._since is None:
+            self._since = self._clock()
+
+    def intend(self, attempt: int, request_id: str) -> None:
+        """It has its slot."""
+        del request_id
+        if attempt > 1:
+            self._of_api.repeats.inc()
+        self._of_api.slots.observe(self._step_s())
+
+    def send(self) -> None:
+        """It leaves."""
+        self._of_api.intents.observe(self._step_s())
+        self._of_api.in_flight.inc()
+
+    def receive(self, reply: str) -> None:
+        """It is back, or never left."""
+        if reply != HELD:
+            self._of_api.requests.inc()
+        self._of_api.in_flight.dec()
+        self._of_api.replies(reply).observe(self._step_s())
+
+    def record(self) -> None:
+        """Its reply is durable."""
+        self._of_api.records.observe(self._step_s())
+        self._since = None
+
+    def end(self, answer: Answer, outcome: Outcome) -> None:
+        """It has an outcome."""
+        del answer
+        self._of_api.answers(outcome).inc()
+
+    def _step_s(self) -> float:
+        """How long the step took that ends now."""
+        assert self._since is not None
+        began, self._since = self._since, self._clock()
+        return self._since - began

@@ -1,0 +1,165 @@
+"""The asking of one process of a run that others ask too: what it can claim, in rounds.
+
+A round is what is left to ask when it begins, in chunks. Whoever comes while it is open takes part in it;
+who finds none open begins the next, with all that has no answer yet. When nothing of it is left undone, it
+ends, and so does the asking of everyone who took part: what it got no answer to is for the next round.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from math import inf
+
+import anyio
+import polars as pl
+
+from pipeline.config import Profile
+from pipeline.connections import open_channels, shares_of_this_machine
+from pipeline.executors.asking import Caps, caps_of
+from pipeline.runs.request import Phase, RunObserver
+from pipeline.stages.ask import AskingContext, ask
+from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
+from schemas.outcomes import ApiName
+
+CHUNK_SIZE = 100
+POLL_INTERVAL_S = 1.0
+"""How often a process that has nothing to ask looks whether others have left something."""
+
+
+class SharedPart:
+    """What this process takes of a shared source: all it can get, or so many questions at most."""
+
+    is_shared = True
+
+    def __init__(self, source: SharedRun, limit: int | None = None) -> None:
+        self._source = source
+        self._left = inf if limit is None else limit
+        self._cut: set[ChunkLease] = set()
+        self.claim_count = 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether this process is to ask no more."""
+        return self._left <= 0
+
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """A chunk, or the part of one that this process may still ask."""
+        if self.is_used_up or (chunk := await self._source.claim(api)) is None:
+            return None
+        self.claim_count += 1
+        if len(chunk.questions) > self._left:
+            chunk = chunk._replace(questions=chunk.questions[: int(self._left)])
+            self._cut.add(chunk.hold)
+        self._left -= len(chunk.questions)
+        return chunk
+
+    async def done(self, hold: ChunkLease) -> None:
+        """A chunk of which a part was not asked is left to others."""
+        if hold not in self._cut:
+            await self._source.done(hold)
+
+    def holds(self, hold: ChunkLease) -> bool:
+        """Whether the chunk is still this process's, as far as it knows."""
+        return self._source.holds(hold)
+
+    async def give_back(self, api: ApiName | None = None) -> None:
+        """Leave to others what is not done."""
+        await self._source.give_back(api)
+
+
+@dataclass(slots=True)
+class RoundAsker:
+    """The part of one process in the asking of a shared run."""
+
+    run: SharedRun
+    profile: Profile
+    apis: Collection[ApiName]
+    """Those that there are questions for."""
+    world: AskingContext
+    watch: RunObserver
+    limit: int | None = None
+    """How many questions this process may take up."""
+    wait_max_s: float = inf
+    """How long to wait for a share of a server."""
+    has_answered: Collection[ApiName] = ()
+    """APIs that answered a question of this run before."""
+    caps: Caps = field(default_factory=dict)
+    """Of the servers that were asked."""
+    round_number: int | None = None
+    """Of the round that it took part in."""
+    is_used_up: bool = False
+    """Whether it took up as many questions as it may."""
+
+    async def ask(self, round_number: int) -> None:
+        """Take part in an open round until it has ended, or this process can do no more for it.
+
+        Raises:
+            PrecheckError: as `ask`, and where the ledger's database is away for too long.
+        """
+        self.round_number = round_number
+        part = SharedPart(self.run, self.limit)
+        while not (self.world.stop.is_set() or self.world.tally.closures or self.is_used_up):
+            state = await self.run.latest_round()
+            if not state.is_open or state.number != round_number:
+                return
+            self._show(state)
+            if state.undone_count == 0:
+                await self.run.end_round(round_number)
+            elif state.free_count == 0 or not await self.ask_what_is_free(part):
+                await pause(self.world)
+
+    async def ask_what_is_free(self, part: SharedPart) -> bool:
+        """Ask until there is nothing to claim; whether there was anything."""
+        before = part.claim_count
+        # Whoever waits for others has no share: they ask with all of it.
+        shares = shares_of_this_machine(
+            clock=self.world.now, ticks=self.world.clock, waiting=self.watch.wait, wait_max_s=self.wait_max_s
+        )
+        self.watch.enter(Phase.CONNECTING)
+        async with open_channels(self.profile, self.apis, now=self.world.now, shares=shares) as channels:
+            self.watch.enter(Phase.ASKING)
+            await ask(part, channels, self.run, self.world, has_answered=self.has_answered)
+            self.caps |= await caps_of(self.profile.servers, channels)
+        self.is_used_up = part.is_used_up
+        return part.claim_count > before
+
+    def _show(self, state: RoundState) -> None:
+        """Count what others have done, as nearly as the chunks say it."""
+        tally = self.world.tally
+        tally.done_count = max(tally.done_count, tally.check_count - state.undone_count * CHUNK_SIZE)
+
+
+async def pause(world: AskingContext) -> None:
+    """Wait for others, but not beyond a request to stop."""
+    with anyio.move_on_after(POLL_INTERVAL_S):
+        await world.stop.wait()
+
+
+async def round_to_ask(run: SharedRun, todo: pl.DataFrame) -> int | None:
+    """The open round, or a new one with these questions; None where there is nothing to ask.
+
+    Args:
+        run: whose.
+        todo: `Checks` of part 0 in the order of asking, those that have no answer.
+    """
+    while True:
+        state = await run.latest_round()
+        if state.is_open and (state.undone_count or not await run.end_round(state.number)):
+            return state.number
+        if todo.is_empty():
+            return None
+        if await run.open_round(planned_chunks(todo), after=state.number):
+            return state.number + 1
+
+
+def planned_chunks(todo: pl.DataFrame) -> list[PlannedChunk]:
+    """The chunks of a round: the questions of each API, in their order.
+
+    Args:
+        todo: `Checks` of part 0, in which each has its place by its number.
+    """
+    return [
+        PlannedChunk(str(api), 0, (some["check"] - 1).to_list())
+        for (api,), mine in todo.group_by("api", maintain_order=True)
+        for some in mine.iter_slices(CHUNK_SIZE)
+    ]

@@ -1,0 +1,152 @@
+"""The asking of a payment file whose run others ask too; the ledger of its folder gets a copy of it all."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import anyio
+import polars as pl
+
+from pipeline.errors import IncompleteError
+from pipeline.executors.asking import AskingPlan, AskingResult, new_context, or_stopped, watched
+from pipeline.executors.shared import RoundAsker, round_to_ask
+from pipeline.frames import ANSWERS, Answers, AnswerState, Check, Checks, OwnCode
+from pipeline.runs.request import CheckJob, Phase, Surface
+from pipeline.stages.ask import AskingTally, answers_so_far, count_given_up, remaining_questions
+from pipeline.stages.ask.values import Closure
+from pipeline.stores.postgres.lines import StoredRun
+from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.postgres.store import PostgresStore
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RecordedRequest
+from schemas.outcomes import ApiName, Environment
+
+LAST_WAIT_MAX_S = 5.0
+"""How long a database that was away already is waited for at the end of a run."""
+_COPIED_AT_ONCE = 5_000
+_ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
+
+
+class JoinedRun(NamedTuple):
+    """The shared run of a file."""
+
+    store: PostgresStore
+    run: StoredRun
+    shared: SharedRun
+    """This process's view of it."""
+
+
+def ask_with_others(
+    job: CheckJob, asking: AskingPlan, joined: JoinedRun, ledger: SqliteLedger, surface: Surface
+) -> AskingResult:
+    """Ask what is left to ask, together with every process that works on the same run.
+
+    Returns:
+        What came back, whoever asked; also where an error or a request to stop ended the asking.
+
+    Raises:
+        DiskError: the ledger of the folder cannot be written.
+        StoppedError: the run is to stop at once; what was answered is in the shared ledger.
+    """
+    store, run, shared = joined
+    world = new_context(surface)
+    apis = {ApiName(api) for api in asking.checks["api"].unique()}
+    asker = RoundAsker(
+        shared, asking.profile, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s
+    )
+    _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
+    ended_by = or_stopped(ended_by, job.file.name, surface.stop)
+    if isinstance(ended_by, IncompleteError):
+        store.wait_at_most(LAST_WAIT_MAX_S)
+    given_up_count = 0
+    try:
+        anyio.run(_leave, asker)
+        given_up_count = anyio.run(count_given_up, asking.checks, shared)
+        _copy(store.lines(run), asking.checks, asker, ledger)
+    except IncompleteError as error:
+        ended_by = ended_by or error
+    answers = _with_reasons(anyio.run(answers_so_far, asking.checks, ledger), asking.checks, asker)
+    _count_elsewhere(answers, asking.checks, world.tally)
+    return AskingResult(
+        Answers(answers), asker.caps, world.tally.closed, world.tally, given_up_count, ended_by
+    )
+
+
+async def _ask(job: CheckJob, asking: AskingPlan, asker: RoundAsker) -> None:
+    """Find what is left, and take part in asking it."""
+    asker.watch.begin(simulated=asking.profile.environment is Environment.SANDBOX)
+    asker.watch.enter(Phase.CONNECTING)
+    left = await remaining_questions(
+        asking.checks, asker.run, asker.world.tally, retry_unanswered=job.retry_unanswered
+    )
+    asker.has_answered = left.has_answered
+    if (number := await round_to_ask(asker.run, left.todo)) is not None:
+        await asker.ask(number)
+
+
+async def _leave(asker: RoundAsker) -> None:
+    """End the round with what was not asked, where nobody else is at it."""
+    if asker.round_number is not None:
+        await asker.run.end_round(asker.round_number, is_over=True)
+
+
+def _copy(
+    lines: Iterable[RecordedRequest],
+    checks: Checks,
+    asker: RoundAsker,
+    ledger: SqliteLedger,
+) -> None:
+    """Copy the lines of the run to the ledger of the folder, which knows its questions by keys of its own."""
+    places = {
+        asker.run.question_key(Check(number, ApiName(api), *said)): place
+        for place, (number, api, *said) in enumerate(checks.iter_rows())
+    }
+    known = {answer.question for answer in ledger.answers() if answer.state is AnswerState.REUSED}
+    for some in _batches(lines):
+        requests, reused = [], []
+        rows = checks[[places[line.question] for line in some]].iter_rows()
+        for line, (number, api, *said) in zip(some, rows, strict=True):
+            question = ledger.question_key(Check(number, ApiName(api), *said))
+            if line.reused is not None:
+                reused.append(line.reused._replace(question=question))
+            else:
+                answer = None if line.answer is None else line.answer._replace(question=question)
+                requests.append(line._replace(question=question, answer=answer))
+        ledger.copy(requests)
+        ledger.reuse([answer for answer in reused if answer.question not in known])
+
+
+def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:
+    iterator = iter(lines)
+    while some := list(islice(iterator, _COPIED_AT_ONCE)):
+        yield some
+
+
+def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
+    """`Answers` with the reason why a question has none, where it is this process that knows it."""
+    reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
+    if asker.is_used_up:
+        reasons = {str(api): Closure(AnswerState.DEFERRED, OwnCode.LIMIT) for api in asker.apis} | reasons
+    of_api = answers.select("check").join(
+        checks.select("check", pl.col("api").cast(pl.String)), on="check", how="left", maintain_order="left"
+    )
+    for api, (state, code) in reasons.items():
+        is_left = (pl.col("code") == OwnCode.RUN_ENDED) & (of_api["api"] == api)
+        answers = answers.with_columns(
+            state=pl.when(is_left).then(pl.lit(str(state), ANSWERS["state"])).otherwise("state"),
+            code=pl.when(is_left).then(pl.lit(str(code))).otherwise("code"),
+        )
+    return answers
+
+
+def _count_elsewhere(answers: pl.DataFrame, checks: Checks, tally: AskingTally) -> None:
+    """Count what other processes answered while this one asked."""
+    answered = answers.filter(pl.col("state").is_in(_ANSWERED)).join(
+        checks.select("check", "api"), on="check"
+    )
+    for api, count in answered.group_by("api").len().iter_rows():
+        name = ApiName(api)
+        tally.elsewhere[name] = (
+            count - tally.answered_before[name] - tally.reused[name] - tally.answered[name]
+        )

@@ -1,0 +1,199 @@
+"""Traces of checks by OpenTelemetry: one span for a question, and in it its waits, commits and requests.
+
+They have what a plan has: the API, codes, counts, correlation ids; never a name, an account or a key. Where
+they go, and which part of them, is said by the environment variables of OpenTelemetry (OTEL_*). Nothing is
+added to a request.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
+
+from pipeline.errors import ConfigurationError
+from pipeline.frames import Answer, AnswerState
+from pipeline.stages.ask import ApiChannel, AskingTally
+from schemas.outcomes import ApiName, Outcome
+
+FLUSH_MAX_S = 5.0
+"""How long the end of a command waits for a collector to take the last spans."""
+SERVICE = "payee-precheck"
+PROTOCOL = "http/protobuf"
+_PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+
+
+LEFT = "left"
+"""The state of a question that a stop, or another process, took away before it had an answer."""
+
+
+class Traces:
+    """Traces of questions; an `AskingObserver`."""
+
+    def __init__(self, tracer: Tracer, profile: str) -> None:
+        self._tracer = tracer
+        self._profile = profile
+        self._open: set[QuestionTrace] = set()
+
+    @contextmanager
+    def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
+        """Begin no span: a trace is of a question. At the end, none is left open."""
+        del channels, tally
+        try:
+            yield
+        finally:
+            while self._open:
+                self._open.pop().leave()
+
+    def follow(self, api: ApiName) -> "QuestionTrace":
+        """Begin the span of a question."""
+        attributes = {"precheck.api": api.value, "precheck.profile": self._profile}
+        span = self._tracer.start_span("check", attributes=attributes)
+        trace = QuestionTrace(self._tracer, span, self._open.discard)
+        self._open.add(trace)
+        return trace
+
+
+class QuestionTrace:
+    """The span of one question, and of its present step; a `QuestionObserver`."""
+
+    __slots__ = ("_context", "_ended", "_span", "_step", "_tracer")
+
+    def __init__(self, tracer: Tracer, span: Span, ended: "Callable[[QuestionTrace], None]") -> None:
+        self._tracer = tracer
+        self._span = span
+        self._ended = ended
+        self._context = set_span_in_context(span)
+        self._step: Span | None = None
+
+    def wait(self) -> None:
+        """One that was postponed is waiting already."""
+        if self._step is None:
+            self._begin("wait")
+
+    def intend(self, attempt: int, request_id: str) -> None:
+        """It has its slot: the intent is committed."""
+        self._begin("intent", {"precheck.attempt": attempt, "precheck.request_id": request_id})
+
+    def send(self) -> None:
+        """The request."""
+        self._begin("request", kind=SpanKind.CLIENT)
+
+    def receive(self, reply: str) -> None:
+        """What came back is committed."""
+        if self._step is not None:
+            _name_reply(self._step, reply)
+        self._begin("record")
+
+    def record(self) -> None:
+        """It is durable; a wait before the next attempt is a gap."""
+        self._end_step()
+
+    def end(self, answer: Answer, outcome: Outcome) -> None:
+        """The span is complete."""
+        self._span.set_attributes(
+            {
+                "precheck.state": answer.state.value,
+                "precheck.code": str(answer.code),
+                "precheck.outcome": outcome.value,
+                "precheck.attempts": answer.attempts,
+                **({} if answer.request_id is None else {"precheck.request_id": answer.request_id}),
+            }
+        )
+        if answer.state is AnswerState.UNANSWERED:
+            self._span.set_status(StatusCode.ERROR)
+        self._end_span()
+        self._ended(self)
+
+    def leave(self) -> None:
+        """It ends without an answer."""
+        self._span.set_attribute("precheck.state", LEFT)
+        self._end_span()
+
+    def _begin(
+        self, name: str, attributes: Mapping[str, str | int] | None = None, kind: SpanKind = SpanKind.INTERNAL
+    ) -> None:
+        self._end_step()
+        if self._span.is_recording():  # a question that is not sampled costs little
+            self._step = self._tracer.start_span(name, self._context, kind, attributes)
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self._step.end()
+            self._step = None
+
+    def _end_span(self) -> None:
+        self._end_step()
+        self._span.end()
+
+
+def _name_reply(request: Span, reply: str) -> None:
+    """Source: OpenTelemetry, "Semantic conventions for HTTP spans"."""
+    if reply.isdecimal():
+        request.set_attribute("http.response.status_code", int(reply))
+    if not reply.isdecimal() or int(reply) >= 400:
+        request.set_attribute("error.type", reply)
+        request.set_status(StatusCode.ERROR)
+
+
+@contextmanager
+def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterator[Traces]:
+    """Send traces to the collector that the environment names, until the block ends.
+
+    Args:
+        profile: whose servers are asked.
+        host: this machine.
+        failed: called with the reason, at the first span that is lost; maybe by another thread.
+
+    Raises:
+        ConfigurationError: the environment asks for what this program does not have.
+    """
+    for variable in _PROTOCOL_VARIABLES:
+        if (wanted := os.environ.get(variable, PROTOCOL)) != PROTOCOL:
+            raise ConfigurationError(f"{variable}: {wanted!r} is not a protocol of ours; use {PROTOCOL}")
+    with _failures_go_to(failed):
+        resource = Resource.create(
+            {"service.name": SERVICE, "service.version": version(SERVICE), "host.name": host}
+        )
+        provider = TracerProvider(
+            resource=resource.merge(OTELResourceDetector().detect()), shutdown_on_exit=False
+        )
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        try:
+            yield Traces(provider.get_tracer(SERVICE, version(SERVICE)), profile)
+        finally:
+            flush = threading.Thread(target=provider.shutdown, daemon=True)
+            flush.start()
+            flush.join(FLUSH_MAX_S)
+            if flush.is_alive():
+                failed(f"the collector took no spans for {FLUSH_MAX_S:g} s")
+
+
+@contextmanager
+def _failures_go_to(failed: Callable[[str], None]) -> Iterator[None]:
+    """Hear what the OpenTelemetry libraries would write to standard error, once."""
+
+    class Once(logging.Handler):
+        is_done = False
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if not self.is_done:
+                self.is_done = True
+                failed(record.getMessage())
+
+    logger, handler = logging.getLogger("opentelemetry"), Once(logging.WARNING)
+    kept = logger.propagate
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = kept

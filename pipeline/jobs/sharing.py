@@ -1,0 +1,122 @@
+"""The run of a file in a ledger that processes share: begun or joined, noted in the folder, finished.
+
+Without a shared ledger in the profile all this is nothing: the folder's own ledger is the whole record.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import polars as pl
+
+from pipeline.config.profiles import Chosen, ledger_address, ledger_key
+from pipeline.errors import Advice, IncompleteError, UsageError
+from pipeline.executors.asking import AskingPlan, AskingResult
+from pipeline.frames import Checks
+from pipeline.runs.request import CheckJob, Surface
+from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
+from pipeline.runs.work_folder import remove_work, write_work
+from pipeline.stores.postgres import require_driver
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
+from schemas.outcomes import ApiName, Environment
+from schemas.shared import SharedRunRecord, WorkRecord
+
+if TYPE_CHECKING:
+    from pipeline.executors.shared_file import JoinedRun
+
+
+@contextmanager
+def joined_run(
+    job: CheckJob, chosen: Chosen, identity: RunIdentity, checks: Checks, surface: Surface
+) -> Iterator["JoinedRun | None"]:
+    """The shared run of a file, joined or begun; None where the profile has no shared ledger.
+
+    Its folder, which is locked, is noted to belong to it; its questions lie where workers find them, if the
+    job says so.
+
+    Raises:
+        UsageError: workers are to help, and the profile has no ledger that they could share.
+        ConfigurationError: the ledger cannot be used as the profile says, or another version of this program
+            planned the run otherwise.
+        IncompleteError: the database has been away for as long as is waited; nothing was asked.
+    """
+    address = ledger_address(chosen)
+    if address is None:
+        if job.work is not None:
+            raise UsageError("workers help with runs of a shared ledger only", advice=Advice.NAME_LEDGER)
+        if job.fresh:
+            forget_store_record(job.out)
+        yield None
+        return
+    require_driver()
+    from pipeline.executors.joining import join, open_store
+    from pipeline.executors.shared_file import JoinedRun
+
+    secret = ledger_key(chosen)
+    assert secret is not None, "a profile with a shared ledger has a key"
+    questions = checks.sort("check")
+    with open_store(address, secret, surface.clock) as store:
+        record = read_store_record(job.out)
+        if record is not None and job.fresh:
+            if (before := store.find(record.run)) is not None:
+                store.mark_finished(before)
+            record = None
+        run = join(store, identity, questions, None if record is None else record.run)
+        write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
+        if job.work is not None:
+            write_work(job.work, _work(identity, questions, run.id, address.url), [questions])
+        with store.shared_run(run, lambda _part: questions) as shared:
+            yield JoinedRun(store, run, shared)
+
+
+def ask_all(
+    job: CheckJob, plan: AskingPlan, ledger: SqliteLedger, shared: "JoinedRun | None", surface: Surface
+) -> AskingResult:
+    """Ask what is left to ask: alone, or together with the processes that share the run.
+
+    Raises:
+        DiskError, StoppedError: as `local.ask_all`.
+    """
+    if shared is None:
+        from pipeline.executors import local
+
+        return local.ask_all(job, plan, ledger, surface)
+    from pipeline.executors.shared_file import ask_with_others
+
+    return _finished(job, shared, ask_with_others(job, plan, shared, ledger, surface))
+
+
+def _finished(job: CheckJob, joined: "JoinedRun", asked: AskingResult) -> AskingResult:
+    """Have a run on record as finished where no question is left, and remove its work folder.
+
+    Returns:
+        The result; ended by the error where the database could not be reached for it.
+    """
+    if not asked.undecided.is_empty():
+        return asked
+    try:
+        joined.store.mark_finished(joined.run)
+    except IncompleteError as error:
+        return replace(asked, ended_by=asked.ended_by or error)
+    record = read_store_record(job.out)
+    assert record is not None
+    write_store_record(job.out, record.model_copy(update={"finished": True}))
+    if job.work is not None:
+        remove_work(job.work, joined.run.id)
+    return asked
+
+
+def _work(identity: RunIdentity, checks: pl.DataFrame, run: UUID, ledger: str) -> WorkRecord:
+    return WorkRecord(
+        ledger=ledger,
+        run=run,
+        input_sha256=identity.input_sha256,
+        profile_sha256=identity.profile_sha256,
+        environment=Environment(identity.environment),
+        tool_version=identity.tool_version,
+        part_count=1,
+        apis=[ApiName(api) for api in checks["api"].unique(maintain_order=True)],
+    )

@@ -1,0 +1,66 @@
+"""Which run of a shared ledger the folder of a run belongs to: `store.json`."""
+
+from pathlib import Path
+
+from pipeline.config.profiles import Chosen, ledger_address
+from pipeline.errors import Advice, OtherRunError, OutputError
+from pipeline.files.atomic import write_atomically
+from pipeline.stores.protocols import RunLedger
+from schemas.folder import STORE
+from schemas.shared import SharedRunRecord
+from schemas.strict import parse
+
+
+def read_store_record(folder: Path) -> SharedRunRecord | None:
+    """The shared run that a folder belongs to; None where its ledger is its own.
+
+    Raises:
+        OutputError: the record cannot be read.
+    """
+    path = folder / STORE
+    try:
+        return parse(SharedRunRecord, path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise OutputError(
+            f"{path}: not as the run wrote it", advice=("bring it back from a copy", Advice.OTHER_FOLDER)
+        ) from error
+
+
+def write_store_record(folder: Path, record: SharedRunRecord) -> None:
+    """Note which run a folder belongs to, before anything is asked.
+
+    Raises:
+        OutputError, DiskError: as `write_atomically`.
+    """
+    with write_atomically(folder / STORE) as file:
+        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+
+
+def forget_store_record(folder: Path) -> None:
+    """Let a folder belong to no shared run."""
+    (folder / STORE).unlink(missing_ok=True)
+
+
+def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
+    """Whether the ledger of a folder says all there is to know of a run that has finished in it.
+
+    Args:
+        folder: of the run.
+        ledger: its own.
+        chosen: the profile, which may name a ledger that is shared.
+
+    Raises:
+        OtherRunError: the folder was begun with a shared ledger and the profile has none, or the reverse: its
+            questions would be asked again.
+        OutputError: what the folder says of that cannot be read.
+    """
+    record, is_shared_now = read_store_record(folder), ledger_address(chosen) is not None
+    if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
+        begun = "without a shared ledger" if record is None else f"with the shared ledger {record.ledger}"
+        raise OtherRunError(
+            f"{folder}: this folder holds a run that was begun {begun}",
+            advice=("name the same in the profile", Advice.OTHER_FOLDER, Advice.START_OVER),
+        )
+    return record is None or record.finished

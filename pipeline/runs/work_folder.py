@@ -1,0 +1,116 @@
+"""The work folder: the questions of runs that workers help with, beside the payment files.
+
+    WORK/RUN/questions-00000.parquet    `Checks`, one file a part, by number
+    WORK/RUN/work.json                  what they belong to; where it is, all of them are
+
+They hold names and account numbers: they are for their owner only, and removed once the run is finished.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from uuid import UUID
+
+import polars as pl
+
+from pipeline.errors import DiskError, InputError, OutputError
+from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
+from pipeline.frames import CHECKS
+from schemas.shared import WorkRecord
+from schemas.strict import parse
+
+WORK = "work.json"
+_FOLDER_MODE = 0o700
+
+
+def questions_file(folder: Path, part: int) -> Path:
+    """Where the questions of a part lie."""
+    return folder / f"questions-{part:05}.parquet"
+
+
+def work_of(root: Path, run: UUID) -> Path:
+    """The folder of the questions of a run."""
+    return root / str(run)
+
+
+def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) -> Path:
+    """Put the questions of a run where workers find them; what is there already is not written again.
+
+    Args:
+        root: the work folder.
+        record: what they belong to.
+        parts: `Checks`, by number.
+
+    Raises:
+        OutputError, DiskError: the folder cannot be written to.
+    """
+    folder = work_of(root, record.run)
+    if (folder / WORK).exists():
+        return folder
+    try:
+        root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+    except OSError as error:
+        raise not_writable(folder, error) from error
+    for number, part in enumerate(parts):
+        assert part.schema == CHECKS
+        with write_atomically(questions_file(folder, number)) as file:
+            part.write_parquet(file)
+    with write_atomically(folder / WORK) as file:
+        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+    return folder
+
+
+def read_questions(folder: Path, part: int) -> pl.DataFrame:
+    """`Checks` of a part.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    path = questions_file(folder, part)
+    try:
+        checks = pl.read_parquet(path.read_bytes())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: cannot be read; run `precheck run` with --work again") from error
+    if checks.schema != CHECKS:
+        raise InputError(f"{path}: not the questions of a run of this version; use one version on every host")
+    return checks
+
+
+def works_in(root: Path) -> Iterator[WorkRecord]:
+    """The runs that have their questions in a work folder, by their ids; one being written is not there yet.
+
+    Raises:
+        OutputError: there is no such folder.
+    """
+    try:
+        folders = sorted(path for path in root.iterdir() if path.is_dir())
+    except OSError as error:
+        raise OutputError(
+            f"{root}: cannot be read ({error.strerror}); name the folder that `precheck run --work` writes to"
+        ) from error
+    for folder in folders:
+        try:
+            yield parse(WorkRecord, (folder / WORK).read_bytes())
+        except (OSError, ValueError):
+            continue
+
+
+def remove_work(root: Path, run: UUID) -> bool:
+    """Delete the questions of a run; False where there are none.
+
+    Raises:
+        DiskError: they cannot be deleted.
+    """
+    folder = work_of(root, run)
+    if not folder.is_dir() or folder.is_symlink():
+        return False
+    (folder / WORK).unlink(missing_ok=True)
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return True  # another process removes it too
+    except OSError as error:
+        raise DiskError(f"{folder}: cannot be deleted ({error.strerror}); delete it") from error
+    return True

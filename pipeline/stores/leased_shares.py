@@ -1,0 +1,173 @@
+"""One process's lease of a share, renewed while it asks, whatever keeps the division of the account."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from math import inf
+from typing import NamedTuple
+
+import anyio
+
+from pipeline.errors import Advice, IncompleteError, PrecheckError, first_of
+from pipeline.stores.sharing import LEASE_S, NOTHING, SharePart, ShareRenewal, ShareWish
+from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
+
+POLL_INTERVAL_S = 0.25
+"""How often a process looks whether there is a share for it."""
+LEAVE_MAX_S = 2.0
+_NO_LIMITS = ShareLimits(0, 0)
+
+Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]
+"""Renews the lease of one process where the division is kept."""
+
+
+class WholeShare:
+    """All that an account allows, where no other process asks."""
+
+    def __init__(self, account: ServerAccount) -> None:
+        self._limits = ShareLimits(account.rate_per_s, account.in_flight_max)
+
+    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:  # noqa: ARG002 (nobody else's places)
+        """Call this once: the share never changes."""
+        use(self._limits)
+
+    def pause(self, wait_s: float) -> None:
+        """No other process is to know."""
+
+
+class Waiting(NamedTuple):
+    """How a process waits for others, where there is no share for it."""
+
+    announce: Callable[[LeaseHolder], None]
+    """Called with each that is waited for."""
+    deadline: float = inf
+    """On the clock of anyio."""
+
+    def on(self, holder: LeaseHolder, announced: LeaseHolder | None) -> LeaseHolder:
+        """Wait for this one, after that one.
+
+        Raises:
+            IncompleteError: the deadline has come; nothing was sent.
+        """
+        if anyio.current_time() >= self.deadline:
+            raise IncompleteError(
+                f"{holder.server}: {holder.name} has been asking this server{holder.since_when}, and the "
+                "time to wait for it is over; nothing was sent",
+                advice=("run the same command again when that run has ended", Advice.WAIT_LONGER),
+            )
+        if holder != announced:
+            self.announce(holder)
+        return holder
+
+    async def sleep(self) -> None:
+        """Wait for a while, but not beyond the deadline."""
+        await anyio.sleep(max(min(POLL_INTERVAL_S, self.deadline - anyio.current_time()), 0))
+
+
+class LeasedShare:
+    """A share that changes as other processes come and go."""
+
+    def __init__(self, account: ServerAccount, renew: Renew, *, ticks: Callable[[], float]) -> None:
+        """Have nothing yet.
+
+        Args:
+            account: what it is a share of.
+            renew: has the lease renewed.
+            ticks: the clock that this process keeps its rate by; it never goes back.
+        """
+        self._account = account
+        self._renew = renew
+        self._ticks = ticks
+        self._use: Callable[[ShareLimits], None] = lambda _: None
+        self._in_flight: Callable[[], int] = lambda: 0
+        self._limits = _NO_LIMITS
+        self._part = NOTHING
+        self._until = self._paused_until = -inf
+        self._pause_s = 0.0
+        self._hurried = anyio.Event()
+
+    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
+        """Call this with the limits now, and with each change."""
+        self._use, self._in_flight = use, in_flight
+        use(self._limits)
+
+    def pause(self, wait_s: float) -> None:
+        """Have every process send nothing for so long: the server asks for it."""
+        self._pause_s = max(self._pause_s, wait_s)
+        self._hurried.set()
+
+    async def begin(self, waiting: Waiting) -> None:
+        """Wait until there is a share for this process."""
+        announced: LeaseHolder | None = None
+        while (renewal := await self._renewed()).part == NOTHING:
+            if renewal.behind is None:
+                await anyio.sleep(min(renewal.more_in_s, POLL_INTERVAL_S))
+            else:
+                announced = waiting.on(renewal.behind, announced)
+                await waiting.sleep()
+
+    async def keep(self, every_s: float) -> None:
+        """Renew the lease for ever: so often, and at once where there is something to report."""
+        while True:
+            kept = self._kept()
+            renewal = await self._renewed()
+            if self._kept() == kept:
+                self._hurried = anyio.Event()
+                if not self._pause_s:
+                    paused_s = self._paused_until - self._ticks()
+                    wait_s = min(every_s, renewal.more_in_s, paused_s if paused_s > 0 else inf)
+                    with anyio.move_on_after(wait_s):
+                        await self._hurried.wait()
+
+    async def end(self) -> None:
+        """Leave; where that cannot be recorded, the lease ends by itself."""
+        with suppress(PrecheckError):
+            await self._renew(ShareWish(NOTHING, wants=False))
+
+    async def _renewed(self) -> ShareRenewal:
+        began = self._ticks()
+        pause_s, self._pause_s = self._pause_s, 0.0
+        renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
+        self._part, self._until = renewal.part, began + LEASE_S
+        self._paused_until = self._ticks() + renewal.paused_s
+        self._limits = self._current()
+        self._use(self._limits)
+        return renewal
+
+    def _kept(self) -> SharePart:
+        """What this process has used at most since it knows its part; what is in flight keeps its place."""
+        return self._part._replace(places=max(self._part.places, self._in_flight()))
+
+    def _current(self) -> ShareLimits:
+        requests, places = self._part
+        if self._part == NOTHING or self._paused_until > self._ticks():
+            return _NO_LIMITS
+        account = self._account
+        is_whole = requests >= int(account.rate_per_s)
+        rate_per_s = account.rate_per_s if is_whole else float(requests)
+        return ShareLimits(rate_per_s, places, self._until)
+
+
+@asynccontextmanager
+async def leased_share(share: LeasedShare, *, every_s: float, waiting: Waiting) -> AsyncIterator[LeasedShare]:
+    """Hold a share until the block ends.
+
+    Args:
+        share: to hold.
+        every_s: how often to renew the lease, at least.
+        waiting: for other processes.
+
+    Raises:
+        IncompleteError: none became free in time; nothing was sent.
+        PrecheckError: the lease cannot be renewed.
+    """
+    try:
+        await share.begin(waiting)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(share.keep, every_s)
+            yield share
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as failures:
+        raise first_of(failures) from None
+    finally:
+        with anyio.move_on_after(LEAVE_MAX_S, shield=True):
+            await share.end()

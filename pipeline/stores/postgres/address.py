@@ -1,0 +1,87 @@
+"""The address of a ledger in PostgreSQL, and what must not stand in it."""
+
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+PORT = 5432
+_FORM = "write postgresql://USER@HOST:PORT/DATABASE"
+_OPTIONS = frozenset({"host", "sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout"})
+"""What may follow the question mark."""
+_SAFE_MODE = "verify-full"
+
+
+class LedgerAddress(NamedTuple):
+    """Where a ledger is, and as whom to go there. Has no secret in it."""
+
+    url: str
+    """As it stands in the configuration."""
+    host: str
+    """A name, an IP address, or the folder of a Unix socket."""
+    port: int
+    user: str | None
+    """None: as libpq decides, by PGUSER or the user of the system."""
+    database: str
+    options: Mapping[str, str]
+    """More parameters of libpq, sslmode among them."""
+
+    @property
+    def place(self) -> str:
+        """Host and port, for a sentence."""
+        return f"{self.host}:{self.port}"
+
+    def parameters(self) -> dict[str, str | int]:
+        """What libpq takes to connect; a password comes from PGPASSFILE or PGPASSWORD."""
+        user = {} if self.user is None else {"user": self.user}
+        return {"host": self.host, "port": self.port, "dbname": self.database, **user, **self.options}
+
+
+def parsed(url: str) -> LedgerAddress:
+    """Read an address.
+
+    Raises:
+        ValueError: it is none, has a password in it, or would trust a server that is not proved. The message says
+            what to do, and quotes nothing.
+    """
+    try:
+        parts = urlsplit(url)
+        port = PORT if parts.port is None else parts.port
+    except ValueError:
+        # Its own message would quote the address, and a password that should not be in it.
+        raise ValueError(f"is not an address; {_FORM}") from None
+    if parts.scheme not in {"postgresql", "postgres"} or re.search(r"[^!-~]", url) or parts.fragment:
+        raise ValueError(f"is not an address; {_FORM}")
+    said = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if parts.password is not None or "password" in said:
+        raise ValueError("must have no password in it; name a file with it by PGPASSFILE, or set PGPASSWORD")
+    if unknown := sorted(said.keys() - _OPTIONS):
+        raise ValueError(f"has {unknown[0]!r}, which is not among {', '.join(sorted(_OPTIONS))}; remove it")
+    host = parts.hostname or said.pop("host", "")
+    said.pop("host", None)
+    database = unquote(parts.path.removeprefix("/"))
+    if not host or not database or "/" in database or "," in host:
+        raise ValueError(f"names no host, several, or no database; {_FORM}")
+    user = None if parts.username is None else unquote(parts.username)
+    return LedgerAddress(url, host, port, user, database, _proved(host, said))
+
+
+def _proved(host: str, said: Mapping[str, str]) -> Mapping[str, str]:
+    """The options, with proof of the server's identity where the way to it leaves this machine."""
+    if _is_here(host):
+        return said
+    if said.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
+        raise ValueError(f"must have sslmode={_SAFE_MODE} for a server on another machine; leave sslmode out")
+    # libpq looks for its authorities in a file of the user's home unless it is told to use the system's.
+    return {"sslrootcert": "system", **said, "sslmode": _SAFE_MODE}
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine: by a Unix socket, or by its loopback."""
+    if host.startswith("/") or host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

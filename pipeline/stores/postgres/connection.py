@@ -1,0 +1,200 @@
+"""A connection to PostgreSQL that is made anew where it is lost, and how long that is tried.
+
+What is done with it may be done twice: a connection may be lost between COMMIT and its reply.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple, Self, TypeVar
+
+import anyio.to_thread
+import psycopg
+from psycopg import errors
+
+from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
+from pipeline.stores.postgres.address import LedgerAddress
+from schemas.wire import timestamp
+
+LEDGER_WAIT_MAX_S = 300.0
+"""How long a server that is away is waited for."""
+_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
+"""Between two tries to connect; the last one is repeated."""
+_CONNECTING = {
+    "autocommit": True,
+    "prepare_threshold": 0,  # each statement here is used again
+    "connect_timeout": 5,
+    "client_encoding": "utf8",
+    "application_name": "precheck",
+    "target_session_attrs": "read-write",
+    # A server that falls silent is noticed within seconds.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+# A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction does
+# not hold the others up.
+_SETTINGS = """
+SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
+ CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+ THEN set_config('synchronous_commit', 'on', false) END
+"""
+_REFUSALS = {
+    "root certificate file": "sslrootcert names no file of authorities; correct it",
+    "password authentication failed": "the server refuses the password; correct it in PGPASSFILE or PGPASSWORD",
+    "no password supplied": "the server asks for a password; name a file with it by PGPASSFILE, or set PGPASSWORD",
+    "no pg_hba.conf entry": "the server lets this user or host not in; add it to the server's pg_hba.conf",
+    "does not exist": "there is no such user or database; create it, or correct `ledger` in the profile",
+    "certificate verify failed": "the server's certificate is not trusted; name its authority with sslrootcert",
+    "server certificate for": "the server's certificate is that of another host; correct `ledger` in the profile",
+    "does not support SSL": "the server has no TLS; switch it on there",
+    "permission denied for database": "this user may not connect to the database; grant it CONNECT",
+}
+"""Part of a message of libpq or the server, before a connection is there -> what is wrong and what to do."""
+
+T = TypeVar("T")
+Work = Callable[[psycopg.Connection], T]
+
+
+class StoreClocks(NamedTuple):
+    """Time for what waits for a server."""
+
+    now: Callable[[], datetime]
+    """In UTC, for sentences."""
+    monotonic: Callable[[], float]
+    wait_max_s: float = LEDGER_WAIT_MAX_S
+
+
+class Database:
+    """One connection, for one piece of work at a time, from any thread. Nothing is connected before it is used."""
+
+    def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
+        """Take who to connect as.
+
+        Args:
+            address: of the ledger.
+            clocks: time.
+            user: another than the address says.
+        """
+        self.address = address
+        self.clocks = clocks
+        self._user = {} if user is None else {"user": user}
+        self._connection: psycopg.Connection | None = None
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+
+    def another(self) -> Self:
+        """A second connection to the same place."""
+        twin = type(self)(self.address, self.clocks)
+        twin._user = self._user  # noqa: SLF001 (its own class)
+        return twin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection, and every wait for one. Safe to call twice."""
+        self._closing.set()
+        with self._lock:
+            self._forget()
+
+    def run(self, work: Work[T]) -> T:
+        """Do this until the server has answered; it may be done twice.
+
+        Raises:
+            IncompleteError: the server has been away for as long as is waited.
+            ConfigurationError: it does not let us in, or has no ledger of this version.
+        """
+        away_since: tuple[datetime, float] | None = None
+        tries = 0
+        while True:
+            try:
+                with self._lock:
+                    return work(self._connected())
+            except psycopg.Error as error:
+                if not self._is_lost(error):
+                    raise self._explained(error) from error
+                if away_since is None:
+                    away_since = self.clocks.now(), self.clocks.monotonic()
+                waited_s = self.clocks.monotonic() - away_since[1]
+                if self._closing.is_set() or waited_s >= self.clocks.wait_max_s:
+                    raise self._away(away_since[0], error) from None
+                self._closing.wait(_PAUSES_S[min(tries, len(_PAUSES_S) - 1)])
+                tries += 1
+
+    def try_once(self, work: Work[T]) -> T | None:
+        """Do this if the server answers now; None where it does not."""
+        try:
+            with self._lock:
+                return work(self._connected())
+        except psycopg.Error as error:
+            if self._is_lost(error):
+                return None
+            raise
+        except ConfigurationError:  # it lets us in no more; what must be written will find out
+            return None
+
+    async def run_in_thread(self, work: Work[T]) -> T:
+        """As `run`; a task that is cancelled waits no longer, and it is not known then what was done."""
+        return await anyio.to_thread.run_sync(self.run, work, abandon_on_cancel=True)
+
+    def _connected(self) -> psycopg.Connection:
+        if self._connection is not None and self._connection.closed:
+            self._connection = None
+        if self._connection is None:
+            if self._closing.is_set():
+                raise psycopg.OperationalError("closed")
+            parameters = {**_CONNECTING, **self.address.parameters(), **self._user}
+            try:
+                self._connection = psycopg.connect(**parameters)  # type: ignore[arg-type]
+            except psycopg.OperationalError as error:
+                for part, what in _REFUSALS.items():
+                    if part in str(error):
+                        raise ConfigurationError(f"{self.address.place}: {what}") from None
+                raise
+            self._connection.execute(_SETTINGS)
+        return self._connection
+
+    def _is_lost(self, error: psycopg.Error) -> bool:
+        """Whether the server went away, or ended the connection; one that may be in doubt is ended here."""
+        with self._lock:
+            is_lost = (
+                isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+                or self._connection is None
+                or self._connection.closed
+            )
+            if is_lost:
+                self._forget()
+        return is_lost
+
+    def _forget(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _explained(self, error: psycopg.Error) -> Exception:
+        """What the user can do about an error of the server; else the error itself, a mistake of ours."""
+        match error:
+            case errors.UndefinedTable() | errors.InvalidSchemaName() | errors.UndefinedColumn():
+                return ConfigurationError(
+                    f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of "
+                    "another version; `precheck ledger init` creates it"
+                )
+            case errors.InsufficientPrivilege():
+                return ConfigurationError(
+                    f"{self.address.place}: this role may not do that with the tables of the ledger; "
+                    "`precheck ledger init --grant-to ROLE` lets it, where the owner runs it"
+                )
+            case _:
+                return error
+
+    def _away(self, since: datetime, error: psycopg.Error) -> PrecheckError:
+        reason = (str(error).splitlines() or [""])[0].rpartition(": ")[2]
+        return IncompleteError(
+            f"{self.address.place}: the ledger's database does not answer since "
+            f"{timestamp(since)} ({reason}); nothing is lost: run the same command again once it answers"
+        )

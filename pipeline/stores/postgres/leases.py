@@ -1,0 +1,147 @@
+"""Chunks of questions, leased to one process at a time, by the clock of the database.
+
+The end of a lease only permits another process to take the chunk over. The fence decides: each claim raises it, and
+nothing is written under an older one.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from pipeline.stores.values import ChunkLease, PlannedChunk, RoundState
+
+_CLAIM = """
+UPDATE precheck.chunk SET holder = %(holder)b, fence = fence + 1,
+ lease_until = clock_timestamp() + %(lease)b * interval '1 s'
+WHERE run = %(run)b AND chunk = (
+ SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
+ WHERE run = %(run)b AND api = %(api)b AND done_at IS NULL AND ended_at IS NULL
+  AND (holder IS NULL OR lease_until < clock_timestamp())
+  AND chunk <> ALL(%(not)b::int[])
+ ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
+RETURNING chunk, fence, round, part, members
+"""
+_KEEP = """
+WITH kept AS (
+ UPDATE precheck.chunk SET lease_until = clock_timestamp() + %(lease)b * interval '1 s'
+ FROM unnest(%(chunks)b::int[], %(fences)b::bigint[]) AS mine(chunk, fence)
+ WHERE run = %(run)b AND chunk.chunk = mine.chunk AND chunk.fence = mine.fence AND holder = %(holder)b
+ RETURNING chunk.chunk, chunk.fence),
+seen AS (UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %(holder)b)
+SELECT chunk, fence FROM kept
+"""
+_DONE = """
+UPDATE precheck.chunk SET done_at = clock_timestamp(), holder = NULL, lease_until = NULL
+WHERE run = %b AND chunk = %b AND fence = %b AND done_at IS NULL
+"""
+_GIVE_BACK = """
+UPDATE precheck.chunk SET holder = NULL, lease_until = NULL
+FROM unnest(%(chunks)b::int[], %(fences)b::bigint[]) AS mine(chunk, fence)
+WHERE run = %(run)b AND chunk.chunk = mine.chunk AND chunk.fence = mine.fence AND done_at IS NULL
+"""
+_STATE = """
+SELECT round, ended_at IS NULL, count(chunk) FILTER (WHERE done_at IS NULL),
+ count(chunk) FILTER (WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp()))
+FROM precheck.round LEFT JOIN precheck.chunk USING (run, round)
+WHERE run = %b AND round = (SELECT max(round) FROM precheck.round WHERE run = %b)
+GROUP BY round, ended_at
+"""
+_LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
+_OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
+_ADD = """
+INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
+"""
+_END = """
+UPDATE precheck.round SET ended_at = clock_timestamp() WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL
+AND NOT EXISTS (SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
+ AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
+"""
+
+
+class ClaimedChunk(NamedTuple):
+    """A chunk that this process holds, as the database has it."""
+
+    hold: ChunkLease
+    round: int
+    part: int
+    members: Sequence[int]
+
+
+def claim(  # noqa: PLR0913, PLR0917
+    db: psycopg.Connection, run: int, holder: UUID, api: str, lease_s: float, but: Collection[int]
+) -> ClaimedChunk | None:
+    """Lease the first free chunk of the open round; None where there is none.
+
+    Args:
+        db: the ledger.
+        run: its number.
+        holder: this process.
+        api: whose questions.
+        lease_s: how long the lease is.
+        but: chunks that it may not be.
+    """
+    values = {"holder": holder, "lease": lease_s, "run": run, "api": api, "not": list(but)}
+    row = db.cursor(binary=True).execute(_CLAIM, values).fetchone()
+    if row is None:
+        return None
+    chunk, fence, round_, part, members = row
+    return ClaimedChunk(ChunkLease(chunk, fence), round_, part, members)
+
+
+def keep(
+    db: psycopg.Connection, run: int, holder: UUID, held: Sequence[ChunkLease], lease_s: float
+) -> set[ChunkLease]:
+    """Renew these leases; what is not in the result was taken over."""
+    values = {"lease": lease_s, "run": run, "holder": holder, **_of(held)}
+    return {ChunkLease(*row) for row in db.cursor(binary=True).execute(_KEEP, values)}
+
+
+def done(db: psycopg.Connection, run: int, hold: ChunkLease) -> None:
+    """Record that every question of a chunk is done in this round."""
+    db.execute(_DONE, (run, hold.chunk, hold.fence))
+
+
+def give_back(db: psycopg.Connection, run: int, held: Sequence[ChunkLease]) -> None:
+    """Let others have these chunks."""
+    db.execute(_GIVE_BACK, {"run": run, **_of(held)})
+
+
+def latest_round(db: psycopg.Connection, run: int) -> RoundState:
+    """How far the latest round has come."""
+    row = db.cursor(binary=True).execute(_STATE, (run, run)).fetchone()
+    return RoundState(0, is_open=False, undone_count=0, free_count=0) if row is None else RoundState(*row)
+
+
+def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk], after: int) -> bool:
+    """Open the round after this one; False where another process has done so, or a round is open."""
+    with db.transaction():
+        db.execute(_LOCK, (run,))
+        latest = latest_round(db, run)
+        if latest.is_open or latest.number != after:
+            return False
+        [first] = db.execute("SELECT count(*) FROM precheck.chunk WHERE run = %s", (run,)).fetchone() or (0,)
+        db.execute(_OPEN, (run, after + 1))
+        with db.cursor() as cursor:
+            cursor.executemany(
+                _ADD,
+                [
+                    (run, number, after + 1, chunk.api, chunk.part, list(chunk.members))
+                    for number, chunk in enumerate(chunks, start=first + 1)
+                ],
+            )
+    return True
+
+
+def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
+    """End a round in which no chunk is undone, or else none is held; whether it has ended."""
+    with db.transaction():
+        db.execute(_LOCK, (run,))
+        db.execute(_END, {"run": run, "round": number, "all": all_done})
+        latest = latest_round(db, run)
+    return latest.number > number or not latest.is_open
+
+
+def _of(held: Sequence[ChunkLease]) -> dict[str, list[int]]:
+    return {"chunks": [hold.chunk for hold in held], "fences": [hold.fence for hold in held]}

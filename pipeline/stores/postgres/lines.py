@@ -1,0 +1,142 @@
+"""The lines of a ledger in PostgreSQL as they are sealed, hidden and proved."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+
+from pipeline.errors import DiskError
+from pipeline.frames import Answer, AnswerState
+from pipeline.stores.postgres.group_commit import AnswerLine, FailureLine, IntentLine
+from pipeline.stores.postgres.keys import StoreKeys
+from pipeline.stores.values import ChunkLease, FinalAnswer, ReusedAnswer
+
+
+class StoredRun(NamedTuple):
+    """A run in the ledger."""
+
+    number: int
+    id: UUID
+    tool_version: str
+    """Of the process that began it."""
+    created_at: str
+    finished_at: str | None
+
+
+class RunLines:
+    """Makes and reads the lines of one run."""
+
+    def __init__(self, keys: StoreKeys, run: StoredRun, place: str) -> None:
+        """Take how lines are sealed.
+
+        Args:
+            keys: of the ledger.
+            run: whose lines they are.
+            place: where the ledger is, for messages.
+        """
+        self._seal = keys.seal
+        self._names = keys.names_of(run.id)
+        self._run = run.number
+        self._place = place
+
+    def intent(
+        self, lease: ChunkLease, question: bytes, attempt: int, request_id: str, time: str, api: str
+    ) -> IntentLine:
+        """A request that is about to leave."""
+        seal = self._seal(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}")
+        return IntentLine(lease, question, attempt, request_id, time, seal, api)
+
+    def failure(  # noqa: PLR0913, PLR0917
+        self, lease: ChunkLease, question: bytes, attempt: int, round_: int, code: str, time: str, detail: str
+    ) -> FailureLine:
+        """A request that brought nothing usable."""
+        seal = self._seal(question, self._failure(attempt, round_, code, time))
+        hidden = self._names.hidden(detail, "problem", question, attempt)
+        return FailureLine(lease, question, attempt, round_, str(code), time, hidden, seal)
+
+    def answer(self, lease: ChunkLease, question: bytes, answer: Answer, detail: str) -> AnswerLine:
+        """A final answer."""
+        _, state, code, matched_name, _, time, attempt = answer
+        name = self._names.hidden(matched_name, "answer", question, attempt)
+        hidden = self._names.hidden(detail, "problem", question, attempt)
+        seal = self._seal(question, self._answer(attempt, state, code, time or "", name is not None))
+        return AnswerLine(lease, question, attempt, str(state), str(code), time or "", name, hidden, seal)
+
+    def reused(self, answer: ReusedAnswer) -> bytes:
+        """The seal of an answer of an earlier run."""
+        question, code, *said = answer
+        return self._seal(question, "\n".join(("reuse", str(self._run), *said, code)))
+
+    def require_intent(self, question: bytes, attempt: int, request_id: str, time: str, seal: bytes) -> None:
+        """Refuse a changed line.
+
+        Raises:
+            DiskError: it is not as it was written.
+        """
+        self._require(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}", seal)
+
+    def require_failure(  # noqa: PLR0913, PLR0917
+        self, question: bytes, attempt: int, round_: int, code: str, time: str, seal: bytes
+    ) -> None:
+        """As `require_intent`."""
+        self._require(question, self._failure(attempt, round_, code, time), seal)
+
+    def require_reused(self, answer: ReusedAnswer, seal: bytes) -> None:
+        """As `require_intent`."""
+        if self.reused(answer) != seal:
+            raise self._damaged()
+
+    def final_answer(  # noqa: PLR0913, PLR0917
+        self,
+        question: bytes,
+        attempt: int,
+        request_id: str,
+        state: str,
+        code: str,
+        time: str,
+        is_named: bool,
+        name: bytes | None,
+        seal: bytes,
+    ) -> FinalAnswer:
+        """An answer that was read.
+
+        Raises:
+            DiskError: it is not as it was written.
+        """
+        self._require(question, self._answer(attempt, state, code, time, is_named), seal)
+        shown = self.shown(name, "answer", question, attempt)
+        return FinalAnswer(question, AnswerState(state), code, shown, request_id, time, attempt)
+
+    def shown(self, hidden: bytes | None, what: str, question: bytes, attempt: int) -> str | None:
+        """A name or the detail of a problem.
+
+        Raises:
+            DiskError: it is not what was hidden in this line.
+        """
+        try:
+            return self._names.shown(hidden, what, question, attempt)
+        except (InvalidTag, ValueError):
+            raise self._damaged() from None
+
+    # The code is a server's, and so it comes last: whatever it is, two lines do not say the same.
+
+    def _failure(self, attempt: int, round_: int, code: str, time: str) -> str:
+        return f"failure\n{self._run}\n{attempt}\n{round_}\n{time}\n{code}"
+
+    def _answer(self, attempt: int, state: str, code: str, time: str, is_named: bool) -> str:
+        return f"answer\n{self._run}\n{attempt}\n{state}\n{time}\n{is_named:d}\n{code}"
+
+    def _require(self, question: bytes, said: str, seal: bytes) -> None:
+        if self._seal(question, said) != seal:
+            raise self._damaged()
+
+    def _damaged(self) -> DiskError:
+        return damaged(self._place, self._run)
+
+
+def damaged(place: str, run: int) -> DiskError:
+    """The error for a ledger that cannot be trusted."""
+    return DiskError(
+        f"{place}: the ledger is damaged (a line of run {run} was changed); "
+        "bring the database back from a backup, and see what it lacks by `precheck ledger check --restored`"
+    )

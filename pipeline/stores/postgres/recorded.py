@@ -1,0 +1,69 @@
+"""Every line of a run, for the copy in its folder."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import psycopg
+
+from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.history import reused_answer
+from pipeline.stores.postgres.keys import StoreKeys
+from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.values import RecordedRequest, ReusedAnswer
+
+_AT_ONCE = 5_000
+_REQUESTS = """
+SELECT intent.id, intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
+ failure.round, failure.code, failure.time, failure.detail, failure.seal,
+ answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal, answer.detail
+FROM precheck.intent LEFT JOIN precheck.failure USING (run, question, attempt)
+LEFT JOIN precheck.answer USING (run, question, attempt)
+WHERE run = %b AND intent.id > %b ORDER BY intent.id
+"""
+_REUSED = """
+SELECT (SELECT count(*) FROM precheck.intent WHERE intent.run = reuse.run AND intent.question = reuse.question),
+ question, code, request_id, time, source_sha256, reused_at, seal
+FROM precheck.reuse WHERE run = %b ORDER BY question
+"""
+
+
+def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[RecordedRequest]:
+    """The requests of a run in the order in which they were recorded, then the answers of earlier runs."""
+    lines = RunLines(keys, run, database.address.place)
+    with database.another() as own:
+        latest = 0
+        while some := own.run(partial(_requests, run=run.number, after=latest)):
+            for row in some:
+                yield _request(lines, row)
+            latest = some[-1][0]
+        for row in own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall()):
+            attempts, *said, seal = row
+            used = ReusedAnswer(*said)
+            lines.require_reused(used, seal)
+            answer = reused_answer(used, attempts)
+            said_then = (used.request_id, used.time, None, None, answer, "")
+            yield RecordedRequest(used.question, 0, *said_then, reused=used)
+
+
+def _requests(db: psycopg.Connection, run: int, after: int) -> list[tuple[Any, ...]]:
+    """Some rows; by a cursor, which reads no more of them than are taken."""
+    with db.transaction(), db.cursor("requests", binary=True) as cursor:
+        return cursor.execute(_REQUESTS, (run, after)).fetchmany(_AT_ONCE)
+
+
+def _request(lines: RunLines, row: tuple[Any, ...]) -> RecordedRequest:
+    _, question, attempt, request_id, time, seal, *ended = row
+    round_, failed_with, failed_at, failure_detail, failure_seal, *answered = ended
+    state, code, answered_at, is_named, name, answer_seal, answer_detail = answered
+    lines.require_intent(question, attempt, request_id, time, seal)
+    answer = None
+    if failed_with is not None:
+        lines.require_failure(question, attempt, round_, failed_with, failed_at, failure_seal)
+    if state is not None:
+        answer = lines.final_answer(
+            question, attempt, request_id, state, code, answered_at, is_named, name, answer_seal
+        )
+    hidden = failure_detail if state is None else answer_detail
+    detail = lines.shown(hidden, "problem", question, attempt) or ""
+    return RecordedRequest(question, attempt, request_id, time, failed_with, failed_at, answer, detail)

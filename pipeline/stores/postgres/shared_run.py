@@ -1,0 +1,359 @@
+"""One process's view of a run that others work on too: the ledger of its questions, and the source of them."""
+
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Self
+from uuid import UUID
+
+import anyio
+import polars as pl
+import psycopg
+
+from pipeline.frames import CHECKS, Answer, AnswerState, Check
+from pipeline.stores.postgres import history, leases
+from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.group_commit import FencedCommit, Units
+from pipeline.stores.postgres.keys import StoreKeys
+from pipeline.stores.postgres.leases import ClaimedChunk
+from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.postgres.recorded import recorded
+from pipeline.stores.protocols import LeaseLostError
+from pipeline.stores.values import (
+    ChunkLease,
+    FinalAnswer,
+    FruitlessQuestion,
+    LedgerCounts,
+    PlannedChunk,
+    Question,
+    QuestionChunk,
+    QuestionHistory,
+    ReusedAnswer,
+    RoundState,
+)
+from schemas.outcomes import ApiName
+
+LEASE_S = 15.0
+"""How long the questions of a process that has died wait for another."""
+_BEATS_IN_A_LEASE = 4
+_FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
+_NOTHING = QuestionHistory(None, 0, None)
+
+QuestionParts = Callable[[int], pl.DataFrame]
+"""The number of a part of the questions -> its `Checks`, in the order in which `PlannedChunk` counts them."""
+
+
+@dataclass(slots=True)
+class _HeldChunk:
+    """A chunk in the hands of this process."""
+
+    api: ApiName
+    questions: list[bytes] = field(default_factory=list)
+
+
+class SharedRun:
+    """A run in a shared ledger, for one process. It is a `Ledger` and a `QuestionSource`.
+
+    Made by `PostgresStore.shared_run`; to be closed. Chunks that it holds are kept by a thread of its own, also
+    while the event loop is busy.
+    """
+
+    is_shared = True
+
+    def __init__(  # noqa: PLR0913
+        self,
+        database: Database,
+        keys: StoreKeys,
+        run: StoredRun,
+        holder: UUID,
+        questions: QuestionParts,
+        *,
+        units: Units | None = None,
+        lease_s: float = LEASE_S,
+    ) -> None:
+        """Hold no chunk yet.
+
+        Args:
+            database: where the ledger is; another connection is made for this run.
+            keys: of the ledger.
+            run: which one.
+            holder: this process, as the store has it.
+            questions: gives the questions of a part of the run.
+            units: of daily caps that are counted where intents are written.
+            lease_s: how long the chunks of a process that falls silent stay its own.
+        """
+        self.run = run
+        self._database = database.another()
+        self._keys = keys
+        self._lines = RunLines(keys, run, database.address.place)
+        self._holder = holder
+        self._questions = questions
+        self._lease_s = lease_s
+        self._commits = FencedCommit(self._database, run.number, self._forget, units)
+        self._held: dict[ChunkLease, _HeldChunk] = {}
+        self._lease_of: dict[bytes, ChunkLease] = {}
+        self._in_flight: dict[tuple[bytes, int], ChunkLease] = {}
+        self._taken_over: set[int] = set()
+        self._rounds: dict[int, int] = {}  # of each chunk that was claimed
+        self._apis: dict[int, ApiName] = {}
+        self._ended = threading.Event()
+        self._beating: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection. Chunks that were not given back are free once their lease has ended."""
+        self._ended.set()
+        self._database.close()
+        if self._beating is not None:
+            self._beating.join()
+
+    # --- the ledger
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """How many requests and answers the run has, of all processes."""
+        return self._database.run(lambda db: history.counts(db, self.run.number))
+
+    def question_key(self, check: Check) -> bytes:
+        """The key of a question: 32 bytes, the same for the same question in every run of this ledger."""
+        return self._keys.question(json.dumps(check[1:]).encode())
+
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        """The history of these questions; one without a history is left out. Not while `writing()`.
+
+        Raises:
+            DiskError: a line is not as it was written.
+            IncompleteError, ConfigurationError: as `Database.run`.
+        """
+        assert not self._commits.accepting, "not to be read while it is written to"
+        return await self._known(questions)
+
+    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+        """The open questions that the rounds which have ended got no answer to. Not while `writing()`."""
+        assert not self._commits.accepting, "not to be read while it is written to"
+        return await self._database.run_in_thread(lambda db: history.fruitless(db, self.run.number))
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends; the last of them is durable when it has ended."""
+        async with self._commits.writing():
+            try:
+                yield
+            finally:
+                self._in_flight.clear()
+                self._taken_over.clear()
+
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
+        """Record that a request is about to leave. It may leave once this has returned.
+
+        Args:
+            question: its key, as it came in a chunk.
+            attempt: one more than it had.
+            request_id: the correlation id of the request.
+            time: UTC, ISO 8601 with Z.
+
+        Raises:
+            LeaseLostError: another process holds the question now, or it was given back.
+            CapSpentError: the account has no unit left for today.
+            IncompleteError: the database has been away for too long; nothing more is accepted.
+        """
+        lease = self.lease_of(question)
+        api = self._apis[lease.chunk]
+        await self._commits.intend(self._lines.intent(lease, question, attempt, request_id, time, api))
+        self._in_flight[question, attempt] = lease
+
+    async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
+        """Record that an attempt gave nothing usable, with the detail of the problem.
+
+        Raises:
+            LeaseLostError, IncompleteError: as `intend`.
+        """
+        lease = self._lease_of_attempt(question, attempt)
+        round_ = self._rounds[lease.chunk]
+        await self._commits.fail(self._lines.failure(lease, question, attempt, round_, code, time, detail))
+
+    async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
+        """Record the final answer, to the latest attempt. Once: again is a mistake.
+
+        Raises:
+            LeaseLostError, IncompleteError: as `intend`.
+        """
+        assert answer.state in _FINAL, f"{answer.state} is not a final answer"
+        lease = self._lease_of_attempt(question, answer.attempts)
+        await self._commits.settle(self._lines.answer(lease, question, answer, detail))
+
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+        """Record that these questions are not asked, as an earlier run had their answers: all or none.
+
+        One that another process has recorded so already stays as it is.
+        """
+        rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
+        self._database.run(partial(_reuse, rows=rows))
+
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        assert not self._commits.accepting, "not to be read while it is written to"
+        every = recorded(self._database, self._keys, self.run)
+        return (request.answer for request in every if request.answer is not None)
+
+    # --- the source
+
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """Lease a chunk of the open round for one API; None where there is none now. It does not wait.
+
+        Raises:
+            DiskError, IncompleteError, ConfigurationError: as `known`.
+        """
+        self._keep_leases()
+        but = {*self._taken_over, *(hold.chunk for hold in list(self._held))}
+        found = await self._database.run_in_thread(
+            lambda db: leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
+        )
+        if found is None:
+            return None
+        self._rounds[found.hold.chunk], self._apis[found.hold.chunk] = found.round, api
+        self._held[found.hold] = held = _HeldChunk(api)
+        checks = await anyio.to_thread.run_sync(self._members, found)
+        keys = [self.question_key(check) for check in checks]
+        history_of = await self._known(keys)
+        questions = []
+        for check, key in zip(checks, keys, strict=True):
+            before = history_of.get(key, _NOTHING)
+            if before.answer is None:
+                self._lease_of[key] = found.hold
+                held.questions.append(key)
+                is_suspect = before.code in history.ABOUT_THE_QUESTION
+                questions.append(Question(check, key, before.attempts, is_suspect))
+        return QuestionChunk(found.hold, questions)
+
+    async def done(self, hold: ChunkLease) -> None:
+        """Every question of the chunk is done in this round."""
+        if hold in self._held:
+            await self._database.run_in_thread(lambda db: leases.done(db, self.run.number, hold))
+            self._release(hold)
+
+    def holds(self, hold: ChunkLease) -> bool:
+        """Whether the chunk is still this process's, as far as it knows. Only a write decides."""
+        return hold in self._held
+
+    async def give_back(self, api: ApiName | None = None) -> None:
+        """Release every chunk that is not done, of one API or all. The next holder looks up its history.
+
+        Where the database is away, they are free once their leases have ended.
+        """
+        held = [hold for hold, chunk in list(self._held.items()) if api in {None, chunk.api}]
+        for hold in held:
+            self._release(hold)
+        if held:
+            await anyio.to_thread.run_sync(
+                self._database.try_once, lambda db: leases.give_back(db, self.run.number, held)
+            )
+
+    # --- the rounds
+
+    async def latest_round(self) -> RoundState:
+        """How far the latest round has come."""
+        return await self._database.run_in_thread(lambda db: leases.latest_round(db, self.run.number))
+
+    async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
+        """Open the next round with these chunks, to be claimed in this order.
+
+        Args:
+            chunks: of what is left to ask.
+            after: the number of the latest round, as it was when the chunks were planned.
+
+        Returns:
+            False where another process opened a round meanwhile: join that one.
+        """
+        return await self._database.run_in_thread(
+            lambda db: leases.open_round(db, self.run.number, chunks, after)
+        )
+
+    async def end_round(self, number: int, *, is_over: bool = False) -> bool:
+        """End a round with no undone chunk; what is undone is asked in the next one.
+
+        Args:
+            number: of the round.
+            is_over: end it also where chunks are undone that no live process holds: for who leaves when the
+                cap is used up, or is asked to stop.
+
+        Returns:
+            Whether it has ended, by whomever.
+        """
+        return await self._database.run_in_thread(
+            lambda db: leases.end_round(db, self.run.number, number, all_done=not is_over)
+        )
+
+    def lease_of(self, question: bytes) -> ChunkLease:
+        """The lease of the chunk that a question came in.
+
+        Raises:
+            LeaseLostError: it is not this process's any more.
+        """
+        try:
+            return self._lease_of[question]
+        except KeyError:
+            raise LeaseLostError from None
+
+    def _lease_of_attempt(self, question: bytes, attempt: int) -> ChunkLease:
+        """As `lease_of`, as it was when the request left: the chunk may have been given back since."""
+        sent_under = self._in_flight.pop((question, attempt), None)
+        return self.lease_of(question) if sent_under is None else sent_under
+
+    async def _known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        return await self._database.run_in_thread(
+            lambda db: history.known(db, self._lines, self.run.number, questions)
+        )
+
+    def _members(self, chunk: ClaimedChunk) -> list[Check]:
+        part = self._questions(chunk.part)
+        assert part.schema == CHECKS
+        rows = part[list(chunk.members)].iter_rows()
+        return [Check(number, ApiName(api), *said) for number, api, *said in rows]
+
+    def _release(self, hold: ChunkLease) -> None:
+        chunk = self._held.pop(hold, None)  # by the thread of the leases, too
+        for key in () if chunk is None else chunk.questions:
+            if self._lease_of.get(key) == hold:
+                del self._lease_of[key]
+
+    def _forget(self, hold: ChunkLease) -> None:
+        """Another process has taken a chunk over: drop it, and do not claim it while requests for it are out."""
+        if hold in self._held:
+            self._taken_over.add(hold.chunk)
+            self._release(hold)
+
+    def _keep_leases(self) -> None:
+        if self._beating is None:
+            self._beating = threading.Thread(target=self._beat, name="leases", daemon=True)
+            self._beating.start()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._lease_s / _BEATS_IN_A_LEASE):
+            if held := list(self._held):
+                kept = self._database.try_once(partial(self._renew, held))
+                for hold in held:
+                    if kept is not None and hold not in kept:
+                        self._forget(hold)
+
+    def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:
+        return leases.keep(db, self.run.number, self._holder, held, self._lease_s)
+
+
+_REUSE = """
+INSERT INTO precheck.reuse(run, question, code, request_id, time, source_sha256, reused_at, seal)
+VALUES (%b, %b, %b, %b, %b, %b, %b, %b) ON CONFLICT DO NOTHING
+"""
+
+
+def _reuse(db: psycopg.Connection, rows: Sequence[tuple[object, ...]]) -> None:
+    with db.transaction(), db.cursor() as cursor:
+        cursor.executemany(_REUSE, rows)

@@ -1,0 +1,230 @@
+"""A ledger in PostgreSQL as a job needs it: which run is meant, and what is on record of it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Self
+from uuid import UUID
+
+import polars as pl
+import psycopg
+from pydantic import SecretStr
+
+from pipeline.errors import ConfigurationError, UsageError
+from pipeline.frames import CHECKS
+from pipeline.stores.postgres import schema
+from pipeline.stores.postgres.address import LedgerAddress
+from pipeline.stores.postgres.connection import Database, StoreClocks
+from pipeline.stores.postgres.group_commit import Units
+from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
+from pipeline.stores.postgres.lines import StoredRun, damaged
+from pipeline.stores.postgres.recorded import recorded
+from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
+from pipeline.stores.values import RecordedRequest, RunIdentity
+
+_STORE = "SELECT version, salt, hidden_key FROM precheck.store"
+_HOLDER = """
+INSERT INTO precheck.holder(holder, host, pid, tool_version) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+_TIMES = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+_RUN = f"""
+SELECT run, id, tool_version, {_TIMES.format("created_at")}, {_TIMES.format("finished_at")},
+ input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
+"""  # noqa: S608 (constants)
+_BEGIN = """
+INSERT INTO precheck.run(id, input_sha256, profile_sha256, environment, tool_version, plan_hash, seal)
+VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+_FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
+_WHAT = ("input file", "profile", "environment")
+
+
+class AskingProcess(NamedTuple):
+    """This process, as others see it."""
+
+    id: UUID
+    """New for each process."""
+    host: str
+    pid: int
+    tool_version: str
+
+
+class PostgresStore:
+    """An open ledger. Made by `PostgresStore.open`; a context manager."""
+
+    def __init__(self, database: Database, keys: StoreKeys, process: AskingProcess) -> None:
+        self.database = database
+        self.keys = keys
+        self.process = process
+
+    @classmethod
+    def open(
+        cls, address: LedgerAddress, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
+    ) -> Self:
+        """Connect, and make sure that it is a ledger of this version under this key.
+
+        Args:
+            address: from `address.parsed`.
+            secret: the ledger key of the user.
+            process: who asks.
+            clocks: time, and how long a server that is away is waited for.
+
+        Raises:
+            ConfigurationError: the server does not let us in, there is no ledger of this version, or its key is
+                another.
+            IncompleteError: the server has been away for as long as is waited.
+        """
+        database = Database(address, clocks)
+        try:
+            keys = opened_keys(database, secret)
+            database.run(lambda db: db.execute(_HOLDER, process))
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, keys, process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection. Safe to call twice."""
+        self.database.close()
+
+    def wait_at_most(self, wait_max_s: float) -> None:
+        """Wait no longer than this for a server that is away."""
+        self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
+
+    def plan_hash(self, parts: Iterable[pl.DataFrame]) -> bytes:
+        """What two hosts must have in common to share a run: a keyed hash of all its questions, in order.
+
+        Args:
+            parts: `Checks`, in the order of their numbers.
+        """
+        hashes = []
+        for part in parts:
+            assert part.schema == CHECKS
+            hashes.append(
+                self.keys.plan(part.write_csv(quote_style="non_numeric", line_terminator="\n").encode())
+            )
+        return self.keys.plan(b"".join(hashes))
+
+    def join(
+        self, identity: RunIdentity, plan_hash: bytes, *, new_id: UUID, run_id: UUID | None = None
+    ) -> StoredRun:
+        """The run that this process is to work on.
+
+        Args:
+            identity: input, profile and environment.
+            plan_hash: of its questions.
+            new_id: of the run, where it begins now.
+            run_id: the run of a folder that has one; it is joined also after it has finished. None: the
+                unfinished run of this identity, or else a new one.
+
+        Raises:
+            UsageError: the run of the folder is not in this ledger, or has another identity.
+            ConfigurationError: the run was planned by a version that plans otherwise.
+            DiskError: the run's line was changed.
+        """
+        return self.database.run(lambda db: self._join(db, identity, plan_hash, new_id, run_id))
+
+    def find(self, run_id: UUID) -> StoredRun | None:
+        """A run by its id; None where it is not in this ledger."""
+        found = self.database.run(lambda db: db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone())
+        return None if found is None else StoredRun(*found[:5])
+
+    def shared_run(
+        self,
+        run: StoredRun,
+        questions: QuestionParts,
+        *,
+        units: Units | None = None,
+        lease_s: float = LEASE_S,
+    ) -> SharedRun:
+        """The ledger and the source of a run, for this process; to be closed."""
+        return SharedRun(
+            self.database, self.keys, run, self.process.id, questions, units=units, lease_s=lease_s
+        )
+
+    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
+        """Every request of a run in the order in which they were recorded, then the answers of earlier runs.
+
+        Each line is proved where it is read. Connects for itself, so that other work goes on meanwhile.
+
+        Raises:
+            DiskError: a line is not as it was written.
+            IncompleteError, ConfigurationError: as `Database.run`.
+        """
+        return recorded(self.database, self.keys, run)
+
+    @contextmanager
+    def finishing(self, run: StoredRun) -> Iterator[None]:
+        """Resolve and write while no other process does so for this run; others wait."""
+        with self.database.another() as alone:
+            alone.run(lambda db: db.execute("SELECT pg_advisory_lock(%s)", (run.number,)))
+            yield
+
+    def mark_finished(self, run: StoredRun) -> bool:
+        """Record that every question has its final answer; False where another process has done so."""
+        return self.database.run(lambda db: db.execute(_FINISH, (run.number,)).rowcount == 1)
+
+    def _join(
+        self,
+        db: psycopg.Connection,
+        identity: RunIdentity,
+        plan_hash: bytes,
+        new_id: UUID,
+        run_id: UUID | None,
+    ) -> StoredRun:
+        *same, tool_version = identity
+        if run_id is not None:
+            row = db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone()
+            if row is None:
+                raise UsageError(
+                    f"{self.database.address.place}: this ledger has no run {run_id}, which the folder belongs to; "
+                    "name the ledger that it was begun with in the profile"
+                )
+        else:
+            seal = self.keys.seal(plan_hash, "\n".join(("run", str(new_id), *identity)))
+            db.execute(_BEGIN, (new_id, *identity, plan_hash, seal))
+            where = "WHERE (input_sha256, profile_sha256, environment) = (%s, %s, %s) AND finished_at IS NULL"
+            row = db.execute(_RUN + where, same).fetchone()
+            if row is None:  # it was finished this very moment
+                return self._join(db, identity, plan_hash, new_id, run_id)
+        run = StoredRun(*row[:5])
+        *theirs, their_plan, seal = row[5:]
+        if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
+            raise damaged(self.database.address.place, run.number)
+        for what, ours, other in zip(_WHAT, same, theirs, strict=True):
+            if ours != other:
+                raise UsageError(f"run {run.id} is that of another {what}; choose another folder")
+        if their_plan != plan_hash:
+            raise ConfigurationError(
+                f"this run was begun by version {run.tool_version}, which makes other questions of the file than "
+                f"version {tool_version} does; use the same version and configuration on every host"
+            )
+        return run
+
+
+def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
+    """The keys of a ledger of this version.
+
+    Raises:
+        ConfigurationError: it has another version, or another key.
+        IncompleteError: as `Database.run`.
+    """
+    row = database.run(lambda db: db.execute(_STORE).fetchone())
+    place = database.address.place
+    if row is None or row[0] != schema.VERSION:
+        theirs = "none" if row is None else row[0]
+        raise ConfigurationError(
+            f"{place}: the ledger's tables have version {theirs}, and this program needs version {schema.VERSION}; "
+            "use the same version of it on every host"
+        )
+    keys = unwrapped(WrappedKey(bytes(row[1]), bytes(row[2])), secret)
+    if keys is None:
+        raise ConfigurationError(
+            f"{place}: this ledger has another key; name that one in the profile with ledger_key_env or ledger_key_file"
+        )
+    return keys

@@ -1,0 +1,212 @@
+"""The division of a server account among the processes that ask at the same time; its clock is an argument.
+
+Each process leases a whole number of requests per window and of places in flight, and keeps to them by
+itself for as long as its lease. Equal parts: the remainder goes to those that came first, and where there is
+less than one for each, the last to come have nothing until another leaves.
+
+The rules that keep the sum within the account, whatever joins, dies or sleeps:
+
+- A process that has more than its part uses less first, and gives the rest up in its next renewal. What it
+  gives up is free one window later, as its last requests may count until then.
+- A process that no longer renews has what it had until its lease is over, and by its own clock asks nothing
+  after that. Its requests are free a window after the lease, its places once the last reply is due.
+- What is not free is nobody else's.
+
+A process whose limits for the account are others than those of the first one has no part beside it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import NamedTuple
+
+from pipeline.stores.values import LeaseHolder, ServerAccount
+
+LEASE_S = 5.0
+PAUSE_MAX_S = 60.0
+"""The longest pause that one process has all others keep."""
+
+
+class SharePart(NamedTuple):
+    """A part of an account."""
+
+    requests: int
+    """In any window."""
+    places: int
+
+
+NOTHING = SharePart(0, 0)
+
+
+class HeldShare(NamedTuple):
+    """What one process has of an account. Times are of one clock for all its processes, from 0 on."""
+
+    holder: str
+    """An id that no other process ever has."""
+    order: int
+    """A number greater than those of the processes that were there before it."""
+    who: LeaseHolder
+    rate_per_s: float
+    """What its configuration says of the account."""
+    in_flight_max: int
+    part: SharePart
+    until: float
+    """The end of its lease."""
+    given_up: SharePart
+    """What it had at any time in the last window before `given_up_until`."""
+    given_up_until: float
+
+    @property
+    def counted(self) -> SharePart:
+        """What nobody else may have."""
+        return _each(max, self.part, self.given_up)
+
+
+class Division(NamedTuple):
+    """An account, divided."""
+
+    shares: tuple[HeldShare, ...] = ()
+    paused_until: float = 0.0
+    """The server asked for a pause: nobody sends anything before."""
+
+
+class ShareWish(NamedTuple):
+    """What a process reports and wants when it renews its lease."""
+
+    kept: SharePart
+    """It has used no more than this since before the renewal began."""
+    wants: bool = True
+    """Whether it has anything to ask; where not, it leaves."""
+    pause_s: float = 0.0
+    """For how long the server has asked it to send nothing."""
+
+
+class ShareRenewal(NamedTuple):
+    """What a process may use from now on, until `LEASE_S` after it asked."""
+
+    part: SharePart
+    more_in_s: float
+    """When something may be free that it is still to get; inf where it has its part."""
+    paused_s: float
+    """How long nothing may be sent, whatever the part."""
+    behind: LeaseHolder | None
+    """The process that has to leave before this one gets anything."""
+
+
+def renewed(
+    division: Division, account: ServerAccount, wish: ShareWish, me: HeldShare, now: float
+) -> tuple[Division, ShareRenewal]:
+    """Renew the lease of one process, or have it join or leave.
+
+    Args:
+        division: as the last renewal left it, of whichever process.
+        account: what it divides.
+        wish: of the process.
+        me: `joining(...)` of the process; what the division has of it goes first.
+        now: never earlier than in the renewal before.
+    """
+    shares = [settled for each in division.shares if (settled := _settled(each, account, now)) is not None]
+    mine = next((each for each in shares if each.holder == me.holder), None)
+    others = [each for each in shares if each is not mine]
+    if mine is None:
+        mine = me._replace(order=1 + max((each.order for each in others), default=0))
+    mine = _with_less(mine, _each(min, wish.kept, mine.part), now + account.window_s)
+    mine = mine._replace(until=now + LEASE_S if wish.wants else now)
+    fair, behind = _fair_part(account, [*others, mine], mine, now) if wish.wants else (NOTHING, None)
+    mine = mine._replace(part=_each(max, mine.part, _each(min, fair, _room(account, others))))
+    paused_until = max(min(division.paused_until, now + PAUSE_MAX_S), now + min(wish.pause_s, PAUSE_MAX_S))
+    part = _each(min, mine.part, fair)
+    renewal = ShareRenewal(
+        part=part if min(part) > 0 else NOTHING,
+        more_in_s=inf if part == fair else _next_free_s(account, others, now),
+        paused_s=paused_until - now,
+        behind=behind,
+    )
+    return Division((*others, mine), paused_until), renewal
+
+
+def joining(holder: str, who: LeaseHolder, account: ServerAccount) -> HeldShare:
+    """A process that has nothing yet."""
+    return HeldShare(holder, 0, who, account.rate_per_s, account.in_flight_max, NOTHING, 0.0, NOTHING, 0.0)
+
+
+def not_before(time: float, account: ServerAccount) -> Division:
+    """An account that has nothing free before a time, as it is not known what others have."""
+    unknown = joining("", LeaseHolder(""), account)
+    return Division((unknown._replace(given_up=_whole(account), given_up_until=time),))
+
+
+def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShare | None:
+    """A process at work whose configuration gives the account other limits; None where there is none."""
+    for each in division.shares:
+        if each.until > now and each.holder != me.holder and _limits(each) != _limits(me):
+            return each
+    return None
+
+
+def _settled(share: HeldShare, account: ServerAccount, now: float) -> HeldShare | None:
+    """A share without what has become free; None where all of it has."""
+    if share.until > now + LEASE_S or share.given_up_until > now + LEASE_S + account.window_s:
+        # No renewal can have written it yet: it is of before a restart of the machine, and what was sent
+        # then may count for a window. One that could be written now is of so long ago that nothing counts.
+        share = share._replace(
+            part=NOTHING, until=now, given_up=share.counted, given_up_until=now + account.window_s
+        )
+    if now >= share.given_up_until:
+        share = share._replace(given_up=NOTHING)
+    if now >= share.until + account.window_s:
+        share = share._replace(part=share.part._replace(requests=0))
+    if now >= share.until + max(account.window_s, account.deadline_s):
+        share = share._replace(part=NOTHING)
+    return None if share.counted == NOTHING and now >= share.until else share
+
+
+def _with_less(share: HeldShare, kept: SharePart, free_at: float) -> HeldShare:
+    if kept == share.part:
+        return share
+    return share._replace(part=kept, given_up=share.counted, given_up_until=free_at)
+
+
+def _fair_part(
+    account: ServerAccount, shares: Sequence[HeldShare], mine: HeldShare, now: float
+) -> tuple[SharePart, LeaseHolder | None]:
+    """What a process is to have once that is free; and who is before it, where that is nothing."""
+    live = sorted((each for each in shares if each.until > now), key=lambda each: each.order)
+    alike = [each for each in live if _limits(each) == _limits(mine)]
+    whole, rank = _whole(account), alike.index(mine)
+    count = min(len(alike), *whole)
+    if _limits(live[0]) != _limits(mine) or rank >= count:
+        return NOTHING, live[0].who
+    return SharePart(*(total // count + (rank < total % count) for total in whole)), None
+
+
+def _room(account: ServerAccount, others: Iterable[HeldShare]) -> SharePart:
+    """What the others leave."""
+    limits = (account.rate_per_s, account.in_flight_max)
+    taken = [(each.counted, _limits(each)) for each in others if each.counted != NOTHING]
+    if any(theirs != limits for _, theirs in taken):
+        return NOTHING
+    whole = _whole(account)
+    return SharePart(*(max(whole[n] - sum(part[n] for part, _ in taken), 0) for n in range(2)))
+
+
+def _next_free_s(account: ServerAccount, others: Iterable[HeldShare], now: float) -> float:
+    """How long until the first of the others gives something back by itself."""
+    ends = [
+        time
+        for each in others
+        for time in (each.given_up_until, each.until + account.window_s, each.until + account.deadline_s)
+        if time > now
+    ]
+    return min(ends, default=inf) - now
+
+
+def _whole(account: ServerAccount) -> SharePart:
+    return SharePart(max(int(account.rate_per_s), 1), account.in_flight_max)
+
+
+def _limits(share: HeldShare) -> tuple[float, int]:
+    return share.rate_per_s, share.in_flight_max
+
+
+def _each(rule: Callable[[int, int], int], one: SharePart, other: SharePart) -> SharePart:
+    return SharePart(rule(one.requests, other.requests), rule(one.places, other.places))

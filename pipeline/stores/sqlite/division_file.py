@@ -1,0 +1,112 @@
+"""The division of one account among the processes of one machine: a small file, locked while it changes.
+
+Nothing in it must outlive the machine, so nothing waits for the disk. The clock is the system's monotonic
+one, which is the same for all processes and begins anew with the machine: a time too far ahead is of before
+a restart, and one that is past counts for nothing by then, however it came about (`sharing`).
+
+A process that is killed leaves the lock. One that is stopped just while it holds it, which is for some
+microseconds of a renewal, keeps the others from renewing until it goes on or is killed: their leases end,
+and they send nothing until then.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from zlib import crc32
+
+import anyio
+
+from pipeline.errors import DiskError, OutputError
+from pipeline.files.disk_errors import not_writable
+from pipeline.stores.division_json import as_json, from_json
+from pipeline.stores.sharing import Division
+
+RETRY_INTERVAL_S = 0.002
+ELSEWHERE = "set XDG_STATE_HOME"
+_BYTES_MAX = 1 << 20
+_CHECKSUM_LENGTH = 8
+
+Result = TypeVar("Result")
+
+
+class DivisionFile:
+    """The file of one account."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; where it is missing, create it (0600), and its folder (0700).
+
+        Raises:
+            OutputError: it cannot be created.
+            DiskError: the disk is full.
+        """
+        self._path = path
+        self._file = opened(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
+        """Change the division, as one step.
+
+        Args:
+            rule: gives the new one for the old one, which is None where the file does not have it.
+
+        Raises:
+            DiskError, OutputError: the file cannot be written.
+        """
+        while not self._is_locked():  # noqa: ASYNC110 (by another process)
+            await anyio.sleep(RETRY_INTERVAL_S)
+        try:
+            division, result = rule(_read(os.pread(self._file, _BYTES_MAX, 0)))
+            content = _written(division)
+            os.pwrite(self._file, content, 0)
+            os.truncate(self._file, len(content))
+        except OSError as error:
+            raise self._error(error) from error
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        return result
+
+    def _is_locked(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _error(self, error: OSError) -> DiskError | OutputError:
+        return not_writable(self._path, error, otherwise=ELSEWHERE)
+
+
+def opened(path: Path) -> int:
+    """A small private file that all processes of a user share; created with its folder where it is missing.
+
+    Raises:
+        OutputError: it cannot be created.
+        DiskError: the disk is full.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise not_writable(path, error, otherwise=ELSEWHERE) from error
+
+
+def _written(division: Division) -> bytes:
+    content = as_json(division).encode()
+    return _checksum(content) + content
+
+
+def _read(content: bytes) -> Division | None:
+    """The division; None where a crash has left half of one."""
+    if not content:
+        return Division()
+    checksum, content = content[:_CHECKSUM_LENGTH], content[_CHECKSUM_LENGTH:]
+    return from_json(content) if checksum == _checksum(content) else None
+
+
+def _checksum(content: bytes) -> bytes:
+    return b"%08x" % crc32(content)

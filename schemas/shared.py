@@ -1,0 +1,72 @@
+"""Runs that processes share: which run a folder belongs to, what is left to ask for workers, and who asks."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from schemas.outcomes import ApiName, Environment
+from schemas.strict import OwnDocument
+
+
+class SharedRunRecord(OwnDocument):
+    """`store.json`: which run of which ledger the folder of a run belongs to."""
+
+    ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
+    run: Annotated[UUID, Field(description="The run in that ledger.")]
+    finished: Annotated[bool, Field(description="Whether the ledger has it on record as finished.")] = False
+
+
+class WorkRecord(OwnDocument):
+    """`work.json`: what a folder of questions belongs to; written last, once all of them are there."""
+
+    ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
+    run: Annotated[UUID, Field(description="The run in that ledger.")]
+    input_sha256: Annotated[str, Field(description="SHA-256 of the payment file.")]
+    profile_sha256: Annotated[str, Field(description="What identifies the profile.")]
+    environment: Annotated[Environment, Field(description="Which kind of server answers.")]
+    tool_version: Annotated[str, Field(description="Of the program that wrote it.")]
+    part_count: Annotated[int, Field(ge=0, description="Files of questions.")]
+    apis: Annotated[list[ApiName], Field(description="The APIs that there are questions for.")]
+
+
+class RunStatus(OwnDocument):
+    """A run in a shared ledger that has not finished."""
+
+    run: UUID
+    created: Annotated[str, Field(description="When it began, UTC, ISO 8601 with Z.")]
+    tool_version: Annotated[str, Field(description="Of the program that began it.")]
+    input_sha256: str
+    environment: Environment
+    attempt_count: Annotated[int, Field(description="Requests that were sent, or were about to be.")]
+    answer_count: Annotated[int, Field(description="Questions that have their final answer.")]
+    round: Annotated[int, Field(description="How often its open questions were taken up; 0: not yet.")]
+    open: Annotated[bool, Field(description="Whether they are being asked now, by anyone who can.")]
+    undone_chunk_count: Annotated[int, Field(description="Chunks of the round that are not done.")]
+    free_chunk_count: Annotated[int, Field(description="Those of them that nobody asks.")]
+
+
+class HolderStatus(OwnDocument):
+    """A process that asks."""
+
+    host: str
+    pid: int
+    tool_version: str
+    started: Annotated[str, Field(description="UTC, ISO 8601 with Z.")]
+    seen: Annotated[str, Field(description="When it last renewed its leases.")]
+    chunk_count: Annotated[int, Field(description="Chunks of questions in its hands.")]
+    oldest_lease_s: Annotated[
+        float | None,
+        Field(
+            description="How long until the first of their leases ends; negative where it has. Null: none."
+        ),
+    ]
+
+
+class Status(OwnDocument):
+    """What goes on in a shared ledger."""
+
+    ledger: str
+    time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]
+    runs: list[RunStatus]
+    holders: list[HolderStatus]

@@ -1,0 +1,132 @@
+"""One payment file, several hosts: they share its questions, and each has the outcomes in its own folder."""
+
+from collections import Counter
+from contextlib import ExitStack
+
+import pytest
+
+COUNT = 300
+SLOW_PER_S = 40
+"""So that a second command comes while the first still asks, also on a machine with other work to do."""
+
+
+@pytest.fixture
+def file(desk, network_payments):
+    return desk.payments(network_payments(COUNT))
+
+
+def test_a_run_over_a_shared_ledger_leaves_what_a_run_alone_leaves(desk, sandbox, file, shared_profile, host):
+    alone = desk("run", file, *sandbox.using("production"), "--out", "alone")
+    before = sandbox.call_count
+
+    done = host("a")("run", file, *shared_profile(), "--out", "shared").end()
+
+    assert (alone.status, done.status) == (0, 0), done.err
+    assert len(sandbox.questions(before)) == COUNT
+    assert desk.stable_outcomes("shared") == desk.stable_outcomes("alone")
+    assert desk("verify", "shared", "--input", file).status == 0
+
+
+def test_two_hosts_share_the_questions_of_a_file_and_have_the_same_outcomes(
+    desk, sandbox, file, shared_profile, host
+):
+    words, before = shared_profile(rate_per_s=SLOW_PER_S), sandbox.call_count
+
+    starts = [(name, ("run", file, *words, "--out", name)) for name in ("a", "b")]
+    with ExitStack() as stack:
+        running = [stack.enter_context(host(name)(*command)) for name, command in starts]
+        ends = [one.end() for one in running]
+
+    assert [end.status for end in ends] == [0, 0], ends
+    assert len(sandbox.questions(before)) == COUNT
+    assert desk.outcomes("a") == desk.outcomes("b"), "each with the ids and the times of the one request"
+    assert all(desk.departures(folder) for folder in ("a", "b"))
+    for folder in ("a", "b"):
+        assert len(desk.departures(folder)) == COUNT
+        assert desk("verify", folder, "--input", file).status == 0
+
+
+def test_a_run_that_is_killed_on_one_host_is_resumed_on_another(
+    desk, sandbox, file, shared_profile, host, in_ledger
+):
+    words, before = shared_profile(rate_per_s=SLOW_PER_S), sandbox.call_count
+
+    with host("a")("run", file, *words, "--out", "a") as first:
+        sandbox.wait_for_calls(COUNT // 3, before)
+        first.kill()
+        first.communicate()
+    answered = in_ledger("SELECT count(*) FROM precheck.answer")
+    resumed = host("b")("run", file, *words, "--out", "b").end()
+
+    assert answered >= 20
+    assert resumed.status == 0, resumed.err
+    assert in_ledger("SELECT count(*) FROM precheck.run") == 1
+    assert in_ledger("SELECT count(*) FROM precheck.answer") == COUNT
+    assert len(sandbox.questions(before)) - COUNT <= 8, "those in flight alone are in doubt"
+    # The folder of the killed one catches up, and asks nothing.
+    before = sandbox.call_count
+    assert host("a")("run", file, *words, "--out", "a").end().status == 0
+    assert sandbox.call_count == before
+    assert desk.outcomes("a") == desk.outcomes("b")
+
+
+def test_a_finished_run_sends_nothing_and_the_same_bytes_elsewhere_are_a_new_run(
+    desk, sandbox, file, shared_profile, host, in_ledger, postgres
+):
+    words = shared_profile()
+    assert host("a")("run", file, *words, "--out", "january").end().status == 0
+    before = sandbox.call_count
+
+    again = host("a")("run", file, *words, "--out", "january").end()
+
+    assert (again.status, sandbox.call_count) == (0, before)
+    assert "nothing was sent" in again.err
+    assert host("a")("run", file, *words, "--out", "february").end().status == 0
+    assert len(sandbox.questions(before)) == COUNT
+    assert in_ledger("SELECT count(*) FROM precheck.run") == 2
+
+
+def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_and_the_reverse(
+    desk, sandbox, file, shared_profile, host
+):
+    alone, shared = shared_profile("alone.toml", ledger=False), shared_profile()
+    assert host("a")("run", file, *alone, "--out", "alone").end().status == 0
+    assert host("a")("run", file, *shared, "--out", "shared").end().status == 0
+    before = sandbox.call_count
+
+    ends = [
+        host("a")("run", file, *words, "--out", folder).end()
+        for words, folder in ((shared, "alone"), (alone, "shared"))
+    ]
+
+    assert [end.status for end in ends] == [2, 2]
+    assert "alone: this folder holds a run that was begun without a shared ledger" in ends[0].err
+    assert (
+        "shared: this folder holds a run that was begun with the shared ledger postgresql://" in ends[1].err
+    )
+    assert all("--fresh" in end.err for end in ends)
+    assert sandbox.call_count == before
+
+
+def test_fresh_begins_a_new_run(desk, sandbox, file, shared_profile, host, in_ledger):
+    words = shared_profile()
+    limited = host("a")("run", file, *words, "--out", "a", "--limit", 120).end()
+    assert limited.status == 75
+    before = sandbox.call_count
+
+    assert host("a")("run", file, *words, "--out", "a", "--fresh").end().status == 0
+
+    assert len(sandbox.questions(before)) == COUNT
+    assert in_ledger("SELECT count(*) FROM precheck.run") == 2
+
+
+def test_a_limit_asks_so_many_and_leaves_the_rest_to_a_later_run(desk, sandbox, file, shared_profile, host):
+    words, before = shared_profile(), sandbox.call_count
+
+    limited = host("a")("run", file, *words, "--out", "a", "--limit", 120).end()
+
+    assert limited.status == 75
+    assert len(sandbox.questions(before)) == 120
+    assert Counter(row["check_code"] for row in desk.outcomes("a"))["LIMIT"] == COUNT - 120
+    assert host("b")("run", file, *words, "--out", "b").end().status == 0
+    assert len(sandbox.questions(before)) == COUNT

@@ -1,0 +1,337 @@
+"""A real PostgreSQL for tests: `fsync` on, by an unprivileged user, on a free loopback port, gone with the session.
+
+`postgres` is the server, `ledger_database` a database of its own for one test with the tables of the ledger in it,
+`proxy_to` a way to it that can be cut wherever a test likes.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+OWNER, RUNNER = "keeper", "runner"
+LEDGER_KEY = SecretStr("the key that these tests hide names under")
+TEMPLATE = "ledger_template"
+READY_MAX_S = 60
+
+
+def programs():
+    """The folder of initdb and pg_ctl, or None."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).parent if on_path else None
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class PostgresServer:
+    """One server, with databases for tests."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self.port = _free_port()
+        self.folder = Path(tempfile.mkdtemp(prefix="precheck-postgres-"))
+        self._data, self._log = self.folder / "data", self.folder / "log"
+        self._numbers = count(1)
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self._call(
+            "initdb",
+            "-D",
+            self._data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        )
+        settings = [
+            f"port = {self.port}",
+            "listen_addresses = '127.0.0.1'",
+            f"unix_socket_directories = '{self.folder}'",
+            "shared_buffers = 32MB",
+            "max_connections = 60",
+            "fsync = on",
+            "autovacuum_naptime = 1h",
+        ]
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write("\n".join(settings) + "\n")
+
+    def _call(self, program, *words):
+        unprivileged = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        command = [*(unprivileged if os.geteuid() == 0 else []), self._programs / program, *words]
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": str(self.folder)}
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+    def _control(self, *words):
+        # Its output is a pipe of ours no longer than pg_ctl runs: the server writes to its log.
+        self._call("pg_ctl", "-D", self._data, "-l", self._log, "-s", "-w", *words)
+
+    def start(self):
+        self._control("start")
+
+    def stop(self, how="fast"):
+        """`fast` ends every connection; `immediate` is a crash."""
+        self._control("stop", "-m", how)
+
+    def restart(self, how="immediate"):
+        self.stop(how)
+        self.start()
+
+    def url(self, database, user=RUNNER, port=None):
+        return f"postgresql://{user}@127.0.0.1:{port or self.port}/{database}"
+
+    def connect(self, database="postgres", user="postgres"):
+        """A connection of the test's own, as the superuser unless said."""
+        return psycopg.connect(self.url(database, user), autocommit=True)
+
+    def require_roles(self):
+        with self.connect() as db:
+            db.execute(f"CREATE ROLE {OWNER} LOGIN")
+            db.execute(f"CREATE ROLE {RUNNER} LOGIN")
+
+    def empty_database(self, template="template0"):
+        """A new database, which the owner of ledgers owns, by its name."""
+        name = f"test_{next(self._numbers)}"
+        with self.connect() as db:
+            db.execute(f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE {template}")
+        return name
+
+    @contextmanager
+    def requiring_passwords(self):
+        """Let the role of the runs in by its password alone until the block ends."""
+        rules = self._data / "pg_hba.conf"
+        before = rules.read_text()
+        with self.connect() as db:
+            db.execute(f"ALTER ROLE {RUNNER} PASSWORD 'right'")
+            try:
+                rules.write_text(f"host all {RUNNER} all scram-sha-256\n{before}")
+                db.execute("SELECT pg_reload_conf()")
+                self._wait_for_rules(is_there=True)
+                yield
+            finally:
+                rules.write_text(before)
+                db.execute("SELECT pg_reload_conf()")
+                self._wait_for_rules(is_there=False)
+
+    def _wait_for_rules(self, *, is_there):
+        """Until a new connection is judged by the rules as they are now."""
+        for _ in range(200):
+            try:
+                psycopg.connect(self.url("postgres", RUNNER), password="wrong", passfile="/dev/null").close()
+                is_strict = False
+            except psycopg.OperationalError:
+                is_strict = True
+            if is_strict == is_there:
+                return
+            time.sleep(0.05)
+        raise AssertionError("the server does not read its pg_hba.conf")
+
+    def close(self):
+        with suppress(AssertionError):  # a test may have stopped it
+            self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The server, with the two roles of a ledger."""
+    found = programs()
+    if found is None:
+        pytest.skip("no PostgreSQL; `make tools` fetches it")
+    server = PostgresServer(found)
+    try:
+        server.start()
+        server.require_roles()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def ledger_template(postgres):
+    """A database with the tables of a ledger, under `LEDGER_KEY`, that others are copies of."""
+    from pipeline.stores.postgres.administration import create
+
+    name = postgres.empty_database()
+    create_ledger(postgres, name, create)
+    with postgres.connect() as db:
+        db.execute(f"ALTER DATABASE {name} RENAME TO {TEMPLATE}")
+    return TEMPLATE
+
+
+def create_ledger(postgres, database, create):
+    with database_of(postgres, database, OWNER) as db:
+        create(db, LEDGER_KEY, grant_to=RUNNER)
+
+
+def clocks(wait_max_s=20.0):
+    """Real clocks for a store."""
+    from datetime import UTC, datetime
+
+    from pipeline.stores.postgres.connection import StoreClocks
+
+    return StoreClocks(lambda: datetime.now(UTC), time.monotonic, wait_max_s)
+
+
+def database_of(postgres, name, user=RUNNER, *, port=None, wait_max_s=20.0):
+    """The product's own connection to a database."""
+    from pipeline.stores.postgres.address import parsed
+    from pipeline.stores.postgres.connection import Database
+
+    return Database(parsed(postgres.url(name, user, port)), clocks(wait_max_s))
+
+
+@pytest.fixture
+def ledger_database(postgres, ledger_template):
+    """The name of a database of this test's own, with the tables of a ledger."""
+    return postgres.empty_database(ledger_template)
+
+
+@pytest.fixture
+def proxy_to():
+    """Ways to a port, each closed at the end of the test: `proxy_to(port) -> CuttingProxy`."""
+    made = []
+
+    def make(port):
+        made.append(CuttingProxy(port))
+        return made[-1]
+
+    yield make
+    for proxy in made:
+        proxy.close()
+
+
+class CuttingProxy:
+    """A TCP proxy to PostgreSQL that loses connections on purpose.
+
+    `cut_reply(needle)`: the next request with these bytes in it is carried out, and its reply is lost.
+    `cut_request(needle)`: the connection ends before the request arrives. Both once. `close_door` and `open_door`:
+    no new connection, and the end of those that there are.
+    """
+
+    def __init__(self, port):
+        self._to = port
+        self._connections = []
+        self._needle, self._is_reply = None, False
+        self.cut_count = 0
+        self.seen = threading.Event()
+        self._lock = threading.Lock()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self._door = None
+        self.open_door()
+
+    def cut_reply(self, needle):
+        self._needle, self._is_reply = needle, True
+
+    def cut_request(self, needle):
+        self._needle, self._is_reply = needle, False
+
+    def open_door(self):
+        door = socket.create_server(("127.0.0.1", self.port))
+        self._door = door
+        threading.Thread(target=self._accept, args=(door,), daemon=True).start()
+
+    def close_door(self):
+        self._door.shutdown(socket.SHUT_RDWR)
+        self._door.close()
+        with self._lock:
+            ending, self._connections = self._connections, []
+        for one in ending:
+            _end(one)
+
+    def close(self):
+        with suppress(OSError):
+            self.close_door()
+
+    def _accept(self, door):
+        while True:
+            try:
+                client, _ = door.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self._to))
+            except OSError:
+                client.close()
+                continue
+            with self._lock:
+                self._connections += [client, server]
+            losing = threading.Event()
+            threading.Thread(target=self._ask, args=(client, server, losing), daemon=True).start()
+            threading.Thread(target=self._reply, args=(client, server, losing), daemon=True).start()
+
+    def _ask(self, client, server, losing):
+        for data in _read(client):
+            if self._needle is not None and self._needle in data:
+                self._needle = None
+                self.cut_count += 1
+                if not self._is_reply:
+                    break
+                losing.set()
+            try:
+                server.sendall(data)
+            except OSError:
+                break
+        _end(client)
+        _end(server)
+
+    def _reply(self, client, server, losing):
+        for data in _read(server):
+            if losing.is_set():
+                # ReadyForQuery ends a reply: what was asked for is done, and committed.
+                if data.endswith((b"Z\0\0\0\x05I", b"Z\0\0\0\x05T", b"Z\0\0\0\x05E")):
+                    break
+                continue
+            try:
+                client.sendall(data)
+            except OSError:
+                break
+        _end(client)
+        _end(server)
+
+
+def _read(end):
+    while True:
+        try:
+            data = end.recv(1 << 16)
+        except OSError:
+            return
+        if not data:
+            return
+        yield data
+
+
+def _end(one):
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()

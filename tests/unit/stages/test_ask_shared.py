@@ -1,0 +1,204 @@
+"""Asking beside other processes: whoever holds a chunk asks its questions, and what is left is theirs."""
+
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import anyio
+import pytest
+from senders import FakeSender, always, good, problem
+
+from pipeline.apis import cop
+from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stores.leased_shares import WholeShare
+from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
+from pipeline.stores.values import RunIdentity, ServerAccount
+from pipeline.transport.rate_limiter import Pace
+from schemas.outcomes import ApiName
+
+NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
+COUNT, SIZE, PLACES = 40, 10, 4
+
+
+@pytest.fixture
+def ledger():
+    return MemoryLedger(RunIdentity("1f", "2e", "sandbox", "1"), "2031-03-01T09:00:00.000Z")
+
+
+@pytest.fixture
+def questions(ledger, check_of):
+    checks = [check_of(check=n, name=f"Payee {n}", account=f"{n:014d}") for n in range(COUNT)]
+    return MemoryQuestions(checks, ledger, chunk_size=SIZE)
+
+
+class Process:
+    """One that asks."""
+
+    def __init__(self, questions, sender, *, quota=None, stop=None):
+        self.sender = sender
+        self.run = MemorySharedRun(questions, quota)
+        self.tally = AskingTally()
+        self.places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
+        self.stop = stop or anyio.Event()
+
+    async def ask(self):
+        context = AskingContext(
+            lambda: NOON, time.monotonic, lambda: 0.0, lambda: str(uuid4()), self.stop, self.tally
+        )
+        channel = ApiChannel(
+            cop.API,
+            self.sender,
+            WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0)),
+            Pace(5000),
+            self.places,
+            None,
+            PLACES,
+            attempts_max=3,
+            deadline_s=5,
+        )
+        with anyio.fail_after(10):
+            answers = await ask(self.run, {ApiName.COP: channel}, self.run, context)
+        return sorted(answers["check"])
+
+    def places_left(self):
+        async def count():
+            taken = 0
+            with anyio.move_on_after(0.05):
+                while taken <= PLACES:
+                    await self.places.take()
+                    taken += 1
+            return taken
+
+        return anyio.run(count)
+
+
+def said_by(*senders):
+    return Counter(said.name for sender in senders for said in sender.said)
+
+
+def sleeper(questions):
+    """A process that sleeps beyond its lease with its first requests under way, and what wakes it."""
+    awake = anyio.Event()
+
+    async def reply(said):
+        await awake.wait()
+        return good(said.request)
+
+    return Process(questions, FakeSender(reply)), awake
+
+
+def test_two_processes_ask_each_question_once(questions, ledger):
+    async def reply(said):
+        await anyio.sleep(0.001)
+        return good(said.request)
+
+    senders = [FakeSender(reply) for _ in range(2)]
+    found = []
+
+    async def main():
+        async with anyio.create_task_group() as group:
+            for sender in senders:
+
+                async def one(sender=sender):
+                    found.append(await Process(questions, sender).ask())
+
+                group.start_soon(one)
+
+    anyio.run(main)
+    assert set(said_by(*senders).values()) == {1}
+    assert sorted(found[0] + found[1]) == list(range(COUNT))
+    assert all(found), "both had a part"
+    assert ledger.counts.answer_count == COUNT
+
+
+def test_what_was_taken_over_is_dropped_unanswered_and_its_places_are_free(questions, ledger):
+    first, awake = sleeper(questions)
+    first.places.open()
+    second = FakeSender(always(None))
+    found = {}
+
+    async def main():
+        async with anyio.create_task_group() as group:
+
+            async def sleep():
+                found["first"] = await first.ask()
+
+            group.start_soon(sleep)
+            await anyio.sleep(0.05)
+            first.run.expire()
+            found["second"] = await Process(questions, second).ask()
+            awake.set()
+
+    anyio.run(main)
+    assert found == {"first": [], "second": list(range(COUNT))}
+    assert len(first.sender.said) == PLACES, "and nothing more once it was awake"
+    assert ledger.counts.answer_count == COUNT
+    assert first.tally.done_count == 0
+    assert first.places_left() == PLACES
+
+
+class TakenOverUnnoticed(MemorySharedRun):
+    """A process that loses its first chunk as soon as it has it, and learns of it only by a write."""
+
+    async def claim(self, api):
+        chunk = await super().claim(api)
+        if chunk is not None and chunk.hold.chunk == 0:
+            self._all.fences[0] += 1
+        return chunk
+
+    def holds(self, hold):  # noqa: ARG002
+        return True
+
+
+def test_an_intent_that_comes_too_late_is_not_sent(questions):
+    process = Process(questions, FakeSender(always(None)))
+    process.run = TakenOverUnnoticed(questions)
+
+    assert anyio.run(process.ask) == list(range(SIZE, COUNT))
+    assert len(process.sender.said) == COUNT - SIZE == process.tally.requests[ApiName.COP]
+    assert process.places_left() == PLACES
+
+
+def test_a_cap_that_is_spent_at_the_intent_leaves_the_rest_with_the_source(questions, ledger):
+    quota = MemoryQuota(15, lambda: NOON)
+    process = Process(questions, FakeSender(always(None)), quota=quota)
+
+    answered = anyio.run(process.ask)
+
+    assert len(answered) == len(process.sender.said) == 15 == ledger.counts.answer_count
+    assert ledger.counts.attempt_count == 15
+    assert process.tally.closures == {ApiName.COP: ("deferred", "DAILY_CAP")}
+    assert sorted(questions.free) == [1, 2, 3]
+    assert questions.fences[3] == 0, "nothing is claimed behind a closed gate"
+    assert process.places_left() == PLACES
+
+
+def test_behind_a_long_pause_the_questions_are_left_to_others(questions, ledger):
+    process = Process(questions, FakeSender(always(problem(503, **{"retry-after": "3600"}))))
+
+    assert anyio.run(process.ask) == []
+    assert sorted(questions.free) == list(range(COUNT // SIZE))
+
+    second = Process(questions, FakeSender(always(None)))
+    assert anyio.run(second.ask) == list(range(COUNT))
+
+
+def test_after_a_stop_the_questions_are_left_to_others(questions, ledger):
+    stop = anyio.Event()
+
+    async def reply(said):
+        if len(process.sender.said) == 5:
+            stop.set()
+        return good(said.request)
+
+    process = Process(questions, FakeSender(reply), stop=stop)
+    anyio.run(process.ask)
+    answered = ledger.counts.answer_count
+    assert 5 <= answered < SIZE
+    assert len(questions.free) == COUNT // SIZE
+
+    second = Process(questions, FakeSender(always(None)))
+    assert len(anyio.run(second.ask)) == COUNT - answered
+    assert set(said_by(process.sender, second.sender).values()) == {1}
