@@ -120,7 +120,7 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
         found = _like(part, read, first, before)
         if found.problem is None:
             filled = {f"{PLACE}{number}" for number in range(1, len(read.headers) + 1)} - set(read.blank)
-            before = _Columns(read.decision | before.decision, before.filled | filled)
+            before = _Columns({**read.decision, **before.decision}, before.filled | filled)
         compared.append((part, found))
     return compared
 
