@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import NamedTuple
 
 import polars as pl
@@ -201,6 +202,8 @@ def leave(
     )
     if summary.complete:
         files.remove()
+        if run.data.divided is not None:
+            rmtree(run.data.divided, ignore_errors=True)
     return summary
 
 

@@ -293,3 +293,21 @@ def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, san
     amounts = [float(row["amount"]) for row in listed]
     assert amounts == sorted(amounts, reverse=True)
     assert len(listed) == summary(desk)["attention_count"]
+
+
+def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    one = by_one_process(desk, sandbox)
+    table = pl.read_csv(desk.folder / "all.csv", infer_schema=False)
+    table.write_parquet(desk.folder / "all.parquet", row_group_size=7)
+
+    words = ("run", "all.parquet", "--work", "work", "--engine", "pool", "--out", "set.precheck")
+    assert desk(*words, *sandbox.using("sandbox")).status == 0
+
+    assert decided(desk) == one
+    assert summary(desk)["input"]["name"] == "all.parquet"
+    assert not any((desk.folder / "work").iterdir())
+    (desk.folder / "all.parquet").write_bytes((desk.folder / "all.parquet").read_bytes()[:-9])
+    damaged = desk(*words, "--fresh", *sandbox.using("sandbox"))
+    assert damaged.status == 65
+    assert "all.parquet: the Parquet file is damaged" in damaged.err
