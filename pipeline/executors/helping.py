@@ -14,6 +14,7 @@ import structlog
 from pipeline.config import Profile
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.asking import new_context, watched
+from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
 from pipeline.runs.request import Surface
 from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
@@ -58,7 +59,7 @@ def help_with_runs(store: PostgresStore, wanted: HelpWanted, surface: Surface) -
         OutputError: the work folder cannot be read.
     """
     world = new_context(surface)
-    helper = _Helper(store, wanted, world, surface)
+    helper = _Helper(SharedAccess(store, wanted.profile), wanted, world, surface)
     with helper.runs:
         is_idle, ended_by = watched(helper.work, world, surface)
     return HelpGiven(sum(world.tally.answered.values()), bool(is_idle), ended_by)
@@ -79,7 +80,7 @@ class _Turn:
 class _Helper:
     """A worker at its work."""
 
-    store: PostgresStore
+    access: SharedAccess
     wanted: HelpWanted
     world: AskingContext
     surface: Surface
@@ -125,7 +126,7 @@ class _Helper:
             await self._forget_if_finished(record.run)
             return
         if state.free_count and not self._rests(record.run):
-            asker = RoundAsker(shared, self.wanted.profile, record.apis, self.world, self.surface.watch)
+            asker = RoundAsker(shared, self.access, record.apis, self.world, self.surface.watch)
             turn.has_asked |= await self._ask(asker, record)
             state = await shared.latest_round()
         if state.is_open and state.undone_count == 0:
@@ -149,7 +150,7 @@ class _Helper:
         """A run of this ledger that has not finished."""
         if (known := self._known.get(record.run)) is not None:
             return known
-        run = await anyio.to_thread.run_sync(self.store.find, record.run, abandon_on_cancel=True)
+        run = await anyio.to_thread.run_sync(self.access.store.find, record.run, abandon_on_cancel=True)
         if run is None:
             return None
         if run.finished_at is not None:
@@ -157,13 +158,13 @@ class _Helper:
             return None
         folder = work_of(self.wanted.root, record.run)
         questions = lru_cache(maxsize=2)(partial(read_questions, folder))
-        opened = self.runs.enter_context(self.store.shared_run(run, questions))
+        opened = self.runs.enter_context(self.access.shared_run(run, questions))
         self._known[record.run] = opened
         return opened
 
     async def _forget_if_finished(self, run_id: UUID) -> None:
         """Close a run that has finished, and remove its questions."""
-        run = await anyio.to_thread.run_sync(self.store.find, run_id, abandon_on_cancel=True)
+        run = await anyio.to_thread.run_sync(self.access.store.find, run_id, abandon_on_cancel=True)
         if run is not None and run.finished_at is not None:
             self._known.pop(run_id).close()
             remove_work(self.wanted.root, run_id)
