@@ -25,7 +25,7 @@ TEMPLATE = "ledger_template"
 READY_MAX_S = 60
 
 
-def _programs():
+def programs():
     """The folder of initdb and pg_ctl, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
@@ -163,10 +163,10 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres():
     """The server, with the two roles of a ledger."""
-    programs = _programs()
-    if programs is None:
+    found = programs()
+    if found is None:
         pytest.skip("no PostgreSQL; `make tools` fetches it")
-    server = PostgresServer(programs)
+    server = PostgresServer(found)
     try:
         server.start()
         server.require_roles()

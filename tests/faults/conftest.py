@@ -4,6 +4,7 @@
 row: tried, survived, figure, goal. With `--write-figures` the lines go into docs/reliability.md.
 """
 
+import os
 import platform
 import random
 import time
@@ -51,8 +52,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    here = str(Path(__file__).parent) + os.sep
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.faults)
 
 

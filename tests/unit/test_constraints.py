@@ -16,7 +16,22 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RUN = PROJECT["dependencies"]
-DEVELOP = [*RUN, *PROJECT["optional-dependencies"]["dev"]]
+EXTRAS = PROJECT["optional-dependencies"]
+OURSELVES = re.compile(r"payee-precheck\[(.+)\]")
+"""An extra may ask for others of ours."""
+
+
+def with_extras(requirements):
+    """These requirements, with what our own extras stand for."""
+    for text in requirements:
+        if ours := OURSELVES.fullmatch(text):
+            for extra in ours[1].split(","):
+                yield from with_extras(EXTRAS[extra])
+        else:
+            yield text
+
+
+DEVELOP = [*RUN, *with_extras(EXTRAS["dev"])]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 FILES = {"constraints.txt": RUN, "constraints-dev.txt": DEVELOP}
 BILL = ROOT / "dist" / "payee-precheck.cdx.json"
@@ -103,7 +118,13 @@ def test_the_pins_keep_to_the_bounds_of_the_project(name):
 def test_what_is_developed_with_is_what_is_run():
     """Each file is enough by itself; where both name a package, they say the same."""
     run, develop = pins("constraints.txt"), pins("constraints-dev.txt")
-    assert run.items() <= develop.items()
+    assert run.keys() <= develop.keys()
+    for key, (requirement, hashes) in run.items():
+        other, its_hashes = develop[key]
+        assert (other.specifier, its_hashes) == (requirement.specifier, hashes), key
+        assert other.marker in {None, requirement.marker}, (
+            f"{key}: a Python that runs it may develop without it"
+        )
 
 
 @pytest.mark.skipif(
