@@ -1,6 +1,6 @@
-"""A real PostgreSQL for tests: `fsync` on, by an unprivileged user, on a free loopback port, gone with the session.
+"""A real PostgreSQL for tests: `fsync` on, unprivileged, on a free loopback port, gone with the session.
 
-`postgres` is the server, `ledger_database` a database of its own for one test with the tables of the ledger in it,
+`postgres` is the server, `ledger_database` a database for one test with the tables of the ledger in it, and
 `proxy_to` a way to it that can be cut wherever a test likes.
 """
 
@@ -233,8 +233,8 @@ class CuttingProxy:
     """A TCP proxy to PostgreSQL that loses connections on purpose.
 
     `cut_reply(needle)`: the next request with these bytes in it is carried out, and its reply is lost.
-    `cut_request(needle)`: the connection ends before the request arrives. Both once. `close_door` and `open_door`:
-    no new connection, and the end of those that there are.
+    `cut_request(needle)`: the connection ends before the request arrives. Both once. `close_door` and
+    `open_door`: no new connection, and the end of those that there are.
     """
 
     def __init__(self, port):

@@ -128,7 +128,7 @@ class SqliteStore:
 class HoldingRun(SharedRun):
     """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
 
-    def lease_of(self, question):
+    def lease_of(self, _question):
         return self.one_hold
 
 
