@@ -26,7 +26,6 @@ from pipeline.stores.postgres.shares import PostgresShares
 from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 from pipeline.stores.values import RunIdentity
 from schemas.outcomes import ApiName
-from schemas.wire import timestamp
 
 
 class SharedAccess(NamedTuple):
@@ -54,7 +53,7 @@ class SharedAccess(NamedTuple):
         shares = PostgresShares(
             self.store.database,
             self.store.process,
-            began=timestamp(world.now()),
+            clock=world.now,
             ticks=world.clock,
             waiting=watch.wait,
             wait_max_s=wait_max_s,
