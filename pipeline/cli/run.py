@@ -134,7 +134,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "--quiet",
     is_flag=True,
     help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
-    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished` and the last.",
+    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, the last.",
 )
 @click.option(
     "--log",

@@ -47,7 +47,7 @@ _CAPS = """
 SELECT scope, cap, now < closed_until AS closed, (
  SELECT coalesce(sum(count), 0)::int FROM precheck.units
  WHERE units.scope = daily_cap.scope AND second > greatest(
-  counted_from, CASE kind WHEN 'utc_day' THEN now - now % 86400 ELSE now - 86400 END - %s)) AS used
+  counted_from, CASE kind WHEN 'utc_day' THEN now - now %% 86400 ELSE now - 86400 END - %s)) AS used
 FROM precheck.daily_cap, LATERAL (
  SELECT greatest(latest, extract(epoch FROM clock_timestamp()))::bigint AS now) AS clock ORDER BY scope
 """
