@@ -2,17 +2,18 @@
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
+import anyio
 import anyio.to_thread
 import structlog
 
 from pipeline.config import Profile
-from pipeline.errors import IncompleteError, PrecheckError
+from pipeline.errors import IncompleteError, PrecheckError, first_of
 from pipeline.executors.asking import new_context, watched
 from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
@@ -126,25 +127,38 @@ class _Helper:
             await self._forget_if_finished(record.run)
             return
         if state.free_count and not self._rests(record.run):
-            asker = RoundAsker(shared, self.access, record.apis, self.world, self.surface.watch)
-            turn.has_asked |= await self._ask(asker, record)
+            turn.has_asked |= await self._ask(shared, record)
             state = await shared.latest_round()
         if state.is_open and state.undone_count == 0:
             await shared.end_round(state.number)
         turn.undone_count += state.undone_count
         turn.workable_count += 0 if self._rests(record.run) else state.undone_count
 
-    async def _ask(self, asker: RoundAsker, record: WorkRecord) -> bool:
+    async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
+        """Ask until there is nothing to claim; whether there was anything."""
         tally = self.world.tally
         tally.closures.clear()
         tally.closed.clear()
-        counts = await anyio.to_thread.run_sync(lambda: asker.run.counts, abandon_on_cancel=True)
+        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, and not the worker
+        asker = RoundAsker(shared, self.access, record.apis, world, self.surface.watch)
+        counts = await anyio.to_thread.run_sync(lambda: shared.counts, abandon_on_cancel=True)
         if counts.answer_count:
             asker.has_answered = record.apis
-        has_asked = await asker.ask_what_is_free(SharedPart(asker.run))
+        has_asked = False
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._pass_on_a_stop, world)
+                has_asked = await asker.ask_what_is_free(SharedPart(shared))
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:
+            raise first_of(failures) from None
         if tally.closures:
             self._resting[record.run] = time.monotonic() + REST_S
         return has_asked
+
+    async def _pass_on_a_stop(self, world: AskingContext) -> None:
+        await self.world.stop.wait()
+        world.stop.set()
 
     async def _opened(self, record: WorkRecord) -> SharedRun | None:
         """A run of this ledger that has not finished."""
