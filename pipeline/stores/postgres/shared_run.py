@@ -14,7 +14,7 @@ import polars as pl
 import psycopg
 
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
-from pipeline.stores.postgres import history, leases
+from pipeline.stores.postgres import earlier, history, leases
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.keys import StoreKeys
@@ -204,6 +204,18 @@ class SharedRun:
         assert not self._commits.accepting, "not to be read while it is written to"
         every = recorded(self._database, self._keys, self.run)
         return (request.answer for request in every if request.answer is not None)
+
+    def earlier_answers(
+        self, questions: Sequence[bytes], not_before: str
+    ) -> Mapping[str, Sequence[FinalAnswer]]:
+        """What other runs of this profile were answered: see `earlier.earlier_answers`.
+
+        Raises:
+            DiskError, IncompleteError, ConfigurationError: as `known`.
+        """
+        return self._database.run(
+            lambda db: earlier.earlier_answers(db, self._keys, self.run, questions, not_before)
+        )
 
     # --- the source
 
