@@ -1,8 +1,9 @@
 """`make demo-many`: one payment file, one account of a provider, three processes, one of which is killed.
 
-A real PostgreSQL is started in a folder of its own, and the sandbox as the provider. `precheck run` and two workers
-share the questions, each as on a host of its own: only the database connects them. Then one worker is killed with
-SIGKILL. What is left is counted: in the outcomes, in the database, and at the server that was asked.
+A real PostgreSQL is started in a folder of its own, and the sandbox as the provider. `precheck run` and two
+workers share the questions, each as on a host of its own: only the database and the work folder connect them.
+Then one worker is killed with SIGKILL. What is left is counted: in the outcomes, in the database, and at the
+server that was asked.
 """
 
 import argparse
@@ -10,7 +11,6 @@ import csv
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +29,7 @@ PRECHECK = Path(sys.executable).with_name("precheck")
 OWNER, RUNNER, DATABASE, PROFILE = "precheck_owner", "precheck", "precheck", "many"
 RATE_PER_S = {"cop": 20, "vop": 20}
 """Agreed with the provider, for all processes together."""
+AGREED = sum(RATE_PER_S.values())
 SERVER_PER_S_MAX = 50
 """What the server takes: requests arrive less evenly than they leave."""
 IN_FLIGHT_MAX = 16
@@ -92,12 +93,12 @@ class Demo:
         return (self.folder / host / "log").read_text()
 
     def calls(self) -> list[dict]:
-        """The questions that the server was asked so far."""
+        """The questions that the server looked at so far."""
         if not self.call_log.exists():
             return []
         lines = self.call_log.read_text().splitlines(keepends=True)
         calls = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [call for call in calls if call["api"] != "token"]
+        return [call for call in calls if call["question"] is not None]
 
 
 def main() -> None:
@@ -162,7 +163,9 @@ def _provider(demo: Demo, ledger: str) -> subprocess.Popen[str]:
         section = ready[api] | {"rate_per_s": rate_per_s, "in_flight_max": IN_FLIGHT_MAX}
         lines += [f"[profiles.{PROFILE}.{api}]", *(f"{key} = {json.dumps(section[key])}" for key in section)]
     demo.config.write_text("\n".join(lines) + "\n")
-    demo.tell(f"the sandbox is the provider: it takes {SERVER_PER_S_MAX} requests a second, and answers in {LATENCY_S} s")
+    demo.tell(
+        f"the sandbox is the provider: at most {SERVER_PER_S_MAX} requests a second, answered in {LATENCY_S} s"
+    )
     return sandbox
 
 
@@ -172,14 +175,16 @@ def _profile(demo: Demo) -> tuple[str | Path, ...]:
 
 def _ask(demo: Demo, row_count: int) -> None:
     """A run and two workers; one of them is killed on the way."""
-    work = ("--work", demo.folder / "work")
-    workers = {host: demo.start(host, "worker", *_profile(demo), *work) for host in ("host-2", "host-3")}
-    run = demo.start(
-        "host-1", "run", demo.folder / "payments.csv", "--out", demo.folder / "outcomes", *_profile(demo), *work
-    )
-    agreed = sum(RATE_PER_S.values())
-    demo.tell(f"host-1 runs a file of {row_count} rows, host-2 and host-3 help; {agreed} requests a second are agreed")
-    demo.wait_until(lambda: len(demo.calls()) > row_count / 3 or run.poll() is not None, "a third of the file")
+    work = demo.folder / "work"
+    work.mkdir(mode=0o700)
+    words = (*_profile(demo), "--work", work)
+    workers = {host: demo.start(host, "worker", *words) for host in ("host-2", "host-3")}
+    run = demo.start("host-1", "run", demo.folder / "payments.csv", "--out", demo.folder / "outcomes", *words)
+    demo.tell(f"host-1 runs a file of {row_count} rows, host-2 and host-3 help; agreed are {AGREED} a second")
+    third = row_count // 3
+    demo.wait_until(lambda: len(demo.calls()) > third or run.poll() is not None, "a third of the file")
+    if workers["host-2"].poll() is not None:
+        sys.exit(f"demo-many: host-2 had ended\n{demo.log('host-2')}")
     workers["host-2"].kill()
     workers["host-2"].wait()
     demo.tell(f"host-2 is killed with -9, after {len(demo.calls())} requests of all hosts")
@@ -207,16 +212,14 @@ def _counted(demo: Demo, db: psycopg.Connection, row_count: int) -> list[str]:
     repeated = [ids for ids in attempts.values() if answered & set(ids[:-1])]
     most = _most_in_a_second([call["monotonic"] for call in calls])
     verdict = json.loads((demo.folder / "verdict.json").read_text())
-    agreed = sum(RATE_PER_S.values())
     in_words = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     print(f"{row_count} rows, {sum(outcomes.values())} outcomes: {in_words}")
     print(f"{len(attempts)} questions, {len(answered)} answers on record, {len(calls)} requests")
     print(f"{len(twice)} questions were on their way when host-2 was killed, and were asked again")
     print(f"{len(repeated)} questions were asked again after their answer was on record")
-    print(f"at most {most} requests in any second, and {agreed} were agreed")
-    print(
-        f"verdict of the sandbox: {verdict['counts']['kept']} rules kept, {verdict['counts']['broken']} broken"
-    )
+    print(f"at most {most} requests in any second; agreed were {AGREED}, the server takes {SERVER_PER_S_MAX}")
+    kept, broken = (verdict["counts"][standing] for standing in ("kept", "broken"))
+    print(f"verdict of the sandbox: {kept} rules kept, {broken} broken")
     expected = {
         f"{row_count} rows and {sum(outcomes.values())} outcomes": sum(outcomes.values()) == row_count,
         "rows without an answer": not {"unanswered", "deferred"} & outcomes.keys(),
