@@ -164,7 +164,7 @@ def _provider(demo: Demo, ledger: str) -> subprocess.Popen[str]:
         lines += [f"[profiles.{PROFILE}.{api}]", *(f"{key} = {json.dumps(section[key])}" for key in section)]
     demo.config.write_text("\n".join(lines) + "\n")
     demo.tell(
-        f"the sandbox is the provider: at most {SERVER_PER_S_MAX} requests a second, answered in {LATENCY_S} s"
+        f"the sandbox is the provider: {SERVER_PER_S_MAX} requests a second, answered in {LATENCY_S} s"
     )
     return sandbox
 
