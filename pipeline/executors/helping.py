@@ -12,6 +12,7 @@ import anyio.to_thread
 import structlog
 
 from pipeline.config import Profile
+from pipeline.connections import caps_of_all_hosts
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.asking import new_context, watched
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
@@ -125,7 +126,9 @@ class _Helper:
             await self._forget_if_finished(record.run)
             return
         if state.free_count and not self._rests(record.run):
-            asker = RoundAsker(shared, self.wanted.profile, record.apis, self.world, self.surface.watch)
+            asker = RoundAsker(
+                self.store, shared, self.wanted.profile, record.apis, self.world, self.surface.watch
+            )
             turn.has_asked |= await self._ask(asker, record)
             state = await shared.latest_round()
         if state.is_open and state.undone_count == 0:
@@ -157,7 +160,8 @@ class _Helper:
             return None
         folder = work_of(self.wanted.root, record.run)
         questions = lru_cache(maxsize=2)(partial(read_questions, folder))
-        opened = self.runs.enter_context(self.store.shared_run(run, questions))
+        units = caps_of_all_hosts(self.wanted.profile)
+        opened = self.runs.enter_context(self.store.shared_run(run, questions, units=units))
         self._known[record.run] = opened
         return opened
 

@@ -52,9 +52,7 @@ def ask_with_others(
     store, run, shared = joined
     world = new_context(surface)
     apis = {ApiName(api) for api in asking.checks["api"].unique()}
-    asker = RoundAsker(
-        shared, asking.profile, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s
-    )
+    asker = RoundAsker(store, shared, asking.profile, apis, world, surface.watch, job.limit, job.wait_max_s)
     _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
     ended_by = or_stopped(ended_by, job.file.name, surface.stop)
     if isinstance(ended_by, IncompleteError):

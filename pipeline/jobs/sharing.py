@@ -11,7 +11,9 @@ from uuid import UUID
 
 import polars as pl
 
+from pipeline.config import load
 from pipeline.config.profiles import Chosen, ledger_address, ledger_key
+from pipeline.connections import caps_of_all_hosts
 from pipeline.errors import Advice, IncompleteError, UsageError
 from pipeline.executors.asking import AskingPlan, AskingResult
 from pipeline.frames import Checks
@@ -68,7 +70,9 @@ def joined_run(
         write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
         if job.work is not None:
             write_work(job.work, _work(identity, questions, run.id, address.url), [questions])
-        with store.shared_run(run, lambda _part: questions) as shared:
+        assert chosen.config is not None, "a profile with a shared ledger is in a file"
+        units = caps_of_all_hosts(load(chosen.config, chosen.name))
+        with store.shared_run(run, lambda _part: questions, units=units) as shared:
             yield JoinedRun(store, run, shared)
 
 

@@ -246,7 +246,11 @@ class SharedStore:
     def shares(self):
         store = self._process()
         return PostgresShares(
-            store.database, store.process, began=NOW, ticks=time.monotonic, waiting=lambda _: None
+            store.database,
+            store.process,
+            clock=lambda: datetime.now(UTC),
+            ticks=time.monotonic,
+            waiting=lambda _: None,
         )
 
     def close(self):
