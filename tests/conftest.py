@@ -1,5 +1,7 @@
 """Builders: what a test does not say, they fill in."""
 
+import gc
+
 import polars as pl
 import pytest
 from examples import EXAMPLES_MAX, IS_SEARCH, examples
@@ -18,7 +20,7 @@ from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
-pytest_plugins = ["desk", "postgres", "readers", "shared_ledgers", "shared_profiles"]
+pytest_plugins = ["desk", "postgres", "readers", "shared_ledgers", "shared_profiles", "visitors"]
 
 settings.register_profile("tests", examples(EXAMPLES_MAX), derandomize=not IS_SEARCH, print_blob=IS_SEARCH)
 settings.load_profile("tests")
@@ -26,6 +28,17 @@ settings.load_profile("tests")
 new to be found is looked for on purpose (`make search`)."""
 
 BYTES_IN_A_NAME_MAX = 60
+
+
+gc.disable()
+"""While ten thousand tests are collected, which all stay: see `pytest_collection_finish`."""
+
+
+def pytest_collection_finish():
+    """What is there now stays to the end: no collection of garbage need look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_make_parametrize_id(val, argname):

@@ -36,6 +36,7 @@ FILE_KEYS = ("ca_file", "client_secret_file", "client_certificate", "client_key"
 
 
 WARM = Warm()
+os.environ["PYTHONPATH"] = WARM.python_path
 KEPT: dict[tuple, tuple["Finished", Path]] = {}
 """What was on a desk and which command ran -> how it ended, and a copy of the desk as it was then."""
 
@@ -122,7 +123,7 @@ class Desk:
             with self.start(*words, **how) as running:
                 return running.end()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            environment = self.environment | how
+            environment = self.environment | {"PYTHONPATH": WARM.python_path} | how
             status = WARM.run(words, folder=self.folder, environment=environment, out=out, err=err)
             finished = Finished(status, *map(_text_of, (out, err)))
         assert "Traceback" not in finished.err, finished.err

@@ -6,23 +6,28 @@ is about the start itself, about signals or about resources starts an interprete
 """
 
 import atexit
+import gc
 import json
 import os
 import selectors
+import shutil
+import signal
 import socket
-import subprocess
 import sys
 import tempfile
+from contextlib import suppress
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
 
+from door import REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place
+
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
 IDLE_THREADS = ("jemalloc_bg_thd", "polars-ooc-clea")
 """Of libraries, from their import on. A fork is without them and needs none: they give back idle memory."""
-REQUEST_BYTES_MAX = 1 << 20
 
 
 def acts_at_start(changes) -> bool:
@@ -33,113 +38,121 @@ def acts_at_start(changes) -> bool:
 FOR_SHELLS = """#!{python} -IS
 import os, sys
 sys.path.insert(0, {here!r})
-from warm import ask
-how = dict(folder=os.getcwd(), environment=dict(os.environ), out=sys.stdout, err=sys.stderr)
+from door import ask
+how = dict(folder=os.getcwd(), environment=dict(os.environ), streams=(0, 1, 2))
 sys.exit(ask({door!r}, sys.argv[1:], **how))
 """
 
 
-def ask(door, words, *, folder, environment, out, err) -> int:
-    """Have the process behind this door run a command to its end; as `Warm.run`."""
-    request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.connect(str(door))
-        socket.send_fds(line, [json.dumps(request).encode() + b"\n"], [out.fileno(), err.fileno()])
-        return json.loads(line.makefile().readline())
-
-
 class Warm:
-    """One such process, for one process of tests."""
+    """Such processes, for one process of tests."""
 
     def __init__(self) -> None:
-        self._path = Path(tempfile.mkdtemp(prefix="warm")) / "door"
-        self._process: subprocess.Popen | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="warm"))
+        self.python_path = make_place(self._folder)
+        """With this PYTHONPATH, the program has its children run by such processes too."""
+        self._tests = os.getpid()
+        atexit.register(self._stop)
 
     def run(self, words, *, folder, environment, out, err) -> int:
         """Run a command to its end; give its status, negative where a signal ended it."""
-        if self._process is None:
-            self._start(environment)
-        return ask(self._path, words, folder=folder, environment=environment, out=out, err=err)
+        streams = (self._nothing.fileno(), out.fileno(), err.fileno())
+        return ask(self._door, words, folder=folder, environment=environment, streams=streams)
 
-    def install(self, folder: Path, environment) -> None:
+    def install(self, folder: Path) -> None:
         """Put a `precheck` for shells into a folder that runs here."""
-        if self._process is None:
-            self._start(environment)
         command = folder / "precheck"
-        here, door = str(Path(__file__).parent), str(self._path)
+        here, door = str(Path(__file__).parent), str(self._door)
         command.write_text(FOR_SHELLS.format(python=sys.executable, here=here, door=door))
         command.chmod(0o700)
 
-    def _start(self, environment) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, self._path],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: value for name, value in environment.items() if name in {"PATH", "LANG"}},
-        )
-        atexit.register(self._stop)
-        assert self._process.stdout.readline() == b"ready\n"
+    @property
+    def _door(self) -> Path:
+        return door_of(self._folder, "command", tests=self._tests)
+
+    @cached_property
+    def _nothing(self):
+        return Path(os.devnull).open()
 
     def _stop(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+        if os.getpid() != self._tests:
+            return  # a test has forked
+        for process in STARTED:
+            process.kill()
+            process.communicate()
+        shutil.rmtree(self._folder)
 
 
-def serve(path: str) -> None:
-    """Fork for every request, until the tests are gone."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door, selectors.DefaultSelector() as waiting:
-        door.bind(path)
-        door.listen(64)
-        waiting.register(door, selectors.EVENT_READ)
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        while os.getppid() != 1:
-            for key, _ in waiting.select(timeout=5):
-                if key.fileobj is door:
-                    line, _ = door.accept()
-                    pid = _forked(line, door)
-                    waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, line))
-                    continue
-                waiting.unregister(key.fd)
-                os.close(key.fd)
-                pid, line = key.data
-                _, status = os.waitpid(pid, 0)
-                with line:
-                    line.sendall(json.dumps(os.waitstatus_to_exitcode(status)).encode() + b"\n")
+class Server:
+    """Forks for every request, until the tests are gone."""
+
+    def __init__(self, door: str, run, tests: int) -> None:
+        self._run = run
+        self._waiting = selectors.DefaultSelector()
+        self._asking: dict[int, socket.socket] = {}  # by the process that was forked for it
+        self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._door.bind(door + ".new")
+        self._door.listen(64)
+        self._when_ready(self._door, self._fork)
+        self._when_ready(os.pidfd_open(tests), sys.exit)
+        Path(door + ".new").rename(door)
+
+    def serve(self) -> NoReturn:
+        while True:
+            for key, _ in self._waiting.select():
+                do, *arguments = key.data
+                do(*arguments)
+
+    def _when_ready(self, file, do, *arguments) -> None:
+        self._waiting.register(file, selectors.EVENT_READ, (do, *arguments))
+
+    def _fork(self) -> None:
+        line, _ = self._door.accept()
+        content, streams, _, _ = socket.recv_fds(line, REQUEST_BYTES_MAX, 3)
+        while not content.endswith(b"\n"):
+            content += line.recv(REQUEST_BYTES_MAX)
+        pid = os.fork()
+        if pid == 0:
+            self._door.close()
+            line.close()
+            _become(json.loads(content), streams, self._run)
+        for stream in streams:
+            os.close(stream)
+        self._asking[pid] = line
+        process = os.pidfd_open(pid)
+        self._when_ready(process, self._ended, pid, process)
+        self._when_ready(line, self._left, pid)
+
+    def _left(self, pid: int) -> None:
+        """Nobody asks any more: whoever was asking has been killed."""
+        if pid in self._asking:
+            self._waiting.unregister(self._asking[pid])
+            os.kill(pid, signal.SIGKILL)
+
+    def _ended(self, pid: int, process: int) -> None:
+        self._waiting.unregister(process)
+        os.close(process)
+        _, status = os.waitpid(pid, 0)
+        with self._asking.pop(pid) as line, suppress(KeyError, BrokenPipeError):
+            line.sendall(json.dumps(os.waitstatus_to_exitcode(status)).encode() + b"\n")
+            self._waiting.unregister(line)
 
 
-def _forked(line: socket.socket, door: socket.socket) -> int:
-    content, streams, _, _ = socket.recv_fds(line, REQUEST_BYTES_MAX, 2)
-    while not content.endswith(b"\n"):
-        content += line.recv(REQUEST_BYTES_MAX)
-    pid = os.fork()
-    if pid == 0:
-        door.close()
-        line.close()
-        _become(json.loads(content), streams)
-    for stream in streams:
-        os.close(stream)
-    return pid
-
-
-def _become(request, streams) -> NoReturn:
-    """Do as a command that was just started, to its end."""
-    for number, stream in enumerate(streams, start=1):
+def _become(request, streams, run) -> NoReturn:
+    """Do as an interpreter that was just started, to its end."""
+    for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     sys.argv = ["precheck", *request["words"]]
-    _end(_command())
+    _end(_status_of(run))
 
 
-def _command() -> int:
-    from payee_precheck import main
-
+def _status_of(run) -> int:
     try:
-        main()
+        run()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 (an interpreter would print it too)
@@ -160,19 +173,56 @@ def _end(status: int) -> NoReturn:
     os._exit(status)
 
 
-def prepare() -> None:
-    """Have all that a command imports, and the page's template: to compile it takes as long as a command."""
-    import payee_precheck  # noqa: F401 (first, as where a command starts)
+USED_LATER = ("anyio._backends._asyncio", "encodings.cp437", "encodings.idna", "polars._utils.udfs", "uvloop")
+"""What libraries import when a command asks, reads or writes."""
+
+
+def command():
+    """Have what every command imports and makes once: without it, that would be half of its time."""
+    import payee_precheck  # noqa: I001 (first, as where a command starts)
     import pipeline
+    from pydantic import BaseModel
+
+    from pipeline.headers.meaning import meaning
     from pipeline.reports.page import template
 
-    for module in walk_packages(pipeline.__path__, "pipeline."):
-        import_module(module.name)
+    _import_all(pipeline)
+    for name in USED_LATER:
+        import_module(name)
+    for document in _kinds_of(BaseModel):
+        document.model_rebuild()
     template()
+    meaning("payee name")  # reads all words of all languages
+    return payee_precheck.main
+
+
+def parser():
+    """Have what every parser imports."""
+    from pipeline import formats
+    from pipeline.files.confined import main
+
+    _import_all(formats)
+    return main
+
+
+def _import_all(package) -> None:
+    for module in walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+
+
+def _kinds_of(model):
+    for kind in model.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)
 
 
 if __name__ == "__main__":
-    prepare()
+    [_, door, role, tests] = sys.argv
+    run = {"command": command, "parser": parser}[role]()
     threads = {(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
     assert threads <= {"python", *IDLE_THREADS}, f"a fork would be without {threads}"
-    serve(sys.argv[1])
+    gc.freeze()
+    server = Server(door, run, int(tests))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    server.serve()

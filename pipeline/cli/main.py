@@ -9,6 +9,8 @@ from importlib.metadata import version
 import click
 
 from pipeline.cli.columns import columns
+from pipeline.cli.desk import desk
+from pipeline.cli.desk_check import desk_check
 from pipeline.cli.doctor import doctor
 from pipeline.cli.exit_status import CommandGroup
 from pipeline.cli.explain import explain
@@ -44,6 +46,8 @@ for _command in (
     run,
     worker,
     status,
+    desk,
+    desk_check,
     plan,
     columns,
     formats,

@@ -30,13 +30,12 @@ from pipeline.runs.starting import LocalReferences, finished_before, refuse_fore
 from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import ROWS_NAMED_MAX
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
 from schemas.places import in_brackets
-from schemas.summary import Summary
+from schemas.summary import ROWS_NAMED_MAX, Summary
 from schemas.wire import timestamp
 
 

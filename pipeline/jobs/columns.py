@@ -5,12 +5,12 @@ from pathlib import Path
 
 from pipeline.errors import InputError
 from pipeline.formats import NOTHING_SAID, SaidOfFormat
+from pipeline.formats.message import set_aside, stated_controls
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import ColumnsError
 from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from pipeline.stages.read import PaymentSource, read
-from pipeline.stages.summarise import set_aside, stated_controls
 from schemas.columns import Column, ColumnsRead
 
 

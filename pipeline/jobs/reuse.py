@@ -18,7 +18,7 @@ from pipeline.errors import DiskError, LockedError, OutputError, UsageError, Wor
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import ReusePermission
-from pipeline.stages.summarise import SparedChecks
+from pipeline.stages.forecast import SparedChecks
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from schemas.outcomes import ApiName, Environment, Outcome

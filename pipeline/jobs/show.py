@@ -32,6 +32,7 @@ from pipeline.runs.folder import opened_to_read
 from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
+from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
 from schemas.manifest import Manifest
@@ -62,6 +63,8 @@ class RowContext(NamedTuple):
     """`Outcomes`."""
     places: Places | None = None
     """Of the rows in their file; None where they have none."""
+    batches: pl.Series | None = None
+    """Of each row; None where the format has none."""
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
@@ -103,6 +106,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             plan(Accepted(accepted)),
             rows.outcomes,
             places,
+            batches_in(rows.original),
         )
         return assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
 
@@ -148,6 +152,7 @@ def assembled(
         file=context.file,
         row=row,
         place=place_text(row, context.places) or None,
+        batch=None if context.batches is None else context.batches[row - 1],
         environment=context.environment,
         simulated=context.environment is Environment.SANDBOX,
         payment=_said(payment),

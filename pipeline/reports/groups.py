@@ -152,6 +152,21 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
     )
 
 
+def in_line(rows: pl.DataFrame) -> pl.DataFrame:
+    """The payments that are not a match, in the order in which a person looks at them.
+
+    Args:
+        rows: as `pending` takes them.
+
+    Returns:
+        `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.
+    """
+    money, currency = money_of(rows)
+    found = rows.select("row", "check_outcome", "check_action", group=_GROUP, at=pl.col("row"))
+    found = found.with_columns(money.alias("decimal"), currency)
+    return _in_line(found.filter(pl.col("check_outcome") != Outcome.MATCH)).drop("at")
+
+
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
     found = rows.select(*_columns_of(rows), "sort_code")[[number - 1 for number in numbers]]

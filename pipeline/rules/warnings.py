@@ -10,6 +10,7 @@ from pipeline.rules.places import place_texts
 from pipeline.rules.selected_values import beyond_ascii
 from schemas.outcomes import ApiName, WarningCode
 from schemas.places import Places
+from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
 
 def warnings_about(
@@ -116,3 +117,23 @@ def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Pl
         code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
         message=pl.format("the same payment as row {}{}; make sure that both are meant", "first", place),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+def warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
+    """`Warnings` by code, in the order of the codes, with the rows of each."""
+    counts = (
+        warnings.group_by("code")
+        .agg(
+            pl.col("row").n_unique().alias("row_count"),
+            pl.col("row").unique().sort().alias("rows"),
+        )
+        .iter_rows()
+    )
+    order = list(WarningCode)
+    return sorted(
+        (
+            WarningCount(code=WarningCode(code), row_count=count, rows=rows[:ROWS_NAMED_MAX], every_row=rows)
+            for code, count, rows in counts
+        ),
+        key=lambda counted: order.index(counted.code),
+    )

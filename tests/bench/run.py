@@ -20,6 +20,7 @@ import latency
 import ledger
 import pace
 import payment_formats
+import shared_ledger
 import starts
 from table import Figure, printed, write_page
 
@@ -30,6 +31,7 @@ SECTIONS = {
     "frames": frames,
     "formats": payment_formats,
     "ledger": ledger,
+    "shared-ledger": shared_ledger,
     "starts": starts,
 }
 

@@ -86,7 +86,7 @@ def reasons_written(path):
 @pytest.fixture
 def terminal(desk, tmp_path):
     """A terminal of 80 columns on which `precheck` is installed; it gives what is printed, and the status."""
-    WARM.install(tmp_path, desk.environment)
+    WARM.install(tmp_path)
     environment = desk.environment | {"PATH": f"{tmp_path}:{desk.environment['PATH']}", "COLUMNS": "80"}
 
     def run(line, **more):

@@ -4,6 +4,7 @@
 row: tried, survived, figure, goal. With `--write-figures` the lines go into docs/reliability.md.
 """
 
+import os
 import platform
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -49,8 +50,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    here = str(Path(__file__).parent) + os.sep
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.faults)
 
 

@@ -48,6 +48,14 @@ def test_a_profile_with_a_mistake_is_in_nobodys_way_where_there_are_no_layouts(f
         said_of_format(None, file_of("[profiles.main]\ncolour = 1\n" + LAYOUT))
 
 
+def test_a_file_that_is_no_toml_is_refused_as_it_may_say_how_payment_files_are_read(file_of):
+    path = file_of("profiles =")
+    with pytest.raises(
+        ConfigurationError, match=r"not valid TOML: .*, and \[layouts\] in it .*; correct it$"
+    ):
+        said_of_format(None, path)
+
+
 AT = "layouts.northgate"
 MISTAKES = {
     "a key of a layout": (

@@ -88,6 +88,12 @@ def _original(message: Message) -> pl.DataFrame:
     )
 
 
+def batches_in(original: pl.DataFrame) -> pl.Series | None:
+    """What a message calls the batch of each payment, from its outcome file; None of any other file."""
+    is_of_a_message = original.columns == [*FIELDS, BATCH, LINE, LOCATION]
+    return original[BATCH] if is_of_a_message else None
+
+
 def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReading]:
     """How each field that the file has was read."""
     return [

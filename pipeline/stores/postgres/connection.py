@@ -189,7 +189,8 @@ class Database:
                     f"{self.address.place}: this role may not do that with the tables of the ledger; "
                     "`precheck ledger init --grant-to ROLE` lets it, where the owner runs it"
                 )
-        return error
+            case _:
+                return error
 
     def _away(self, since: datetime, error: psycopg.Error) -> PrecheckError:
         reason = (str(error).splitlines() or [""])[0].rpartition(": ")[2]

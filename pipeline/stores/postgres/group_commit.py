@@ -4,9 +4,9 @@ The statement locks the chunks that this process holds by their fences, and writ
 one transaction and one round trip. Where its reply was lost, the next try looks up which lines are there.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, LiteralString, NamedTuple, Protocol
 
 import anyio
 import psycopg
@@ -91,15 +91,16 @@ intents AS (
  SELECT %b, question, attempt, request_id, time, seal
  FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::bytea[])
   AS line(no, question, attempt, request_id, time, seal) JOIN held USING (no)
- WHERE NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
-  AND (attempt = 1 OR EXISTS (SELECT FROM precheck.intent AS before
-   WHERE before.run = %b AND before.question = line.question AND before.attempt = line.attempt - 1))
+ WHERE attempt = 1 OR EXISTS (SELECT FROM precheck.intent AS before
+   WHERE before.run = %b AND before.question = line.question AND before.attempt = line.attempt - 1)
+  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
  RETURNING 1),
 answers AS (
  INSERT INTO precheck.answer(run, question, attempt, state, code, time, is_named, matched_name, detail, seal)
- SELECT %b, question, attempt, state, code, time, name IS NOT NULL, name, detail, seal
+ SELECT run, question, attempt, state, code, line.time, name IS NOT NULL, name, detail, line.seal
  FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[],
   %b::bytea[]) AS line(no, question, attempt, state, code, time, name, detail, seal) JOIN held USING (no)
+ JOIN precheck.intent USING (question, attempt) WHERE run = %b
  RETURNING 1)
 SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM intents), (SELECT count(*) FROM answers)
 """
@@ -109,10 +110,11 @@ WITH held AS MATERIALIZED (
  JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
 failures AS (
  INSERT INTO precheck.failure(run, question, attempt, round, code, time, detail, seal)
- SELECT %b, question, attempt, round, code, time, detail, seal
+ SELECT run, question, attempt, round, code, line.time, detail, line.seal
  FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::int[], %b::text[], %b::text[], %b::bytea[], %b::bytea[])
   AS line(no, question, attempt, round, code, time, detail, seal) JOIN held USING (no)
- WHERE NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
+ JOIN precheck.intent USING (question, attempt)
+ WHERE run = %b AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
  RETURNING 1)
 SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM failures)
 """
@@ -130,15 +132,20 @@ class _Batch:
     """Lines that become durable together."""
 
     def __init__(self) -> None:
-        self.lines: tuple[list[IntentLine], list[FailureLine], list[AnswerLine]] = ([], [], [])
+        self.intents: list[IntentLine] = []
+        self.failures: list[FailureLine] = []
+        self.answers: list[AnswerLine] = []
         self.size = 0
         self.ended = anyio.Event()
         self.is_tried = False
+        self.is_written = False
+        self.is_whole = False
+        """Whether every line is among what was written."""
         self.lost: set[ChunkLease] = set()
         """Leases that others have taken over; nothing was written under them."""
         self.spent: set[tuple[bytes, int]] = set()
         """Question and attempt of the intents that no unit of the cap was left for."""
-        self.failure: BaseException | None = None
+        self.failure: BaseException = RuntimeError("the task that was to write for others was cancelled")
 
 
 class FencedCommit:
@@ -178,43 +185,61 @@ class FencedCommit:
         finally:
             self._joining = None
 
-    async def write(self, line: Line) -> None:
-        """Write a line; it is durable when this returns.
+    async def intend(self, line: IntentLine) -> None:
+        """Write an intent; it is durable when this returns.
 
         Raises:
             LeaseLostError: another process holds its chunk; nothing was written.
             CapSpentError: its account has no unit left; nothing was written.
             IncompleteError, ConfigurationError: as `Database.run`; nothing more is accepted.
         """
+        batch = self._open_batch()
+        batch.intents.append(line)
+        await self._written(batch)
+        if not batch.is_whole:
+            self._require(batch, line.lease)
+            if (line.question, line.attempt) in batch.spent:
+                raise CapSpentError
+
+    async def fail(self, line: FailureLine) -> None:
+        """As `intend`, of a failure."""
+        batch = self._open_batch()
+        batch.failures.append(line)
+        await self._written(batch)
+        self._require(batch, line.lease)
+
+    async def settle(self, line: AnswerLine) -> None:
+        """As `intend`, of an answer."""
+        batch = self._open_batch()
+        batch.answers.append(line)
+        await self._written(batch)
+        if not batch.is_whole:
+            self._require(batch, line.lease)
+
+    def _open_batch(self) -> _Batch:
         if self.refusal is not None:
             raise self.refusal
-        batch = self._joining
-        assert batch is not None, "written to outside of writing()"
-        is_first = batch.size == 0
-        match line:
-            case IntentLine():
-                batch.lines[0].append(line)
-            case FailureLine():
-                batch.lines[1].append(line)
-            case AnswerLine():
-                batch.lines[2].append(line)
+        assert self._joining is not None, "written to outside of writing()"
+        return self._joining
+
+    async def _written(self, batch: _Batch) -> None:
+        """Wait until a batch that a line has joined is written; the first to join writes it."""
         batch.size += 1
-        if batch.size >= BATCH_MAX:
+        if batch.size == BATCH_MAX:
             self._joining = _Batch()
-        if is_first:
+        if batch.size == 1:
             await self._commit_in_turn(batch)
         else:
             await batch.ended.wait()
-        if batch.failure is not None:
-            raise batch.failure
-        if line.lease in batch.lost:
+
+    def _require(self, batch: _Batch, lease: ChunkLease) -> None:
+        if lease in batch.lost:
             raise LeaseLostError
-        if batch.spent and isinstance(line, IntentLine) and (line.question, line.attempt) in batch.spent:
-            raise CapSpentError
+        if not batch.is_written:
+            raise batch.failure
 
     async def _commit_in_turn(self, batch: _Batch) -> None:
         """Commit a batch after the earlier ones, for all that joined it."""
-        batch.failure = RuntimeError("the task that wrote for others was cancelled")
         try:
             async with self._commit_lock:
                 if batch.size < LINGER_BELOW:
@@ -222,7 +247,8 @@ class FencedCommit:
                 if self._joining is batch:
                     self._joining = _Batch()
                 await self._database.run_in_thread(lambda db: self._commit(db, batch))
-            batch.failure = None
+            batch.is_written = True
+            batch.is_whole = not (batch.lost or batch.spent)
         except PrecheckError as error:
             batch.failure = self.refusal = error
         except (psycopg.IntegrityError, AssertionError) as error:
@@ -236,7 +262,7 @@ class FencedCommit:
         """Write what is not there yet. Called again after a lost connection."""
         if not batch.is_tried:
             batch.is_tried = True
-            self._write(db, batch, *batch.lines)
+            self._write(db, batch, batch.intents, batch.failures, batch.answers)
             return
         try:
             self._write(db, batch, *self._left(db, batch))
@@ -285,47 +311,34 @@ class FencedCommit:
         intents: Sequence[IntentLine],
         answers: Sequence[AnswerLine],
     ) -> None:
-        leases = _numbered([*intents, *answers])
-        run = self._run
-        values: list[Any] = [*_columns(leases, 2), run, run]
-        values += [[leases[line.lease] for line in intents], *_fields(intents, IntentLine, 1, 6)]
-        values += [run, run, run]
-        values += [[leases[line.lease] for line in answers], *_fields(answers, AnswerLine, 1, 9)]
-        row = db.cursor(binary=True).execute(_RECORD, values).fetchone()
-        assert row is not None
-        held, *written = row
+        leases, run = _numbered([*intents, *answers]), self._run
+        values = [*_chunks(leases), run, run, *_columns(leases, intents, 1, 6), run, run]
+        values += [*_columns(leases, answers, 1, 9), run]
+        held, *counts = _row(db, _RECORD, values)
         batch.lost |= _lost(leases, held)
-        expected = [sum(line.lease not in batch.lost for line in lines) for lines in (intents, answers)]
-        assert written == expected, "a question that has its answer, or an attempt was skipped"
+        _require_counts(batch, counts, intents, answers)
 
     def _fail(self, db: psycopg.Connection, batch: _Batch, failures: Sequence[FailureLine]) -> None:
-        leases = _numbered(failures)
-        values: list[Any] = [*_columns(leases, 2), self._run, self._run]
-        values += [
-            [leases[line.lease] for line in failures],
-            *_fields(failures, FailureLine, 1, 8),
-            self._run,
-        ]
-        row = db.cursor(binary=True).execute(_FAILURES, values).fetchone()
-        assert row is not None
-        held, written = row
+        leases, run = _numbered(failures), self._run
+        held, count = _row(
+            db, _FAILURES, [*_chunks(leases), run, *_columns(leases, failures, 1, 8), run, run]
+        )
         batch.lost |= _lost(leases, held)
-        expected = sum(line.lease not in batch.lost for line in failures)
-        assert written == expected, "a question that has its answer"
+        _require_counts(batch, [count], failures)
 
     def _left(
         self, db: psycopg.Connection, batch: _Batch
     ) -> tuple[list[IntentLine], list[FailureLine], list[AnswerLine]]:
         """The lines that an earlier try, whose reply was lost, did not write."""
-        intents, failures, answers = batch.lines
-        values = [*_fields(intents, IntentLine, 1, 4), self._run]
-        for lines, kind in ((failures, FailureLine), (answers, AnswerLine)):
-            values += [
-                [line.question for line in lines],
-                [line.attempt for line in lines],
-                [line.seal for line in lines],
-                self._run,
-            ]
+        intents, failures, answers = batch.intents, batch.failures, batch.answers
+        values: list[Any] = [
+            *([line[place] for line in intents] for place in (1, 2, 3)),
+            self._run,
+            *([line[place] for line in failures] for place in (1, 2, 7)),
+            self._run,
+            *([line[place] for line in answers] for place in (1, 2, 8)),
+            self._run,
+        ]
         there: list[set[int]] = [set(), set(), set()]
         for kind, place in db.cursor(binary=True).execute(_THERE, values):
             there[kind].add(place - 1)
@@ -336,24 +349,40 @@ class FencedCommit:
         )
 
 
+def _row(db: psycopg.Connection, query: LiteralString, values: Sequence[Any]) -> tuple[Any, ...]:
+    row = db.cursor(binary=True).execute(query, values).fetchone()
+    assert row is not None
+    return row
+
+
 def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
     """The leases of some lines, numbered from 1."""
-    return {
-        lease: number for number, lease in enumerate(dict.fromkeys(line.lease for line in lines), start=1)
-    }
+    return {lease: number for number, lease in enumerate(dict.fromkeys(line[0] for line in lines), start=1)}
 
 
-def _columns(rows: Any, count: int) -> list[list[Any]]:  # noqa: ANN401
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
+def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
+    """Their chunks, and their fences."""
+    return [lease.chunk for lease in leases], [lease.fence for lease in leases]
 
 
-def _fields(lines: Sequence[Any], kind: type, start: int, end: int) -> list[list[Any]]:  # noqa: ARG001
-    return [list(column) for column in zip(*lines, strict=True)][start:end] or [
-        [] for _ in range(end - start)
-    ]
+def _columns(
+    leases: Mapping[ChunkLease, int], lines: Sequence[Line], start: int, end: int
+) -> Iterator[Sequence[Any]]:
+    """The number of the lease of each line, then some of its fields, each as a column."""
+    if lines:
+        lease_of, *columns = zip(*lines, strict=True)
+        yield [leases[lease] for lease in lease_of]
+        yield from map(list, columns[start - 1 : end - 1])
+    else:
+        yield from ([] for _ in range(end - start + 1))
 
 
-def _lost(leases: dict[ChunkLease, int], held: Sequence[int]) -> set[ChunkLease]:
-    if len(held) == len(leases):
-        return set()
+def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLease]:
     return {lease for lease, number in leases.items() if number not in held}
+
+
+def _require_counts(batch: _Batch, counts: Sequence[int], *kinds: Sequence[Line]) -> None:
+    """Every line whose lease holds was written; else it was one that may not be, and this a mistake of ours."""
+    for lines, count in zip(kinds, counts, strict=True):
+        lost_count = sum(line[0] in batch.lost for line in lines) if batch.lost else 0
+        assert count == len(lines) - lost_count, "a question with an answer, or an attempt is missing"

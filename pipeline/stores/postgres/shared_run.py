@@ -167,8 +167,7 @@ class SharedRun:
         """
         lease = self.lease_of(question)
         api = self._apis[lease.chunk]
-        line = self._lines.intent(lease, question, attempt, request_id, time, api)
-        await self._commits.write(line)
+        await self._commits.intend(self._lines.intent(lease, question, attempt, request_id, time, api))
         self._in_flight[question, attempt] = lease
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
@@ -179,7 +178,7 @@ class SharedRun:
         """
         lease = self._lease_of_attempt(question, attempt)
         round_ = self._rounds[lease.chunk]
-        await self._commits.write(self._lines.failure(lease, question, attempt, round_, code, time, detail))
+        await self._commits.fail(self._lines.failure(lease, question, attempt, round_, code, time, detail))
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer, to the latest attempt. Once: again is a mistake.
@@ -189,7 +188,7 @@ class SharedRun:
         """
         assert answer.state in _FINAL, f"{answer.state} is not a final answer"
         lease = self._lease_of_attempt(question, answer.attempts)
-        await self._commits.write(self._lines.answer(lease, question, answer, detail))
+        await self._commits.settle(self._lines.answer(lease, question, answer, detail))
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, as an earlier run had their answers: all or none.

@@ -186,7 +186,7 @@ class PostgresStore:
                     "name the ledger that it was begun with in the profile"
                 )
         else:
-            seal = self.keys.seal(("run", new_id.bytes, *identity, plan_hash))
+            seal = self.keys.seal(plan_hash, "\n".join(("run", str(new_id), *identity)))
             db.execute(_BEGIN, (new_id, *identity, plan_hash, seal))
             where = "WHERE (input_sha256, profile_sha256, environment) = (%s, %s, %s) AND finished_at IS NULL"
             row = db.execute(_RUN + where, same).fetchone()
@@ -194,7 +194,7 @@ class PostgresStore:
                 return self._join(db, identity, plan_hash, new_id, run_id)
         run = StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
-        if seal != self.keys.seal(("run", run.id.bytes, *theirs, run.tool_version, their_plan)):
+        if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
             raise damaged(self.database.address.place, run.number)
         for what, ours, other in zip(_WHAT, same, theirs, strict=True):
             if ours != other:

@@ -5,8 +5,8 @@ import time
 
 import anyio
 import pytest
-from shared_ledgers import NOW, answer_to, ask_all
 from postgres import LEDGER_KEY, OWNER, RUNNER, database_of
+from shared_ledgers import NOW, answer_to, ask_all
 
 from pipeline.errors import ConfigurationError, IncompleteError
 from schemas.outcomes import ApiName

@@ -6,8 +6,8 @@ from uuid import uuid4
 import anyio
 import psycopg
 import pytest
-from shared_ledgers import IDENTITY, LATER, NOW, ask, ask_all
 from postgres import OWNER, RUNNER
+from shared_ledgers import IDENTITY, LATER, NOW, ask, ask_all
 
 from pipeline.errors import DiskError
 from pipeline.stores.values import ReusedAnswer

@@ -1,0 +1,38 @@
+"""From what people said about a file to the arguments of jobs."""
+
+from pipeline.config import read, usual
+from pipeline.desk.folders import FileFolder
+from pipeline.runs.request import CheckJob, ReusePermission
+
+
+def profiles() -> list[str]:
+    """The profiles that a file may be checked by; none where there is no configuration.
+
+    Raises:
+        ConfigurationError: the configuration has mistakes.
+    """
+    path = usual()
+    return [] if path is None else [*read(path).profiles]
+
+
+def job_of(folder: FileFolder) -> CheckJob:
+    """How to check the file of a folder, as people said.
+
+    The configuration is the usual one: PRECHECK_CONFIG names that of the desk, for it and its children.
+
+    Raises:
+        InputError: what they said cannot be read.
+    """
+    file = folder.read()
+    before = () if file.corrects is None else (folder.path.with_name(file.corrects) / folder.run.name,)
+    return CheckJob(
+        file=folder.path / "input" / file.name,
+        out=folder.run,
+        profile=file.profile,
+        mapping=file.mapping,
+        encoding=file.encoding,
+        sheet=file.sheet,
+        input_format=file.input_format,
+        many_names_reason=file.many_names_reason,
+        reusable=ReusePermission(before),
+    )

@@ -1,0 +1,87 @@
+"""How to have a warm process (tests/warm.py) run something; each import here costs every child its time.
+
+Children that the program starts by itself are run so too: an interpreter that finds our folder first on
+its PYTHONPATH runs `sitecustomize.py` there, which asks at the door for what this interpreter was to run,
+and ends as that ended. Whoever started it sees a child of its own, with its streams and its end.
+"""
+
+import fcntl
+import json
+import os
+import resource
+import socket
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+HERE = Path(__file__).parent
+STARTED = []
+"""The processes behind doors that this process has started."""
+REQUEST_BYTES_MAX = 1 << 20
+IS_OURS = """import os, sys
+CHILDREN = {{
+    "command": ["-m", "payee_precheck"],
+    "parser": ["-c", "from pipeline.files.confined import main; main()"],
+}}
+for role, words in CHILDREN.items():
+    if os.environ["PYTHONPATH"] == {python_path!r} and sys.orig_argv[1 : 2 + len(words)] == ["-P", *words]:
+        sys.path.insert(0, {here!r})
+        from door import stand_in
+        stand_in(__file__, {tests!r}, role, sys.orig_argv[2 + len(words) :])
+"""
+"""The `sitecustomize.py`: -P, as `pipeline/files/child_process.py` starts children."""
+
+
+def make_place(folder: Path) -> str:
+    """Put what children run into the folder; give the PYTHONPATH which makes them run it."""
+    python_path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    text = IS_OURS.format(python_path=python_path, here=str(HERE), tests=os.getpid())
+    (folder / "sitecustomize.py").write_text(text)
+    return python_path
+
+
+def door_of(folder: Path, role: str, *, tests: int) -> Path:
+    """The door of the process that has this role for these tests, which is started unless it runs."""
+    door = folder / role
+    if not door.exists():
+        with (folder / f"{role}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not door.exists():
+                _start(door, role, tests)
+    return door
+
+
+def _start(door, role, tests):
+    """Start it, and return when its door is open; a parser's libraries obey the environment of the child."""
+    import subprocess
+
+    kept = os.environ.keys() if role == "parser" else {"PATH", "LANG"}
+    process = subprocess.Popen(
+        [sys.executable, HERE / "warm.py", door, role, str(tests)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name in kept},
+        start_new_session=True,
+    )
+    STARTED.append(process)
+    assert process.stdout.readline() == b"ready\n"
+
+
+def ask(door, words, *, folder, environment, streams) -> int:
+    """Have it run something to its end; give the status, negative where a signal ended it."""
+    request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(str(door))
+        socket.send_fds(line, [json.dumps(request).encode() + b"\n"], streams)
+        return json.loads(line.makefile().readline())
+
+
+def stand_in(place, tests, role, words) -> NoReturn:
+    """Be that child: ends as it ends, and it is ended where we are killed."""
+    door = door_of(Path(place).parent, role, tests=tests)
+    status = ask(door, words, folder=Path.cwd(), environment=dict(os.environ), streams=(0, 1, 2))
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), -status)
+    os._exit(status)
