@@ -26,6 +26,7 @@ import psycopg
 from postgres import PostgresServer, programs
 
 PRECHECK = Path(sys.executable).with_name("precheck")
+SHORT_LEASE = Path(__file__).with_name("short_lease.py")
 OWNER, RUNNER, DATABASE, PROFILE = "precheck_owner", "precheck", "precheck", "many"
 RATE_PER_S = {"cop": 20, "vop": 20}
 """Agreed with the provider, for all processes together."""
@@ -40,11 +41,12 @@ TIME_MAX_S = 300.0
 class Demo:
     """The hosts, the provider and the database, and how long all this may take."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, prefix: list[str | Path]) -> None:
         self.folder = folder
         self.config = folder / "sandbox" / "many.toml"
         self.call_log = folder / "calls.jsonl"
         self._stack = stack
+        self._prefix = prefix
         self._began = time.monotonic()
         self._environment = {
             name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TMPDIR") if name in os.environ
@@ -67,7 +69,7 @@ class Demo:
         home.mkdir(exist_ok=True)
         with (home / "log").open("a") as log:
             process = subprocess.Popen(
-                [PRECHECK, *map(str, words)],
+                [*self._prefix, PRECHECK, *map(str, words)],
                 cwd=home,
                 env={**self._environment, "XDG_STATE_HOME": str(home / "state")},
                 stdin=subprocess.DEVNULL,
@@ -105,13 +107,19 @@ def main() -> None:
     """Show it."""
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     words.add_argument("--rows", type=int, default=600, help="payments in the file")
-    row_count = words.parse_args().rows
+    words.add_argument(
+        "--lease", type=float, metavar="SECONDS", help="how long a dead process holds questions"
+    )
+    said = words.parse_args()
+    row_count = said.rows
     if (found := programs()) is None:
         sys.exit("demo-many: no PostgreSQL here; `make tools` installs it on Debian")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="precheck-demo-")))
-        demo = Demo(folder, stack)
+        demo = Demo(
+            folder, stack, [] if said.lease is None else [sys.executable, SHORT_LEASE, str(said.lease)]
+        )
         database = stack.enter_context(_postgres(found, demo))
         sandbox = _provider(demo, database.url(DATABASE, RUNNER))
         demo.run("admin", "sandbox", "--write-payments", folder / "payments.csv", "--rows", str(row_count))
@@ -163,9 +171,7 @@ def _provider(demo: Demo, ledger: str) -> subprocess.Popen[str]:
         section = ready[api] | {"rate_per_s": rate_per_s, "in_flight_max": IN_FLIGHT_MAX}
         lines += [f"[profiles.{PROFILE}.{api}]", *(f"{key} = {json.dumps(section[key])}" for key in section)]
     demo.config.write_text("\n".join(lines) + "\n")
-    demo.tell(
-        f"the sandbox is the provider: {SERVER_PER_S_MAX} requests a second, answered in {LATENCY_S} s"
-    )
+    demo.tell(f"the sandbox is the provider: {SERVER_PER_S_MAX} requests a second, answered in {LATENCY_S} s")
     return sandbox
 
 
