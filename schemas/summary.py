@@ -191,6 +191,28 @@ class BatchTotal(OwnDocument):
     """By currency; rows without a readable amount are in `row_count` only."""
 
 
+class PartTotal(OwnDocument):
+    """One part of a data set."""
+
+    name: str
+    """Of its file."""
+    problem: str | None
+    """Why it cannot be used, and what to do; None where it was checked."""
+    first_row: int | None
+    """The row of the data set that its first row is; None where it cannot be used."""
+    row_count: int
+    to_look_at_count: int
+    """Rows that a person must look at before the file is paid: decided, and not a match."""
+    undecided_count: int
+    """Rows that are left for a later run."""
+    totals: list[Money]
+    """By currency; rows without a readable amount are in `row_count` only."""
+    outcome_file: str | None
+    """In the folder of the run; None where there is none."""
+    outcome_sha256: str | None = None
+    outcome_byte_count: int = 0
+
+
 class CodeCount(OwnDocument):
     """The rows with one code."""
 
@@ -300,6 +322,8 @@ class Summary(OwnDocument):
     """Of a payment format that has batches: the first thousand, in the order of the file."""
     batch_count: int = 0
     """All of them."""
+    parts: list[PartTotal] = []
+    """Of a data set: all of its parts, those that cannot be used first."""
     routes: list[RouteCount]
     calls: list[ApiCalls]
     saved_call_count: Annotated[int, Field(ge=0)]

@@ -25,6 +25,7 @@ from pipeline.cli.options import (
     Duration,
     ListenAddress,
     compare_option,
+    data_set_options,
     input_options,
     observing_options,
     options,
@@ -117,20 +118,13 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
 )
-@options(reuse_options)
+@options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
     type=Duration(),
     metavar="DURATION",
     help="Wait at most so long for other runs at the same server, such as 90s, 30m or 2h, then end with 75; "
     "default: until they have ended.",
-)
-@click.option(
-    "--work",
-    "work_folder",
-    type=PATH,
-    metavar="DIR",
-    help="Leave the questions in DIR, where `precheck worker` finds them; with a ledger that is shared.",
 )
 @compare_option
 @sign_option
@@ -188,8 +182,10 @@ def run(  # noqa: PLR0913 (one argument per option)
     pain002: bool,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    work: Path | None,
+    engine: str | None,
+    scheduler: str | None,
     wait_max: timedelta | None,
-    work_folder: Path | None,
     compare_with: tuple[Path, ...],
     sign_with: Path | None,
     as_json: bool,
@@ -206,6 +202,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
+    from pipeline.cli.data_sets import how_to_check
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
@@ -214,6 +211,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
+    how = how_to_check(files, work, engine, scheduler)
     stop = stoppable()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
@@ -248,7 +246,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 pain002=pain002,
                 reusable=ReusePermission(reuse_from, reuse_max_age),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
-                work=work_folder,
+                work=work,
                 compare_with=compare_with,
                 sign_with=sign_with,
             )
@@ -264,7 +262,7 @@ def run(  # noqa: PLR0913 (one argument per option)
         monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as monitoring,
         observed(observing) as observer,
     ):
-        for job, result, end in check_files(jobs(), surfaces):
+        for job, result, end in check_files(jobs(), surfaces, how):
             name = names[job.file]
             try:
                 if result is not None:

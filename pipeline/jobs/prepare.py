@@ -13,7 +13,7 @@ from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats import SaidOfFormat
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
-from pipeline.rules.enumeration import why_refused
+from pipeline.rules.enumeration import many_names, why_refused
 from pipeline.rules.modulus import used
 from pipeline.runs.folder import read_summary
 from pipeline.runs.request import CheckJob
@@ -112,7 +112,7 @@ def prepare(
         Findings(valid.rejects, warnings),
         questions.assignments,
         route_counts(valid.accepted),
-        why_refused(valid.accepted, warnings, where=job.file.name, places=source.places),
+        why_refused(many_names(valid.accepted, warnings), where=job.file.name, places=source.places),
         found,
         None if modulus is None else used(modulus, valid.accepted),
     )

@@ -69,6 +69,19 @@ class CheckJob:
     """Folders of earlier runs; none: the one that the profile says, if any."""
 
 
+@dataclass(frozen=True, slots=True)
+class DataSetJob:
+    """A data set, and how it is to be checked."""
+
+    check: CheckJob
+    """Its file is the folder of the parts, or one large Parquet file."""
+    work: Path
+    """The folder for what lies between the parts and their outcomes."""
+    engine: Literal["pool", "dask"] = "pool"
+    scheduler: str | None = None
+    """The address of the scheduler of Dask; None: a cluster of this machine."""
+
+
 class Phase(StrEnum):
     """Where on its road a run is."""
 

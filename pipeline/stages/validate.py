@@ -113,7 +113,8 @@ def validate(payments: Payments, routes: Routes, places: Places | None = None) -
         odd.append(judged.warnings)
     accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    warnings = [warnings_about(accepted, payments["reference"], places), *odd]
+    references = payments["reference"]
+    warnings = [warnings_about(accepted, lambda rows: references.gather(rows - 1), places), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
     return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)))

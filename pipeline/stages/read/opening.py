@@ -108,7 +108,10 @@ def _refuse_what_is_no_file(path: Path) -> None:
     except (OSError, ValueError):
         return
     if stat.S_ISDIR(mode):
-        raise InputError(f"{path}: a folder, not a file; give the name of a payment file in it")
+        raise InputError(
+            f"{path}: a folder, not a file; give the name of a payment file in it",
+            advice=Advice.CHECK_AS_DATA_SET,
+        )
     if not stat.S_ISREG(mode):
         raise InputError(
             f"{path}: a pipe or a device, not a file; save the payments in a file and give its name"
