@@ -1,6 +1,8 @@
 """Workers: they ask what a run leaves them, and whatever ends them, nothing is lost or repeated."""
 
+import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -56,7 +58,7 @@ def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behi
 ):
     before = sandbox.call_count
 
-    with worker("b") as helper, run("a") as checking:
+    with worker("b", "--metrics", "b.prom") as helper, run("a") as checking:
         done = checking.end()
         helper.send_signal(signal.SIGTERM)
         helped = helper.end()
@@ -65,6 +67,13 @@ def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behi
     assert len(sandbox.questions(before)) == COUNT
     by_worker = int(helped.err.split("precheck: ")[1].split()[0])
     assert 50 <= by_worker <= COUNT - 50
+    asked = re.findall(
+        r"^precheck_live_requests_total\{(.*)\} (.*)$", (desk.folder / "b.prom").read_text(), re.MULTILINE
+    )
+    labels = f'api="cop",host="{socket.gethostname()}",process="b",profile="mine"'
+    assert [(",".join(sorted(said.split(","))), float(count)) for said, count in asked] == [
+        (labels, by_worker)
+    ]
     assert list(work.iterdir()) == []
     assert desk("verify", "a", "--input", file).status == 0
     alone = desk("run", file, *sandbox.using("production"), "--out", "alone")
