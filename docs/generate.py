@@ -59,8 +59,8 @@ MEANINGS: Mapping[str, str] = {
     "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
     "`not_possible` (`OUT_OF_REACH`) without a call.",
     "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
-    "ledger": "The ledger that many machines share, `postgresql://USER@HOST:PORT/DATABASE`; without it each run has "
-    "its own in its folder. See [a ledger for many machines](#a-ledger-for-many-machines).",
+    "ledger": "The ledger that many machines share, `postgresql://USER@HOST:PORT/DATABASE`; without it each "
+    "run has its own in its folder. See [a ledger for many machines](#a-ledger-for-many-machines).",
     "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
     "sign_with": "The private key, PEM, mode 0600, that signs the manifest of each run: see "
