@@ -28,6 +28,8 @@ PAGES: Words = MappingProxyType({
     Advice.NAME_DECIDER: "open the desk as a user with a name",
     Advice.ALLOW_MANY_NAMES: "allow it below with a reason, which is recorded",
     Advice.ALLOW_SIMULATED: "check the file with a real profile",
+    Advice.WRITE_WORK: "upload the file once more",
+    Advice.NAME_WORK: "ask who looks after this desk to name the folder that its runs share with workers",
     Advice.WAIT_LONGER: "go on later",
     Advice.NAME_LEDGER: "ask who looks after this desk to name one in the configuration",
     Advice.NAME_SHEET: "name the sheet with the payments below",
@@ -55,7 +57,7 @@ _PHRASES = (
 
 def sentence_of(error: PrecheckError) -> str:
     """An error as sentences for a page."""
-    text = in_desk_words("; ".join(error.sentences(PAGES)))
+    text = in_desk_words(error.sentence(PAGES))
     is_name = "." in text.split(maxsplit=1)[0]  # of a file, which is not written otherwise
     first = text[:1] if is_name else text[:1].upper()
     return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
