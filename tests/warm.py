@@ -1,8 +1,11 @@
-"""A process that has imported the program, and forks for every command that a test runs to its end.
+"""Processes that have imported the program, and fork for every command that a test runs to its end.
 
 A third of a short command is its own work, the rest is imports. What is tried here is the work: the fork has
 the words, the environment, the folder and the streams of a command of its own, and ends as one does. Whatever
 is about the start itself, about signals or about resources starts an interpreter (`Desk.start`).
+
+The children that such a command starts are forks too, and those that the program starts in a process of tests:
+the parsers of files that may be hostile, with their limits of memory and time, and embedded sandboxes.
 """
 
 import atexit
@@ -23,7 +26,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
 
-from door import REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place
+from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place
 
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
@@ -40,7 +43,8 @@ FOR_SHELLS = """#!{python} -IS
 import os, sys
 sys.path.insert(0, {here!r})
 from door import ask
-how = dict(folder=os.getcwd(), environment=dict(os.environ), streams=(0, 1, 2))
+environment = dict(os.environ, PYTHONPATH={python_path!r})
+how = dict(folder=os.getcwd(), environment=environment, streams=(0, 1, 2))
 sys.exit(ask({door!r}, sys.argv[1:], **how))
 """
 
@@ -63,8 +67,8 @@ class Warm:
     def install(self, folder: Path) -> None:
         """Put a `precheck` for shells into a folder that runs here."""
         command = folder / "precheck"
-        here, door = str(Path(__file__).parent), str(self._door)
-        command.write_text(FOR_SHELLS.format(python=sys.executable, here=here, door=door))
+        named = {"here": str(HERE), "door": str(self._door), "python_path": self.python_path}
+        command.write_text(FOR_SHELLS.format(python=sys.executable, **named))
         command.chmod(0o700)
 
     @property
