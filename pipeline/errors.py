@@ -59,6 +59,7 @@ class Advice(StrEnum):
     ALLOW_SIMULATED = "allow simulated answers, to try this out"
     WAIT_LONGER = "wait longer for it"
     NAME_LEDGER = "name one in the profile, or leave the workers out"
+    CHECK_AS_DATA_SET = "check the files in it as the parts of one data set"
     READ_FROM = "{choices}"
     """A pair of a `Phrase`."""
 

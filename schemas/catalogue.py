@@ -7,6 +7,8 @@ from pydantic import BaseModel
 from schemas.approvals import Approvals
 from schemas.columns import ColumnsRead
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
+from schemas.desk import AuditEntry, CheckProgress, DeskFile, RowsDecided
+from schemas.forecast import Forecast
 from schemas.formats import KnownFormats
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
@@ -15,7 +17,7 @@ from schemas.problem import Problem
 from schemas.review import Fix, Split
 from schemas.shared import SharedRunRecord, Status, WorkRecord
 from schemas.story import Story
-from schemas.summary import Forecast, Summary
+from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
 from schemas.verification import Verification
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
@@ -36,6 +38,10 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "store": SharedRunRecord,
     "work": WorkRecord,
     "status": Status,
+    "desk-file": DeskFile,
+    "desk-decision": RowsDecided,
+    "desk-audit": AuditEntry,
+    "desk-progress": CheckProgress,
     "cop-request": NameVerificationRequest,
     "cop-response": NameVerificationResponse,
     "vop-gateway-request": GatewayRequest,

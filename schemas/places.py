@@ -6,8 +6,8 @@ from typing import Literal
 
 from schemas.strict import OwnDocument
 
-Unit = Literal["line", "sheet row", "PmtInf"]
-"""Of a pain.001, whose text may be a single line, it is the batch."""
+Unit = Literal["line", "sheet row", "PmtInf", "part"]
+"""Of a pain.001, whose text may be a single line, it is the batch; of a data set, it is the file."""
 
 
 class Places(OwnDocument):
@@ -17,6 +17,8 @@ class Places(OwnDocument):
     stretches: list[tuple[int, int, int]]
     """Row, its place, and how far it is from there to the next row, and so on up to the next stretch.
     One stretch, where every row takes one line."""
+    names: list[str] = []
+    """Of the parts of a data set."""
 
     def of(self, row: int) -> int:
         """The place of a row; rows are counted from 1.
@@ -34,13 +36,19 @@ class Places(OwnDocument):
         'sheet row 5'
         >>> Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)]).text(20)
         'PmtInf[2]/CdtTrfTxInf[3]'
+        >>> Places(unit="part", stretches=[(1, 1, 0), (18, 2, 0)], names=["a.csv", "b.csv"]).text(20)
+        'b.csv row 3'
         """
-        if self.unit != "PmtInf":
-            return f"{self.unit} {self.of(row)}"
-        return f"PmtInf[{self.of(row)}]/CdtTrfTxInf[{self.nth(row)}]"
+        match self.unit:
+            case "PmtInf":
+                return f"PmtInf[{self.of(row)}]/CdtTrfTxInf[{self.nth(row)}]"
+            case "part":
+                return f"{self.names[self.of(row) - 1]} row {self.nth(row)}"
+            case _:
+                return f"{self.unit} {self.of(row)}"
 
     def nth(self, row: int) -> int:
-        """Which payment of its batch a row is, from 1."""
+        """Which payment of its batch or part a row is, from 1."""
         return row - self._stretch(row)[0] + 1
 
     @property
@@ -94,4 +102,6 @@ def in_brackets(rows: Sequence[int], places: Places | None) -> str:
         return ""
     if places.unit == "PmtInf":
         return f" ({', '.join(_paths(rows, places))})"
+    if places.unit == "part":
+        return f" ({', '.join(map(places.text, rows))})"
     return f" ({places.unit}{'' if len(rows) == 1 else 's'} {', '.join(str(places.of(row)) for row in rows)})"

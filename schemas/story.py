@@ -57,6 +57,8 @@ class Story(OwnDocument):
     row: int
     place: str | None = None
     """Where it stands in the file, such as line 18; None where the format has no places."""
+    batch: str | None = None
+    """What the file calls the batch that it is booked with; None where the format has no batches."""
     environment: Environment
     simulated: bool
     payment: dict[str, str]

@@ -10,10 +10,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.changes import Change, Comparison
+from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.places import Places
 from schemas.strict import OwnDocument
+
+ROWS_NAMED_MAX = 10
+"""Of one kind, where a document counts them."""
+ROWS_LISTED_MAX = 1_000
+"""Where a document has an item for each."""
 
 
 class NotPayment(OwnDocument):
@@ -186,6 +191,28 @@ class BatchTotal(OwnDocument):
     """By currency; rows without a readable amount are in `row_count` only."""
 
 
+class PartTotal(OwnDocument):
+    """One part of a data set."""
+
+    name: str
+    """Of its file."""
+    problem: str | None
+    """Why it cannot be used, and what to do; None where it was checked."""
+    first_row: int | None
+    """The row of the data set that its first row is; None where it cannot be used."""
+    row_count: int
+    to_look_at_count: int
+    """Rows that a person must look at before the file is paid: decided, and not a match."""
+    undecided_count: int
+    """Rows that are left for a later run."""
+    totals: list[Money]
+    """By currency; rows without a readable amount are in `row_count` only."""
+    outcome_file: str | None
+    """In the folder of the run; None where there is none."""
+    outcome_sha256: str | None = None
+    outcome_byte_count: int = 0
+
+
 class CodeCount(OwnDocument):
     """The rows with one code."""
 
@@ -295,6 +322,8 @@ class Summary(OwnDocument):
     """Of a payment format that has batches: the first thousand, in the order of the file."""
     batch_count: int = 0
     """All of them."""
+    parts: list[PartTotal] = []
+    """Of a data set: all of its parts, those that cannot be used first."""
     routes: list[RouteCount]
     calls: list[ApiCalls]
     saved_call_count: Annotated[int, Field(ge=0)]
@@ -338,90 +367,3 @@ class Summary(OwnDocument):
         codes = [f"{count.code} {count.row_count} {count.rows}" for count in self.codes]
         said = "\n".join((self.input.sha256, self.finished, *codes))
         return sha256(said.encode()).hexdigest()[:32]
-
-
-class ApiForecast(OwnDocument):
-    """What asking one API would take."""
-
-    api: ApiName
-    row_count: int
-    question_count: int
-    """Distinct questions in the file."""
-    answered_before_count: int = 0
-    """Questions whose answer an earlier run of the same folder has."""
-    reused_count: int = 0
-    """Questions whose answer an earlier run of another folder has, by --reuse-from."""
-    call_count: int
-    """Questions that are left to be asked."""
-    rate_per_s: float
-    duration_s: float
-    """At the configured rate, if every one of them is answered at the first request."""
-    daily_cap: int | None
-    used_count: int = 0
-    """Requests of the current window that are used already."""
-    day_count: int
-    """On how many days they can be asked under the cap, today included where it has any left."""
-
-
-class RejectedRow(OwnDocument):
-    """One broken rule of one row."""
-
-    row: int
-    place: str | None = None
-    """Where the row stands in the file, such as `line 18`; None where the format has no lines."""
-    field: str
-    code: str
-    message: str
-
-
-class BrokenRule(OwnDocument):
-    """What is wrong in the same way with some rows."""
-
-    field: str
-    code: str
-    message: str
-    row_count: int
-    rows: list[int]
-    """The first ten of them."""
-
-
-class Forecast(OwnDocument):
-    """What checking a file would take, found without a call."""
-
-    environment: Environment
-    input_name: str
-    row_count: int
-    accepted_count: int
-    rejected_count: int
-    """Those that break a local rule."""
-    unasked_count: int = 0
-    """Those that break none and that the profile wants not to be asked about."""
-    apis: list[ApiForecast]
-    saved_call_count: int
-    rejects: list[RejectedRow]
-    """The first thousand, row by row."""
-    broken_rules: list[BrokenRule]
-    """All of them, those of most rows first."""
-    warning_count: int
-    refusal: str | None = None
-    """Why a run of this file would send nothing; None where it would be asked about."""
-    warning_codes: list[WarningCount] = []
-    """Every code of a warning that needs no answer."""
-    compared: Comparison | None = None
-    """With which earlier runs the file was compared; None where with none."""
-    changes: list[Change] = []
-    """What has changed since these; the first thousand of each code, largest amounts first."""
-    why_uncounted: str | None = None
-    """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
-    places: Places | None = None
-    """Where the rows stand in the file; None where the format has no lines."""
-    notes: list[str] = []
-    """What was decided about the columns that a person may want to know."""
-    not_payments: list[NotPayment] = []
-    """The rows of the table that are no payments."""
-    controls: list[StatedControl] = []
-    """The control totals of a payment format: those that differ, then others, a thousand at most."""
-    set_aside: list[SetAside] = []
-    """What a payment format has beside payments."""
-    currency_sources: CurrencySources = CurrencySources()
-    """How the currency of each row is known."""

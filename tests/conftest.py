@@ -20,7 +20,7 @@ from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
-pytest_plugins = ["desk", "postgres", "readers"]
+pytest_plugins = ["desk", "postgres", "readers", "shared_ledgers", "shared_profiles", "visitors"]
 
 settings.register_profile("tests", examples(EXAMPLES_MAX), derandomize=not IS_SEARCH, print_blob=IS_SEARCH)
 settings.load_profile("tests")

@@ -32,6 +32,7 @@ OPTIONS: Words = MappingProxyType(
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
         Advice.NAME_LEDGER: "name one in the profile with `ledger`, or leave out --work",
+        Advice.CHECK_AS_DATA_SET: "use --work DIR if the files in it are the parts of one data set",
         Advice.READ_FROM: "--map {choices}",
     }
 )

@@ -9,6 +9,8 @@ from importlib.metadata import version
 import click
 
 from pipeline.cli.columns import columns
+from pipeline.cli.desk import desk
+from pipeline.cli.desk_check import desk_check
 from pipeline.cli.doctor import doctor
 from pipeline.cli.exit_status import CommandGroup
 from pipeline.cli.explain import explain
@@ -25,7 +27,9 @@ from pipeline.cli.sandbox import sandbox
 from pipeline.cli.schema import schema
 from pipeline.cli.show import show
 from pipeline.cli.split import split
+from pipeline.cli.status import status
 from pipeline.cli.verify import verify
+from pipeline.cli.worker import worker
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,6 +44,10 @@ def main() -> None:
 
 for _command in (
     run,
+    worker,
+    status,
+    desk,
+    desk_check,
     plan,
     columns,
     formats,

@@ -141,7 +141,28 @@ reuse_options: list[Callable[..., Any]] = [
         default="30d",
         show_default=True,
         metavar="DAYS",
-        help="How old an answer of --reuse-from may be.",
+        help="How old an answer of --reuse-from may be; given alone, with a shared ledger: use the matches "
+        "of all its runs again.",
+    ),
+]
+data_set_options: list[Callable[..., Any]] = [
+    click.option(
+        "--work",
+        type=PATH,
+        metavar="DIR",
+        help="With a ledger that is shared, leave the questions in DIR, where `precheck worker` finds them. "
+        "Where FILE is a data set (a folder of CSV or Parquet parts, or one Parquet file with --engine), all "
+        "that lies between its parts and their outcomes goes there. Removed once all is decided.",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["pool", "dask"]),
+        help="Of a data set, who works on its parts: the processes of this machine (the default) or Dask.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Of --engine dask, its scheduler, such as tcp://host:8786; default: a cluster of this machine.",
     ),
 ]
 compare_option = click.option(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
@@ -25,6 +26,7 @@ from pipeline.cli.options import (
     Duration,
     ListenAddress,
     compare_option,
+    data_set_options,
     input_options,
     observing_options,
     options,
@@ -117,7 +119,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
 )
-@options(reuse_options)
+@options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
     type=Duration(),
@@ -132,7 +134,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "--quiet",
     is_flag=True,
     help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
-    "is left, and that metrics or ping failed. With --log json: errors, `file finished`, and the last.",
+    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, the last.",
 )
 @click.option(
     "--log",
@@ -181,6 +183,9 @@ def run(  # noqa: PLR0913 (one argument per option)
     pain002: bool,
     reuse_from: tuple[Path, ...],
     reuse_max_age: timedelta,
+    work: Path | None,
+    engine: str | None,
+    scheduler: str | None,
     wait_max: timedelta | None,
     compare_with: tuple[Path, ...],
     sign_with: Path | None,
@@ -198,6 +203,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
+    from pipeline.cli.data_sets import how_to_check
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
@@ -206,11 +212,13 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
+    how = how_to_check(files, work, engine, scheduler)
     stop = stoppable()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form
     terminal = None if quiet or log_form == "json" else _terminal()
     places = folders(files, out)
+    asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
     names = _names(places, quiet=quiet)
     ends = {file: FileEnd(names[file], None, None) for file in places}
     if len(files) > 1 and terminal is not None:
@@ -238,8 +246,9 @@ def run(  # noqa: PLR0913 (one argument per option)
                 fresh=fresh,
                 many_names_reason=many_names_reason,
                 pain002=pain002,
-                reusable=ReusePermission(reuse_from, reuse_max_age),
+                reusable=ReusePermission(reuse_from, reuse_max_age, in_ledger=asks_ledger),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
+                work=work,
                 compare_with=compare_with,
                 sign_with=sign_with,
             )
@@ -255,7 +264,7 @@ def run(  # noqa: PLR0913 (one argument per option)
         monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as monitoring,
         observed(observing) as observer,
     ):
-        for job, result, end in check_files(jobs(), surfaces):
+        for job, result, end in check_files(jobs(), surfaces, how):
             name = names[job.file]
             try:
                 if result is not None:

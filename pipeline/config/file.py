@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pipeline.apis.registry import SECTIONS
+from pipeline.config.desk import DeskSection
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
 from pipeline.errors import Advice, ConfigurationError, ConfigurationFileError
@@ -29,6 +30,7 @@ class Configuration(Section):
     """The whole file."""
 
     layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
+    desk: DeskSection | None = None
     profiles: dict[str, Profile] = Field(default_factory=dict, validate_default=True)
 
     @field_validator("layouts")
@@ -42,8 +44,8 @@ class Configuration(Section):
     @field_validator("profiles")
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
-        """A file may hold layouts alone."""
-        if not profiles and info.data.get("layouts") == {}:
+        """A file may hold layouts alone, or what a desk is told."""
+        if not profiles and info.data.get("layouts") == {} and info.data.get("desk") is None:
             raise PydanticCustomError("too_short", "no profile")
         return profiles
 
@@ -126,9 +128,15 @@ def layouts_in(path: Path) -> Mapping[str, BankLayout]:
     """The user's own layouts; what else stands in the file is looked at only where there are some.
 
     Raises:
-        ConfigurationError: the file cannot be read, or has layouts and a mistake.
+        ConfigurationError: the file cannot be read, which also stops a run on the sandbox, or has layouts and
+            a mistake.
     """
-    return read(path).layouts if "layouts" in _tables(path) else {}
+    try:
+        tables = _tables(path)
+    except ConfigurationError as error:
+        reason = f"{error.reason}, and [layouts] in it would say how payment files are read"
+        raise ConfigurationError(reason, advice=error.advice) from error
+    return read(path).layouts if "layouts" in tables else {}
 
 
 def read(path: Path) -> Configuration:
@@ -152,15 +160,15 @@ def _tables(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: not valid TOML: {error}; correct it") from None
+        raise ConfigurationError(f"{path}: not valid TOML: {error}", advice="correct it") from None
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: not UTF-8 text; save it as UTF-8") from None
+        raise ConfigurationError(f"{path}: not UTF-8 text", advice="save it as UTF-8") from None
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
+            f"{path}: cannot be read ({error.strerror})", advice="check the path and its permissions"
         ) from None

@@ -64,50 +64,74 @@ class AskingResult:
     def calls(self, bases: Bases) -> list[ApiCalls]:
         """How many questions each API had, and what became of them."""
         counts = bases.group_by("api", maintain_order=True).len()
-        return [
-            ApiCalls(
-                api=ApiName(api),
-                question_count=question_count,
-                answered_before_count=self.tally.answered_before[ApiName(api)],
-                reused_count=self.tally.reused[ApiName(api)],
-                elsewhere_count=self.tally.elsewhere[ApiName(api)],
-                request_count=self.tally.requests[ApiName(api)],
-                repeat_count=self.tally.repeats[ApiName(api)],
-                pause_count=self.tally.pauses[ApiName(api)],
-                in_flight_least=self.tally.slowest.get(ApiName(api)),
-            )
-            for api, question_count in counts.iter_rows()
-        ]
+        return calls_of({ApiName(api): count for api, count in counts.iter_rows()}, self.tally)
 
     def next_step(self, bases: Bases) -> str:
         """How to go on with the questions that are left, and when."""
-        left_count = self.undecided.height - self.given_up_count
-        given_up = (
-            f"Questions given up after {RUNS_MAX} runs: {self.given_up_count:,}; ask the provider what is "
-            "wrong with them, then run the same command with --retry-unanswered."
-        )
-        if left_count == 0:
-            return given_up
-        said = f"Questions left: {left_count:,}{self._why_left(bases)}"
-        return f"{said} {given_up}" if self.given_up_count else said
-
-    def _why_left(self, bases: Bases) -> str:
-        if self.ended_by is not None:
-            return f", as the run ended early. {self.ended_by}"
-        if self.closed:
-            return f"; {'; '.join(self.closed.values())}. Then run the same command again."
         capped = self.undecided.filter(pl.col("code") == OwnCode.DAILY_CAP).join(bases, on="check")
-        if capped.is_empty():
-            return ". Run the same command again."
-        # Where two APIs have a cap, the one that needs more days decides.
-        days, cap, resets_at = max(
-            (ceil(count / self.caps[ApiName(api)][0]), *self.caps[ApiName(api)])
-            for api, count in capped.group_by("api").len().iter_rows()
+        counts = {ApiName(api): count for api, count in capped.group_by("api").len().iter_rows()}
+        left = QuestionsLeft(self.undecided.height, self.given_up_count, counts)
+        return next_step(left, self.caps, self.closed, self.ended_by)
+
+
+class QuestionsLeft(NamedTuple):
+    """How many questions have no final answer."""
+
+    open_count: int
+    given_up_count: int
+    """Of these, those that no later run asks, unless the user requests it."""
+    capped: Mapping[ApiName, int]
+    """Of these, those that a daily cap left."""
+
+
+def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:
+    """How many questions each API had, and what became of them."""
+    return [
+        ApiCalls(
+            api=api,
+            question_count=question_count,
+            answered_before_count=tally.answered_before[api],
+            reused_count=tally.reused[api],
+            elsewhere_count=tally.elsewhere[api],
+            request_count=tally.requests[api],
+            repeat_count=tally.repeats[api],
+            pause_count=tally.pauses[api],
+            in_flight_least=tally.slowest.get(api),
         )
-        return (
-            f"; the daily cap of {cap:,} is used up. Run the same command "
-            f"again after {resets_at:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
-        )
+        for api, question_count in question_counts.items()
+    ]
+
+
+def next_step(
+    left: QuestionsLeft, caps: Caps, closed: Mapping[ApiName, str], ended_by: PrecheckError | None
+) -> str:
+    """How to go on with the questions that are left, and when."""
+    left_count = left.open_count - left.given_up_count
+    given_up = (
+        f"Questions given up after {RUNS_MAX} runs: {left.given_up_count:,}; ask the provider what is "
+        "wrong with them, then run the same command with --retry-unanswered."
+    )
+    if left_count == 0:
+        return given_up
+    said = f"Questions left: {left_count:,}{_why_left(left, caps, closed, ended_by)}"
+    return f"{said} {given_up}" if left.given_up_count else said
+
+
+def _why_left(
+    left: QuestionsLeft, caps: Caps, closed: Mapping[ApiName, str], ended_by: PrecheckError | None
+) -> str:
+    if ended_by is not None:
+        return f", as the run ended early. {ended_by}"
+    if closed:
+        return f"; {'; '.join(closed.values())}. Then run the same command again."
+    if not left.capped:
+        return ". Run the same command again."
+    # Where two APIs have a cap, the one that needs more days decides.
+    days, cap, resets_at = max((ceil(count / caps[api][0]), *caps[api]) for api, count in left.capped.items())
+    return (
+        f"; the daily cap of {cap:,} is used up. Run the same command "
+        f"again after {resets_at:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
+    )
 
 
 def new_context(surface: Surface) -> AskingContext:

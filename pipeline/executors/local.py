@@ -64,7 +64,6 @@ async def _answers(
             checks, ledger, world.tally, limit=job.limit, retry_unanswered=job.retry_unanswered
         )
         source = LocalSource(left.todo, ledger.question_key)
-        with world.observer.asking(channels, world.tally):
-            asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
+        asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
         caps = await caps_of(asking.profile.servers, channels)
     return slim(left.answers, asked), caps

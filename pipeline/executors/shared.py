@@ -12,9 +12,8 @@ from math import inf
 import anyio
 import polars as pl
 
-from pipeline.config import Profile
-from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.executors.asking import Caps, caps_of
+from pipeline.executors.joining import SharedAccess
 from pipeline.runs.request import Phase, RunObserver
 from pipeline.stages.ask import AskingContext, ask
 from pipeline.stores.postgres.shared_run import SharedRun
@@ -72,7 +71,7 @@ class RoundAsker:
     """The part of one process in the asking of a shared run."""
 
     run: SharedRun
-    profile: Profile
+    access: SharedAccess
     apis: Collection[ApiName]
     """Those that there are questions for."""
     world: AskingContext
@@ -105,26 +104,20 @@ class RoundAsker:
             self._show(state)
             if state.undone_count == 0:
                 await self.run.end_round(round_number)
-            elif state.free_count == 0 or not await self._ask_what_is_free(part):
-                await self.pause()
+            elif state.free_count == 0 or not await self.ask_what_is_free(part):
+                await pause(self.world)
 
-    async def pause(self) -> None:
-        """Wait for others, but not beyond a request to stop."""
-        with anyio.move_on_after(POLL_INTERVAL_S):
-            await self.world.stop.wait()
-
-    async def _ask_what_is_free(self, part: SharedPart) -> bool:
+    async def ask_what_is_free(self, part: SharedPart) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""
         before = part.claim_count
-        # Whoever waits for others has no share: they ask with all of it.
-        shares = shares_of_this_machine(
-            clock=self.world.now, ticks=self.world.clock, waiting=self.watch.wait, wait_max_s=self.wait_max_s
-        )
         self.watch.enter(Phase.CONNECTING)
-        async with open_channels(self.profile, self.apis, now=self.world.now, shares=shares) as channels:
+        # Whoever waits for others has no share: they ask with all of it.
+        async with self.access.channels(
+            self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
+        ) as channels:
             self.watch.enter(Phase.ASKING)
             await ask(part, channels, self.run, self.world, has_answered=self.has_answered)
-            self.caps |= await caps_of(self.profile.servers, channels)
+            self.caps |= await caps_of(self.access.profile.servers, channels)
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 
@@ -132,6 +125,12 @@ class RoundAsker:
         """Count what others have done, as nearly as the chunks say it."""
         tally = self.world.tally
         tally.done_count = max(tally.done_count, tally.check_count - state.undone_count * CHUNK_SIZE)
+
+
+async def pause(world: AskingContext) -> None:
+    """Wait for others, but not beyond a request to stop."""
+    with anyio.move_on_after(POLL_INTERVAL_S):
+        await world.stop.wait()
 
 
 async def round_to_ask(run: SharedRun, todo: pl.DataFrame) -> int | None:

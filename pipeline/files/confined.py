@@ -40,7 +40,7 @@ NO_OPTIONS: Mapping[str, str | int | None] = {}
 _LENGTH_BYTES = 8
 _ADVICE = {advice.value: advice for advice in Advice}
 _REFUSED = 3
-"""The exit status of a child that sends a `Refusal`."""
+"""The exit status of a child that sends a `RefusedFile`."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -52,7 +52,7 @@ _FRUGAL = {
 _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.confined import main; main()")
 
 
-class Refusal(NamedTuple):
+class RefusedFile(NamedTuple):
     """Why a parser refuses a file, on its way out of the child as a JSON array."""
 
     reason: str
@@ -119,7 +119,7 @@ def parse_confined(
             feeding.join()
     if child.returncode == 0 and isinstance(received, pl.DataFrame):
         return received
-    if child.returncode == _REFUSED and isinstance(received, Refusal):
+    if child.returncode == _REFUSED and isinstance(received, RefusedFile):
         raise InputError(f"{where}: {received.reason}", advice=received.advice)
     if child.returncode == InputError.exit_code:
         raise InputError(f"{where}: {what} is damaged; copy or export it again")
@@ -139,7 +139,7 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | Refusal | None:
+def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | RefusedFile | None:
     """Read the table that a child sends in parts, or its refusal instead; None for neither.
 
     Each part is preceded by its length; a length of 0 precedes a refusal.
@@ -153,7 +153,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | R
             part_bytes = int.from_bytes(length)
             table_bytes += part_bytes
             if part_bytes == 0:
-                return Refusal.received(pipe.read(REFUSAL_BYTES_MAX))
+                return RefusedFile.received(pipe.read(REFUSAL_BYTES_MAX))
             if table_bytes > table_bytes_max:
                 raise MemoryError
             part = pipe.read(part_bytes)

@@ -13,6 +13,7 @@ from pipeline.frames import WARNINGS, Schema
 from pipeline.rules.row_defects import CODE_UNKNOWN
 from schemas.outcomes import WarningCode
 from schemas.payments import FIELDS
+from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
 
 Role = Literal["release", "hold"]
 """Which of the two files of a split is written."""
@@ -157,3 +158,21 @@ def with_absent_fields(fields: pl.DataFrame) -> pl.DataFrame:
     """The canonical fields of payments, those that the format does not have as nulls."""
     absent = [pl.lit(None, dtype=pl.String).alias(field) for field in FIELDS if field not in fields.columns]
     return fields.with_columns(absent).select(FIELDS)
+
+
+CONTROLS_MAX = 1_000
+
+
+def stated_controls(message: Message) -> list[StatedControl]:
+    """The control totals of a file, those that differ first; `CONTROLS_MAX` at most."""
+    listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
+    return [StatedControl(**row) for row in listed.iter_rows(named=True)]
+
+
+def set_aside(message: Message) -> list[SetAside]:
+    """What a file has beside payments, by kind and code."""
+    kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
+    return [
+        SetAside(kind=kind, code=code, row_count=len(lines), lines=lines[:ROWS_NAMED_MAX])
+        for kind, code, lines in kinds.iter_rows()
+    ]

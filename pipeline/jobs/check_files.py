@@ -21,13 +21,16 @@ class FileResult(NamedTuple):
 
 
 def check_files(
-    jobs: Iterable[CheckJob], surfaces: Callable[[CheckJob], AbstractContextManager[Surface]]
+    jobs: Iterable[CheckJob],
+    surfaces: Callable[[CheckJob], AbstractContextManager[Surface]],
+    how: Callable[[CheckJob, Surface], RunResult] = check,
 ) -> Iterator[FileResult]:
     """Check payment files in order, and yield the result of each as soon as it has ended.
 
     Args:
         jobs: a file each.
         surfaces: for each job its surface, for as long as it takes. Stopping one job ends them all.
+        how: checks one.
 
     Raises:
         BaseException: an end that concerns the files that follow too, as soon as what is there of its own
@@ -38,7 +41,7 @@ def check_files(
         end: BaseException | None = None
         try:
             with surfaces(job) as surface:
-                result = check(job, surface)
+                result = how(job, surface)
             end = result.ended_by
         except BaseException as error:
             if not concerns_one_file(error):

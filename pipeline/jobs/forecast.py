@@ -3,14 +3,15 @@
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.errors import NEUTRAL, Words
+from pipeline.formats.message import set_aside, stated_controls
 from pipeline.jobs.prepare import RunTime, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import OwnFolder, reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
-from pipeline.stages.summarise import ApiLimits, forecast, set_aside, stated_controls
-from schemas.summary import Forecast
+from pipeline.stages.forecast import ApiLimits, forecast
+from schemas.forecast import Forecast
 from schemas.wire import timestamp
 
 

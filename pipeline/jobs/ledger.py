@@ -53,7 +53,7 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> str:
         ConfigurationError: the profile names no ledger, or the server refuses, or has another one there.
         IncompleteError: the server is away.
     """
-    with _connected(job) as (named, database):
+    with connected_ledger(job) as (named, database):
         from pipeline.stores.postgres.administration import create
 
         role = grant_to or (named.address.user if job.role is not None else None)
@@ -75,11 +75,12 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
         What was done and what is left to do, as a sentence.
 
     Raises:
-        ConfigurationError: as `create_ledger`; or one of the keys cannot be read, or is not that of the ledger.
+        ConfigurationError: as `create_ledger`; or one of the keys cannot be read, or is not that of the
+            ledger.
         IncompleteError: the server is away.
     """
     new_key = secret(variable, path)
-    with _connected(job) as (named, database):
+    with connected_ledger(job) as (named, database):
         from pipeline.stores.postgres.administration import rekey
 
         rekey(database, named.key, new_key)
@@ -99,7 +100,7 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
     Raises:
         ConfigurationError, IncompleteError: as `create_ledger`.
     """
-    with _connected(job) as (named, database):
+    with connected_ledger(job) as (named, database):
         from pipeline.stores.postgres.inspection import doubtful_requests, server_facts
         from pipeline.stores.postgres.store import opened_keys
 
@@ -111,7 +112,12 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
 
 
 @contextmanager
-def _connected(job: LedgerJob) -> "Iterator[tuple[NamedLedger, Database]]":
+def connected_ledger(job: LedgerJob) -> "Iterator[tuple[NamedLedger, Database]]":
+    """A connection to the ledger of a profile, until the block ends.
+
+    Raises:
+        ConfigurationError: the profile names none, or its driver is not installed.
+    """
     named = _named(job)
     require_driver()
     from pipeline.stores.postgres.connection import Database, StoreClocks
@@ -146,8 +152,8 @@ def _findings(address: LedgerAddress, facts: "ServerFacts") -> Iterator[Finding]
             "disk", "fsync or full_page_writes is off: a crash loses answers; switch them on", wrong
         )
     if facts.synchronous_commit in {"off", "local"}:
-        said = f"synchronous_commit is {facts.synchronous_commit} on the server; the runs switch it on for themselves"
-        yield Finding("commit", said)
+        said = f"synchronous_commit is {facts.synchronous_commit} on the server"
+        yield Finding("commit", f"{said}; the runs switch it on for themselves")
     else:
         yield Finding("commit", f"synchronous_commit is {facts.synchronous_commit}")
     yield _standby(facts)

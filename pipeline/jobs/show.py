@@ -32,6 +32,7 @@ from pipeline.runs.folder import opened_to_read
 from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
+from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
 from schemas.manifest import Manifest
@@ -62,6 +63,8 @@ class RowContext(NamedTuple):
     """`Outcomes`."""
     places: Places | None = None
     """Of the rows in their file; None where they have none."""
+    batches: pl.Series | None = None
+    """Of each row; None where the format has none."""
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
@@ -103,6 +106,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             plan(Accepted(accepted)),
             rows.outcomes,
             places,
+            batches_in(rows.original),
         )
         return assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
 
@@ -148,9 +152,10 @@ def assembled(
         file=context.file,
         row=row,
         place=place_text(row, context.places) or None,
+        batch=None if context.batches is None else context.batches[row - 1],
         environment=context.environment,
         simulated=context.environment is Environment.SANDBOX,
-        payment=_said(payment),
+        payment=_filled(payment),
         findings=_findings(row, context.findings),
         route=_route(context.accepted.filter(pl.col("row") == row)),
         question=None if check is None else _question(check, context.planned[1], context.places),
@@ -174,7 +179,7 @@ def assembled(
     )
 
 
-def _said(fields: dict[str, str | None]) -> dict[str, str]:
+def _filled(fields: dict[str, str | None]) -> dict[str, str]:
     """The fields that are not blank, with account numbers masked."""
     return {
         field: masked(value) if field in _ACCOUNTS else value
@@ -215,7 +220,7 @@ def _question(check: Check, assignments: pl.DataFrame, places: Places | None) ->
     fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
     listed = rows.head(ROWS_LISTED_MAX).to_list()
     return StoryQuestion(
-        fields=_said(fields),
+        fields=_filled(fields),
         rows=listed,
         places=[place_text(row, places) for row in listed if places is not None],
         row_count=rows.len(),

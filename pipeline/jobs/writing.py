@@ -7,6 +7,7 @@ from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
 from pipeline.executors.asking import AskingResult
 from pipeline.files.signatures import sign
+from pipeline.formats.message import set_aside, stated_controls
 from pipeline.frames import Bases, Outcomes, Warnings
 from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, PreparedFile
@@ -19,7 +20,7 @@ from pipeline.runs.profile_used import RunSettings
 from pipeline.runs.request import CheckJob, Notice, Surface
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import PaymentSource
-from pipeline.stages.summarise import SummaryHeader, set_aside, stated_controls, summarise
+from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.stores.protocols import RunLedger
 from schemas.changes import Change

@@ -103,9 +103,10 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
     if column.source is None:
         return [pl.lit(f'" s="{styles.to_fill_in}"/>')]
     values, value = part[column.source], pl.col(column.source)
+    empty = styles.to_fill_in if column.is_input else styles.text
     match values.dtype:
         case pl.String():
-            style = styles.wrapped if column.wraps else styles.text
+            style = empty if column.is_input else styles.wrapped if column.wraps else styles.text
             is_spaced = not is_plain and (values.str.strip_chars() != values).any()
             written = _text(value if is_plain else _escaped(value), style, is_spaced=is_spaced)
         case pl.Decimal():
@@ -114,7 +115,7 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
             written = _number(value.cast(pl.String), styles.whole_number)
     if not values.null_count():
         return written
-    return [pl.coalesce(pl.concat_str(written), pl.lit(f'" s="{styles.text}"/>'))]
+    return [pl.coalesce(pl.concat_str(written), pl.lit(f'" s="{empty}"/>'))]
 
 
 def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[pl.Expr]:

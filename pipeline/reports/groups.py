@@ -34,6 +34,8 @@ REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40
 """Of an id, a code, or an amount that cannot be read."""
+PARTS_ROWS_MAX = 5_000
+"""Payments that are listed of a data set, from all of its parts."""
 CURRENCIES_MAX = 200
 """Of a group: more than there are; a hostile file can have one in every row."""
 
@@ -96,7 +98,14 @@ class Pending(NamedTuple):
     """The payments that are a match, which are found by a search; None where the file has too many rows."""
 
 
-def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Places | None = None) -> Pending:
+def pending(
+    rows: pl.DataFrame,
+    *,
+    rows_max: int,
+    searched_max: int,
+    places: Places | None = None,
+    sums: pl.DataFrame | None = None,
+) -> Pending:
     """Group the payments that are not a match, and gather those that are for a search.
 
     Args:
@@ -107,6 +116,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
             their number.
         searched_max: how many rows a file may have whose matches are gathered.
         places: of the rows in their file; None where they have none.
+        sums: as `sums_of` gives them, of all rows, where `rows` are only those that may be listed.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
     deciding = ("at", "check_outcome", "check_action", "group", *MONEY_FIELDS)
@@ -119,8 +129,7 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
         .select(deciding)
         .collect()
     )
-    money, currency = money_of(found)
-    found = found.with_columns(money.alias("decimal"), currency)
+    found = _with_money(found)
     open_rows, matches = found.filter(~is_match), found.filter(is_match)
     chosen = pl.concat([_in_line(open_rows).head(rows_max), _in_line(matches)]).with_columns(
         amount_rank=pl.col("decimal").rank("dense").fill_null(0)
@@ -144,12 +153,66 @@ def pending(rows: pl.DataFrame, *, rows_max: int, searched_max: int, places: Pla
             for key, action, row_count in _in_order(some).iter_rows()
         )
 
+    open_sums = _sums(open_rows) if sums is None else sums
     return Pending(
-        groups(open_rows),
-        open_rows.height,
+        groups(open_sums),
+        int(open_sums["row_count"].sum()),
         chosen.height - matches.height,
-        next(iter(groups(matches)), None),
+        next(iter(groups(_sums(matches))), None),
     )
+
+
+def sums_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows and money of the payments that are not a match, by what a person does next and by currency.
+
+    Args:
+        rows: as `pending` takes them.
+    """
+    open_rows = rows.lazy().filter(pl.col("check_outcome") != Outcome.MATCH).with_columns(group=_GROUP)
+    return _sums(_with_money(open_rows.select("group", "check_action", *MONEY_FIELDS).collect()))
+
+
+def added_sums(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The sums of several sets of payments together."""
+    by = ("group", "check_action", "currency")
+    added = pl.concat(parts).group_by(by).agg(pl.col("row_count", "summed_count", "decimal").sum())
+    return added.sort("group", "currency")
+
+
+def listable(rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
+    """Of payments, those that `pending` lists before others, at most so many, with the columns it reads."""
+    open_rows = rows.filter(pl.col("check_outcome") != Outcome.MATCH)
+    columns = list(dict.fromkeys((*COLUMNS, *MONEY_FIELDS)))
+    deciding = _with_money(open_rows.select("check_outcome", *MONEY_FIELDS).with_row_index("at"))
+    return open_rows.select(columns)[_in_line(deciding).head(rows_max)["at"].sort()]
+
+
+def _with_money(rows: pl.DataFrame) -> pl.DataFrame:
+    money, currency = money_of(rows)
+    return rows.with_columns(money.alias("decimal"), currency)
+
+
+def _sums(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of rows with `group`, `check_action`, `decimal` and `currency`."""
+    readable = pl.col("decimal").filter(pl.col("decimal") >= 0)
+    return rows.group_by("group", "check_action", "currency").agg(
+        row_count=pl.len(), summed_count=readable.len(), decimal=readable.sum()
+    )
+
+
+def in_line(rows: pl.DataFrame) -> pl.DataFrame:
+    """The payments that are not a match, in the order in which a person looks at them.
+
+    Args:
+        rows: as `pending` takes them.
+
+    Returns:
+        `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.
+    """
+    money, currency = money_of(rows)
+    found = rows.select("row", "check_outcome", "check_action", group=_GROUP, at=pl.col("row"))
+    found = found.with_columns(money.alias("decimal"), currency)
+    return _in_line(found.filter(pl.col("check_outcome") != Outcome.MATCH)).drop("at")
 
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
@@ -171,14 +234,11 @@ def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.sort(undecided, "decimal", "at", descending=[False, True, False], nulls_last=True)
 
 
-def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
+def _in_order(sums: pl.DataFrame) -> pl.DataFrame:
     """The actions, with their rows counted: most money first, what only time can change last."""
     return (
-        open_rows.group_by("group", "check_action")
-        .agg(
-            pl.len().alias("row_count"),
-            pl.col("decimal").filter(pl.col("decimal") > 0).sum().alias("money"),
-        )
+        sums.group_by("group", "check_action")
+        .agg(pl.col("row_count").sum(), money=pl.col("decimal").sum())
         .sort(
             pl.col("check_action") == Action.RETRY_LATER,
             "money",
@@ -190,16 +250,11 @@ def _in_order(open_rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _money_texts(rows: pl.DataFrame) -> tuple[tuple[str, ...], int]:
-    totals = (
-        rows.filter(pl.col("decimal") >= 0)
-        .group_by("currency")
-        .agg(pl.col("decimal").sum())
-        .sort("decimal", "currency", descending=[True, False])
-    )
+def _money_texts(sums: pl.DataFrame) -> tuple[tuple[str, ...], int]:
+    totals = sums.filter(pl.col("summed_count") > 0).sort("decimal", "currency", descending=[True, False])
     texts = tuple(
         f"{amount_text(amount)} {currency_text(code)}"
-        for code, amount in totals.head(CURRENCIES_MAX).iter_rows()
+        for amount, code in totals.head(CURRENCIES_MAX).select("decimal", "currency").iter_rows()
     )
     return texts, totals.height - len(texts)
 

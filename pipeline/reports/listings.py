@@ -24,8 +24,9 @@ from pipeline.reports.wording import (
 )
 from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
+from schemas.forecast import ApiForecast, Forecast
 from schemas.places import place_text
-from schemas.summary import ApiForecast, Forecast, Summary
+from schemas.summary import Summary
 
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.compiled import CompiledTemplates
 from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX, controls_in_words, facts_in_words
-from pipeline.reports.groups import amount_text, currency_text, pending, shown
+from pipeline.reports.groups import PARTS_ROWS_MAX, amount_text, currency_text, pending, shown
 from pipeline.reports.overview import overview
 from pipeline.reports.payment_lines import breakable, payment_lines
 from pipeline.reports.repeats import pairs, repeated_count
@@ -28,7 +28,7 @@ from pipeline.reports.wording import SIMULATED, counted
 from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import Outcome, WarningCode
-from schemas.summary import BatchTotal, Summary
+from schemas.summary import BatchTotal, PartTotal, Summary
 
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
@@ -38,6 +38,8 @@ MONEY_AT_ONCE = 3
 """Currencies beside a next step; all of them stand above the rows of that step."""
 BATCHES_AT_ONCE = 100
 """In the table of batches; the workbook has a thousand."""
+PARTS_AT_ONCE = 1_000
+"""In the table of the parts of a data set."""
 CHANGES_AT_ONCE = 20
 """Of what is not as it was in an earlier run; the others unfold."""
 ROWS_AT_ONCE = 500
@@ -55,19 +57,23 @@ ENVIRONMENTS = {
 }
 
 
-def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -> str:
+def page(
+    summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = (), *, sums: pl.DataFrame | None = None
+) -> str:
     """Render the report of one run.
 
     Args:
         summary: what the run found.
         rows: one row per payment of the file, with `groups.COLUMNS`: `Payments` beside `Outcomes`.
         changes: what has changed since an earlier run, as `changes.listed` gives it.
+        sums: of a data set, of which `rows` are those that may be listed: as `groups.added_sums` gives them.
 
     Returns:
         A whole HTML document. It names payees and masks accounts; it lists at most `ROWS_MAX`
         payments that are not a match, and says so where there are more.
     """
-    assert rows.height == summary.input.row_count
+    assert sums is not None or rows.height == summary.input.row_count
+    rows_max, searched_max = (ROWS_MAX, ROWS_SEARCHED_MAX) if sums is None else (PARTS_ROWS_MAX, 0)
     return template().render(
         summary=summary,
         file=shown(summary.input.name),
@@ -77,8 +83,10 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
-        pending=pending(rows, rows_max=ROWS_MAX, searched_max=ROWS_SEARCHED_MAX, places=summary.input.places),
-        pairs=pairs(summary, rows),
+        pending=pending(
+            rows, rows_max=rows_max, searched_max=searched_max, places=summary.input.places, sums=sums
+        ),
+        pairs=pairs(summary, rows) if sums is None else (),
         repeated_count=repeated_count(summary),
         warning_lines=warning_lines(
             (warning for warning in summary.warnings if warning.code not in _TOLD_APART),
@@ -101,7 +109,7 @@ def page(summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = ()) -
 _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 
 
-def _amounts(batch: BatchTotal) -> list[str]:
+def _amounts(batch: BatchTotal | PartTotal) -> list[str]:
     return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in batch.totals]
 
 
@@ -131,6 +139,7 @@ def template() -> Template:
         "money_at_once": MONEY_AT_ONCE,
         "differences_at_once": CONTROLS_SHOWN_MAX,
         "batches_at_once": BATCHES_AT_ONCE,
+        "parts_at_once": PARTS_AT_ONCE,
         "changes_at_once": CHANGES_AT_ONCE,
         "changes_max": LISTED_MAX,
         "rows_at_once": ROWS_AT_ONCE,

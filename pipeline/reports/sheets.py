@@ -21,6 +21,8 @@ class SheetColumn(NamedTuple):
     """In characters, at most; of an amount at least, as a number is shown whole or not at all."""
     wraps: bool = False
     is_printed: bool = True
+    is_input: bool = False
+    """Whether people write into it; it is there also where the rows have nothing for it yet."""
 
 
 class ReportSheet(NamedTuple):
@@ -58,7 +60,10 @@ _WHY = (
     SheetColumn("What it means", "check_reason", 34, wraps=True),
     SheetColumn("What to do", "action", 16, wraps=True),
 )
-_DECIDED = (SheetColumn(DECISION, None, 11), SheetColumn(REASON, None, 20, wraps=True))
+_DECIDED = (
+    SheetColumn(DECISION, "decision", 11, is_input=True),
+    SheetColumn(REASON, "reason", 20, wraps=True, is_input=True),
+)
 _NUMBER = SheetColumn("Account", "account", 30, wraps=True)
 _ACCOUNT = (_NUMBER, _TYPE)
 _REVIEW = (*_WHO, *_ACCOUNT, _BATCH, *_MONEY, *_WHY, *_DECIDED)
@@ -149,12 +154,17 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
 
     So that as much as possible of a sheet is read at once, on a screen and on paper.
     """
-    columns = [column for column in columns if column.source in {None, *rows.columns}]
+    there = {None, *rows.columns}
+    columns = [
+        column if column.source in there else column._replace(source=None)
+        for column in columns
+        if column.is_input or column.source in there
+    ]
     sources = {column.source for column in columns if column.source is not None}
     longest = rows.select(_char_count(pl.col(source).cast(pl.String)).max() for source in sources)
     return [
         column
-        if column.source is None
+        if column.source is None or column.is_input
         else column._replace(
             width=_width(column, longest[column.source].item() or 0, rows.schema[column.source])
         )

@@ -30,7 +30,8 @@ def print_story(story: Story, console: Console) -> None:
 
 
 def _parts(story: Story, width: int) -> Iterable[tuple[str, RenderableType]]:
-    yield "What the file says", _pairs(story.payment.items())
+    of_batch = {} if story.batch is None else {"batch": story.batch}
+    yield "What the file says", _pairs((story.payment | of_batch).items())
     if story.findings:
         rules = [
             ("warning" if finding.is_warning else "broken", finding.field, finding.code, finding.message)

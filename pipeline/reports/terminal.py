@@ -188,6 +188,8 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         f"{counted(sent, 'request')} sent"
     )
     lines = [f"{asked}, {counted(before, 'answer')} from an earlier run." if before else f"{asked}."]
+    if elsewhere := sum(call.elsewhere_count for call in summary.calls):
+        lines.append(f"{counted(elsewhere, 'answer')} to other processes that share this run.")
     if reused := sum(call.reused_count for call in summary.calls):
         lines.append(f"{counted(reused, 'answer')} of an earlier run used again (--reuse-from).")
     if summary.simulated:

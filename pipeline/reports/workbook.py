@@ -68,7 +68,8 @@ class Payments(NamedTuple):
     """What the workbook shows."""
 
     rows: pl.DataFrame
-    """`Payments` joined with `Outcomes` on `row`, in row order."""
+    """`Payments` joined with `Outcomes` on `row`, in row order; where there is a `decision` and a `reason`
+    already, with those."""
     changes: Sequence[Change] = ()
     """What is not as it was in an earlier run, as `changes.listed` gives it."""
     policy: Mapping[str, Verdict] | None = None

@@ -4,6 +4,8 @@ Whoever may ask about any name and any account can try names until one fits, or 
 one exists. Neither looks like a payment file. The figures are judgements: none have been published.
 """
 
+from typing import NamedTuple
+
 import polars as pl
 
 from pipeline.frames import (
@@ -64,28 +66,45 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def why_refused(
-    accepted: Accepted, warnings: Warnings, *, where: str, places: Places | None = None
-) -> str | None:
-    """Why a file that tries names on accounts is refused; None for any other.
+class ManyNames(NamedTuple):
+    """The payments of a file, or of a part of one, that try names on accounts."""
+
+    rows: list[int]
+    """The first ten."""
+    row_count: int
+    account_count: int
+
+
+def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
+    """The payments to accounts with too many names each.
 
     Args:
         accepted: `Accepted`.
         warnings: `Warnings`, those of `many_payees` among them.
-        where: the file, for the message, which names rows and no payee.
-        places: of its rows; None where they have none.
     """
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
+        return ManyNames([], 0, 0)
+    suspects = accepted.filter(pl.col("row").is_in(rows.implode()))
+    return ManyNames(rows.head(ROWS_NAMED_MAX).to_list(), rows.len(), suspects.select(_ACCOUNT).n_unique())
+
+
+def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -> str | None:
+    """Why a file that tries names on accounts is refused; None for any other.
+
+    Args:
+        found: in the file.
+        where: the file, for the message, which names rows and no payee.
+        places: of its rows; None where they have none.
+    """
+    if not found.rows:
         return None
-    account_count = accepted.filter(pl.col("row").is_in(rows.implode())).select(_ACCOUNT).n_unique()
-    first = rows.head(ROWS_NAMED_MAX).to_list()
-    named = ", ".join(map(str, first)) + in_brackets(first, places)
-    more = f" and {rows.len() - ROWS_NAMED_MAX:,} more" if rows.len() > ROWS_NAMED_MAX else ""
+    named = ", ".join(map(str, found.rows)) + in_brackets(found.rows, places)
+    more = f" and {found.row_count - len(found.rows):,} more" if found.row_count > len(found.rows) else ""
     return (
         f"{where} rows {named}{more}: accounts with more than "
-        f"{PAYEES_MAX} different names each: {account_count:,}; that is how names are tried out, so nothing "
-        "was sent"
+        f"{PAYEES_MAX} different names each: {found.account_count:,}; that is how names are tried out, so "
+        "nothing was sent"
     )
 
 
@@ -102,22 +121,47 @@ def unknown_in_sequence(checks: Checks, assignments: Assignments, answers: Answe
     """
     assert (checks.schema, assignments.schema, answers.schema) == (CHECKS, ASSIGNMENTS, ANSWERS)
     asked = checks.select("check", "api", "account").filter(pl.col("api") == ApiName.COP)
+    unknown = unknown_accounts(asked, answers)
+    suspects = in_sequence(unknown["account"], asked["account"].n_unique())
+    checks_in_sequence = unknown.filter(pl.col("account").is_in(suspects.implode()))
+    return sequence_warnings(assignments.join(checks_in_sequence, on="check", how="semi")["row"])
+
+
+def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Of questions, the `check` and the `account` of those that CoP was asked about and that no bank knows.
+
+    Args:
+        asked: with `check` and `account`.
+        answers: with `check`, `state` and `code` of `Answers`.
+    """
     is_unknown = (pl.col("code") == ReasonCode.AC01) & (pl.col("state") == AnswerState.ANSWERED)
-    unknown = asked.join(answers.filter(is_unknown), on="check", how="semi").select("check", "account")
+    return asked.join(answers.filter(is_unknown), on="check", how="semi").select("check", "account")
+
+
+def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
+    """The unknown UK accounts whose numbers follow one another; none where they are few.
+
+    Args:
+        unknown: accounts that no bank knows.
+        asked_count: how many different accounts CoP was asked about.
+    """
     # Of fourteen digits: neighbours share the sort code, but for those at its ends.
-    number = pl.col("account").cast(pl.Int64)
-    accounts = unknown.select("account").unique().sort("account").with_columns(number=number)
-    step = pl.col("number").diff()
-    in_sequence = accounts.filter((step == 1).fill_null(value=False) | (step.shift(-1) == 1))
-    if (
-        in_sequence.height < UNKNOWN_MIN
-        or in_sequence.height < UNKNOWN_SHARE_MAX * asked["account"].n_unique()
-    ):
-        return Warnings(pl.DataFrame(schema=WARNINGS))
-    suspects = unknown.join(in_sequence, on="account", how="semi")
+    accounts = unknown.unique().sort()
+    step = accounts.cast(pl.Int64).diff()
+    found = accounts.filter((step == 1).fill_null(value=False) | (step.shift(-1) == 1).fill_null(value=False))
+    is_few = found.len() < UNKNOWN_MIN or found.len() < UNKNOWN_SHARE_MAX * asked_count
+    return accounts.clear() if is_few else found
+
+
+def sequence_warnings(rows: pl.Series) -> Warnings:
+    """`Warnings` of payments to such accounts.
+
+    Args:
+        rows: of the payments, in any order.
+    """
     return Warnings(
-        assignments.join(suspects, on="check", how="semi")
-        .sort("row")
+        rows.sort()
+        .to_frame()
         .select(
             "row",
             field=pl.lit("account_number"),

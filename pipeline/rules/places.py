@@ -60,9 +60,12 @@ def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
     )
     found = stretches[stretches["row"].search_sorted(rows.cast(pl.Int64), side="right") - 1]
     place = found["first"] + (rows.cast(pl.Int64) - found["row"]) * found["step"]
+    nth = rows.cast(pl.Int64) - found["row"] + 1
     if places.unit == "PmtInf":
-        nth = rows.cast(pl.Int64) - found["row"] + 1
         texts = pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", place, nth)
+    elif places.unit == "part":
+        names = pl.Series(places.names, dtype=pl.String).gather(place - 1)
+        texts = pl.format("{} row {}", names, nth)
     else:
         texts = pl.format(f"{places.unit} {{}}", place)
     return pl.select(texts).to_series().alias("place")

@@ -164,8 +164,8 @@ _ACCOUNT_RULES = [
             | pl.col("sort_code").str.contains(SCIENTIFIC)
             | pl.col("sort_code").str.contains(_DATE),
         ),
-        "no longer 6 digits: Excel has removed leading zeros, rounded it or made it a date; "
-        "take it from its source as text",
+        "no longer 6 digits: leading zeros were cut, or it was rounded or made a date, as spreadsheets do; "
+        "take it from its source, digit by digit",
     ),
     Rule(
         "sort_code",
@@ -181,7 +181,8 @@ _ACCOUNT_RULES = [
             pl.col("account_number").str.contains(r"^[0-9]{1,7}$")
             | pl.col("account_number").str.contains(SCIENTIFIC),
         ),
-        "no longer 8 digits: Excel has removed leading zeros or rounded it; take it from its source as text",
+        "no longer 8 digits: leading zeros were cut, or it was rounded, as spreadsheets do; take it from its "
+        "source, digit by digit",
     ),
     Rule(
         "account_number",
@@ -193,7 +194,7 @@ _ACCOUNT_RULES = [
         "iban",
         "IBAN_DAMAGED",
         _iban("SCIENTIFIC"),
-        "Excel turned the IBAN into a rounded number; format the column as text and export again",
+        "the IBAN has become a rounded number, as in a spreadsheet; take it from its source as text",
     ),
     Rule(
         "iban",

@@ -1,6 +1,7 @@
 """What is wrong with no payment by itself and should be looked at before it is paid: it stops nothing."""
 
 import re
+from collections.abc import Callable
 
 import polars as pl
 
@@ -10,17 +11,23 @@ from pipeline.rules.places import place_texts
 from pipeline.rules.selected_values import beyond_ascii
 from schemas.outcomes import ApiName, WarningCode
 from schemas.places import Places
+from schemas.summary import ROWS_NAMED_MAX, WarningCount
+
+ReferencesOf = Callable[[pl.Series], pl.Series]
+"""Gives the payment references of rows, by which equal amounts to one payee are told apart."""
+
+ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
+"""What is known of a payment only beside the others to its account."""
 
 
 def warnings_about(
-    accepted: pl.DataFrame, references: pl.Series, places: Places | None = None
+    accepted: pl.DataFrame, references_of: ReferencesOf, places: Places | None = None
 ) -> pl.DataFrame:
     """`Warnings` that can be given before anything is asked.
 
     Args:
-        accepted: `Accepted`.
-        references: the payment reference of every row of the file, by which payments of the same amount to
-            the same payee are told apart.
+        accepted: `Accepted`: all payments to each of its accounts.
+        references_of: the payment references of the file.
         places: of the rows in their file; None where they have none.
     """
     assert accepted.schema == ACCEPTED
@@ -30,9 +37,23 @@ def warnings_about(
         [
             _many_payees(paid_again),
             _mixed_scripts(accepted),
-            _repeated_payments(paid_again, references, places),
+            _repeated_payments(paid_again, references_of, places),
         ]
     )
+
+
+def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
+    """The warnings of some rows, those of each row in the order of `warnings_about`.
+
+    Args:
+        own: `Warnings` of those rows, without those of `ACROSS_ROWS`.
+        across: `Warnings` of `ACROSS_ROWS`.
+    """
+    order = [WarningCode.MANY_NAMES, WarningCode.MIXED_SCRIPTS, WarningCode.PAYMENT_REPEATED]
+    place = pl.col("code").replace_strict(
+        {code.value: number for number, code in enumerate(order)}, default=len(order), return_dtype=pl.UInt8
+    )
+    return pl.concat([own, across.sort("row")]).sort(place, maintain_order=True)
 
 
 def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
@@ -94,7 +115,9 @@ def earlier_row(message: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Places | None) -> pl.DataFrame:
+def _repeated_payments(
+    accepted: pl.DataFrame, references_of: ReferencesOf, places: Places | None
+) -> pl.DataFrame:
     """Warn of every payment that repeats an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
@@ -103,7 +126,7 @@ def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Pl
     pounds = pl.when(pl.col("api") == ApiName.COP).then(pl.lit("GBP"))
     alike = alike.with_columns(
         same_name(pl.col("name")),
-        references.gather(alike["row"] - 1).alias("reference"),
+        references_of(alike["row"]).alias("reference"),
         currency=pl.coalesce("currency", pounds),
     )
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
@@ -116,3 +139,23 @@ def _repeated_payments(accepted: pl.DataFrame, references: pl.Series, places: Pl
         code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
         message=pl.format("the same payment as row {}{}; make sure that both are meant", "first", place),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+def warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
+    """`Warnings` by code, in the order of the codes, with the rows of each."""
+    counts = (
+        warnings.group_by("code")
+        .agg(
+            pl.col("row").n_unique().alias("row_count"),
+            pl.col("row").unique().sort().alias("rows"),
+        )
+        .iter_rows()
+    )
+    order = list(WarningCode)
+    return sorted(
+        (
+            WarningCount(code=WarningCode(code), row_count=count, rows=rows[:ROWS_NAMED_MAX], every_row=rows)
+            for code, count, rows in counts
+        ),
+        key=lambda counted: order.index(counted.code),
+    )

@@ -27,6 +27,8 @@ class ReusePermission(NamedTuple):
     """Of earlier runs."""
     age_max: timedelta = timedelta(days=30)
     """How old an answer may be."""
+    in_ledger: bool = False
+    """Also answers of other runs that the ledger of the profile has, where it is shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,19 @@ class CheckJob:
     """Write the report for bank software, too."""
     compare_with: Sequence[Path] = ()
     """Folders of earlier runs; none: the one that the profile says, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSetJob:
+    """A data set, and how it is to be checked."""
+
+    check: CheckJob
+    """Its file is the folder of the parts, or one large Parquet file."""
+    work: Path
+    """The folder for what lies between the parts and their outcomes."""
+    engine: Literal["pool", "dask"] = "pool"
+    scheduler: str | None = None
+    """The address of the scheduler of Dask; None: a cluster of this machine."""
 
 
 class Phase(StrEnum):

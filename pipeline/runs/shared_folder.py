@@ -52,14 +52,13 @@ def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
         chosen: the profile, which may name a ledger that is shared.
 
     Raises:
-        OtherRunError: the folder was begun with another ledger, so that its questions would be asked again.
+        OtherRunError: the folder was begun with a shared ledger and the profile has none, or the reverse: its
+            questions would be asked again.
         OutputError: what the folder says of that cannot be read.
     """
-    record, address = read_store_record(folder), ledger_address(chosen)
-    ours = None if address is None else address.url
-    theirs = None if record is None else record.ledger
-    if ours != theirs and (theirs is not None or any(ledger.counts)):
-        begun = "without a shared ledger" if theirs is None else f"with the shared ledger {theirs}"
+    record, is_shared_now = read_store_record(folder), ledger_address(chosen) is not None
+    if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
+        begun = "without a shared ledger" if record is None else f"with the shared ledger {record.ledger}"
         raise OtherRunError(
             f"{folder}: this folder holds a run that was begun {begun}",
             advice=("name the same in the profile", Advice.OTHER_FOLDER, Advice.START_OVER),

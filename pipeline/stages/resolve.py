@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.apis import Api, Basis
+from pipeline.apis import Api, ApiDeclaration, Basis
 from pipeline.apis.own_codes import meaning_of
 from pipeline.frames import (
     ANSWERS,
@@ -36,7 +36,7 @@ def resolve(
     findings: Findings,
     asked: Questions,
     answers: Answers,
-    apis: Iterable[Api],
+    apis: Iterable[Api | ApiDeclaration],
     environment: Environment,
 ) -> Outcomes:
     """Decide every payment.
@@ -77,7 +77,9 @@ def resolve(
     return Outcomes(outcomes)
 
 
-def _asked(asked: Questions, answers: Answers, apis: Iterable[Api]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _asked(
+    asked: Questions, answers: Answers, apis: Iterable[Api | ApiDeclaration]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
     bases, assignments = asked
     places = _places(answers["check"])
@@ -99,7 +101,7 @@ def _places(numbers: pl.Series) -> pl.Series:
     return places
 
 
-def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api]) -> pl.DataFrame:
+def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration]) -> pl.DataFrame:
     """The verdict on every kind of answer."""
     by_name = {api.name: api.meanings for api in apis}
     meanings = [

@@ -1,7 +1,6 @@
-"""summarise: everything -> Summary, or a plan -> Forecast. The documents that reports are made of."""
+"""summarise: everything -> Summary, of which reports are made."""
 
-from collections.abc import Iterable, Mapping
-from math import ceil
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import polars as pl
@@ -10,30 +9,22 @@ from pipeline.formats.batches import batch_totals
 from pipeline.formats.message import Message
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
-from pipeline.rules.unasked import UNASKED
+from pipeline.rules.warnings import warning_counts
 from schemas.changes import Comparison
-from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
-from schemas.places import Places, place_text
+from schemas.outcomes import Action, ApiName, Environment, Outcome
 from schemas.summary import (
+    ROWS_LISTED_MAX,
+    ROWS_NAMED_MAX,
     ApiCalls,
-    ApiForecast,
     AttentionRow,
-    BrokenRule,
     CodeCount,
-    Forecast,
     InputFile,
     ModulusUsed,
-    RejectedRow,
     RouteCount,
-    SetAside,
-    StatedControl,
     Summary,
-    WarningCount,
     WarningRow,
 )
 
-ROWS_LISTED_MAX = 1000
-ROWS_NAMED_MAX = 10
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes whose rows a person must look at before anything is paid."""
 UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
@@ -122,7 +113,7 @@ def summarise(
             .iter_rows()
         ],
         warning_count=warnings.height,
-        warning_codes=_warning_counts(warnings),
+        warning_codes=warning_counts(warnings),
         compared=header.compared,
         modulus=header.modulus,
         complete=undecided_count == 0,
@@ -143,112 +134,6 @@ def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
         RouteCount(api=ApiName(api), reason=reason, bic_source=bic_source, row_count=row_count)
         for api, reason, bic_source, row_count in counts.iter_rows()
     ]
-
-
-class ApiLimits(NamedTuple):
-    """The limits of this client at one server."""
-
-    rate_per_s: float
-    daily_cap: int | None
-    used_count: int = 0
-    """Of the cap, in the current window."""
-
-
-class SparedChecks(NamedTuple):
-    """The questions that a run would not ask, by the numbers of their checks."""
-
-    answered: frozenset[int] = frozenset()
-    """Those that have an answer in the folder of the run."""
-    reused: frozenset[int] = frozenset()
-    """Those that have a match in an earlier run that may be reused."""
-    why_uncounted: str | None = None
-    """Why the folder of the run could not be read; None where it could."""
-
-
-def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)
-    input_name: str,
-    environment: Environment,
-    findings: tuple[pl.DataFrame, pl.DataFrame],
-    planned: tuple[pl.DataFrame, pl.DataFrame, SparedChecks],
-    limits: Mapping[ApiName, ApiLimits],
-    places: Places | None = None,
-) -> Forecast:
-    """Forecast what checking a file takes.
-
-    Args:
-        input_name: the file's name.
-        environment: which kind of server would answer.
-        findings: `Rejects` and `Warnings`.
-        planned: `Checks` and `Assignments`, and what of the checks would not be asked.
-        limits: per API that the profile has.
-        places: of the rows in their file; None where they have none.
-    """
-    rejects, warnings = findings
-    checks, assignments, spared = planned
-    rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
-    apis = [
-        _api_forecast(api, rows.filter(pl.col("api") == api), spared, limit)
-        for api, limit in limits.items()
-        if api in checks["api"]
-    ]
-    unfit = rejects.unique("row", keep="first")
-    unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
-    return Forecast(
-        environment=environment,
-        input_name=input_name,
-        row_count=assignments.height + unfit.height,
-        accepted_count=assignments.height,
-        rejected_count=unfit.height - unasked_count,
-        unasked_count=unasked_count,
-        apis=apis,
-        saved_call_count=assignments.height - checks.height,
-        rejects=[
-            RejectedRow(
-                row=row, place=place_text(row, places) or None, field=field, code=code, message=message
-            )
-            for row, field, code, message in rejects.head(ROWS_LISTED_MAX).iter_rows()
-        ],
-        broken_rules=_broken_rules(rejects),
-        warning_count=warnings.height,
-        warning_codes=_warning_counts(warnings),
-        why_uncounted=spared.why_uncounted,
-        places=places,
-    )
-
-
-def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
-    kinds = (
-        rejects.group_by("field", "code", "message", maintain_order=True)
-        .agg(pl.len().alias("row_count"), pl.col("row").head(ROWS_NAMED_MAX).alias("rows"))
-        .sort("row_count", descending=True, maintain_order=True)
-    )
-    return [BrokenRule(**kind) for kind in kinds.iter_rows(named=True)]
-
-
-def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: SparedChecks, limits: ApiLimits) -> ApiForecast:
-    questions = set(rows["check"])
-    call_count = len(questions - spared.answered - spared.reused)
-    return ApiForecast(
-        api=api,
-        row_count=rows.height,
-        question_count=len(questions),
-        answered_before_count=len(questions & spared.answered),
-        reused_count=len(questions & spared.reused),
-        call_count=call_count,
-        rate_per_s=limits.rate_per_s,
-        duration_s=call_count / limits.rate_per_s,
-        daily_cap=limits.daily_cap,
-        used_count=limits.used_count,
-        day_count=_day_count(call_count, limits),
-    )
-
-
-def _day_count(call_count: int, limits: ApiLimits) -> int:
-    if limits.daily_cap is None:
-        return 1
-    left_count = max(0, limits.daily_cap - limits.used_count)
-    today = 1 if left_count else 0
-    return max(1, today + ceil(max(0, call_count - left_count) / limits.daily_cap))
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
@@ -282,25 +167,6 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
     ]
 
 
-def _warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
-    counts = (
-        warnings.group_by("code")
-        .agg(
-            pl.col("row").n_unique().alias("row_count"),
-            pl.col("row").unique().sort().alias("rows"),
-        )
-        .iter_rows()
-    )
-    order = list(WarningCode)
-    return sorted(
-        (
-            WarningCount(code=WarningCode(code), row_count=count, rows=rows[:ROWS_NAMED_MAX], every_row=rows)
-            for code, count, rows in counts
-        ),
-        key=lambda counted: order.index(counted.code),
-    )
-
-
 def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:
     columns = ("row", "payment_id", "check_outcome", "check_code", "check_action", "check_reason")
     largest = (
@@ -321,22 +187,4 @@ def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:
             currency=currency,
         )
         for row, payment_id, outcome, code, action, reason, amount, currency in largest.iter_rows()
-    ]
-
-
-CONTROLS_MAX = 1_000
-
-
-def stated_controls(message: Message) -> list[StatedControl]:
-    """The control totals of a file, those that differ first; `CONTROLS_MAX` at most."""
-    listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
-    return [StatedControl(**row) for row in listed.iter_rows(named=True)]
-
-
-def set_aside(message: Message) -> list[SetAside]:
-    """What a file has beside payments, by kind and code."""
-    kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
-    return [
-        SetAside(kind=kind, code=code, row_count=len(lines), lines=lines[:ROWS_NAMED_MAX])
-        for kind, code, lines in kinds.iter_rows()
     ]

@@ -26,8 +26,14 @@ class WrittenOutcomes(NamedTuple):
     """Of the bytes of that file, as hexadecimal digits."""
 
 
-def write(
-    original: Original, outcomes: Outcomes, folder: Path, *, format_name: str, dialect: Dialect
+def write(  # noqa: PLR0913 (what, where and how)
+    original: Original,
+    outcomes: Outcomes,
+    folder: Path,
+    *,
+    format_name: str,
+    dialect: Dialect,
+    name: str | None = None,
 ) -> WrittenOutcomes:
     """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
 
@@ -37,6 +43,7 @@ def write(
         folder: Where to write; must exist.
         format_name: One of `formats.NAMES`.
         dialect: Of the input.
+        name: Of the file, in the place of `outcomes`.
 
     Raises:
         OutputError: a file cannot be created.
@@ -46,7 +53,7 @@ def write(
     table = original.hstack(outcomes.select(COLUMNS).get_columns())
 
     file_format = format_named(format_name)
-    path = folder / outcome_name(file_format.SUFFIX)
+    path = folder / (f"{name}{file_format.SUFFIX}" if name else outcome_name(file_format.SUFFIX))
     with write_atomically(path) as file:
         file_format.write(table, file, column="check_outcome", dialect=dialect)
         file.seek(0)

@@ -38,7 +38,7 @@ NOTHING = SharePart(0, 0)
 
 
 class HeldShare(NamedTuple):
-    """What one process has of an account. Times are of one clock for all its processes."""
+    """What one process has of an account. Times are of one clock for all its processes, from 0 on."""
 
     holder: str
     """An id that no other process ever has."""
@@ -65,7 +65,7 @@ class Division(NamedTuple):
     """An account, divided."""
 
     shares: tuple[HeldShare, ...] = ()
-    paused_until: float = -inf
+    paused_until: float = 0.0
     """The server asked for a pause: nobody sends anything before."""
 
 
@@ -126,7 +126,7 @@ def renewed(
 
 def joining(holder: str, who: LeaseHolder, account: ServerAccount) -> HeldShare:
     """A process that has nothing yet."""
-    return HeldShare(holder, 0, who, account.rate_per_s, account.in_flight_max, NOTHING, -inf, NOTHING, -inf)
+    return HeldShare(holder, 0, who, account.rate_per_s, account.in_flight_max, NOTHING, 0.0, NOTHING, 0.0)
 
 
 def not_before(time: float, account: ServerAccount) -> Division:

@@ -72,7 +72,7 @@ class RequestAttempt(NamedTuple):
 
 
 class RecordedRequest(NamedTuple):
-    """One request as a shared ledger has it, for the copy in a run's folder; or an answer of an earlier run."""
+    """One request as a shared ledger has it, for the copy in a folder; or an answer of an earlier run."""
 
     question: bytes
     attempt: int

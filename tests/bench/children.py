@@ -26,6 +26,8 @@ class Cost(NamedTuple):
     cpu_s: float
     peak_mib: float
     """Resident, of all its processes at the same time."""
+    largest_mib: float
+    """The same of the largest of them by itself."""
 
 
 def cost_of(command, *, status=0, stdin=""):
@@ -56,6 +58,7 @@ def cost_of(command, *, status=0, stdin=""):
         time.monotonic() - started,
         usage.ru_utime + usage.ru_stime,
         max(usage.ru_maxrss / 1024, together.peak_mib),
+        usage.ru_maxrss / 1024,
     )
 
 

@@ -14,22 +14,28 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import checks
+import data_sets
 import evenness
 import frames
 import latency
 import ledger
 import pace
 import payment_formats
+import shared_ledger
+import shares
 import starts
 from table import Figure, printed, write_page
 
 SECTIONS = {
     "checks": checks,
     "pace": pace,
+    "shares": shares,
     "latency": latency,
     "frames": frames,
+    "data sets": data_sets,
     "formats": payment_formats,
     "ledger": ledger,
+    "shared-ledger": shared_ledger,
     "starts": starts,
 }
 
@@ -39,7 +45,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=SECTIONS, action="append", help="measure these alone")
     parser.add_argument("--rounds", type=int, default=3, help="of what is measured several times")
-    parser.add_argument("--long", action="store_true", help="10 million rows and 10 million checks, too")
+    parser.add_argument(
+        "--long", action="store_true", help="10 to 20 million rows and 10 million checks, too"
+    )
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     options = parser.parse_args()
     figures: list[Figure] = []

@@ -8,11 +8,11 @@ if hasattr(os, "sched_setaffinity"):  # before polars starts a thread for every 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 import polars as pl
+from answers import answered
 
 from pipeline.apis import cop, vop
-from pipeline.frames import ANSWERS, AnswerState
 from pipeline.rules.currencies import currency_sources
-from pipeline.rules.enumeration import unknown_in_sequence, why_refused
+from pipeline.rules.enumeration import many_names, unknown_in_sequence, why_refused
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
 from pipeline.stages.resolve import resolve
@@ -75,28 +75,8 @@ def decided(source):
 
 def planned(source):
     accepted, rejects, warnings = validate(source.payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
-    refusal = why_refused(accepted, warnings, where="the file")
+    refusal = why_refused(many_names(accepted, warnings), where="the file")
     return route_counts(accepted), refusal, rejects, warnings, plan(accepted)
-
-
-def answered(checks):
-    """Answers as a bank file brings them: eight in ten match, one is close, one does not."""
-    tenth = pl.col("check") % 10
-    is_cop = pl.col("api") == ApiName.COP
-    answers = checks.select(
-        "check",
-        state=pl.lit(AnswerState.ANSWERED, ANSWERS["state"]),
-        code=pl.when(tenth < 8)
-        .then(pl.lit("MTCH"))
-        .when(tenth == 8)
-        .then(pl.when(is_cop).then(pl.lit("MBAM")).otherwise(pl.lit("CMTC")))
-        .otherwise(pl.when(is_cop).then(pl.lit("ANNM")).otherwise(pl.lit("NMTC"))),
-        matched_name=pl.when(tenth == 8).then(pl.lit("Quillon Mills")),
-        request_id="0f0f0f0f-0000-4000-8000-" + (10**11 + pl.col("check")).cast(pl.String),
-        time=pl.lit("2026-01-01T00:00:00.500Z"),
-        attempts=pl.lit(1),
-    )
-    return answers.select(pl.col(column).cast(kind) for column, kind in ANSWERS.items())
 
 
 main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from schemas.columns import ColumnsRead
-from schemas.summary import Forecast, Summary
+from schemas.forecast import Forecast
+from schemas.summary import Summary
 
 GATEWAY_LINES = ["configuration"] + [
     f"{api} {what}" for api in ("cop", "vop_gateway") for what in ("secret", "TLS", "token")

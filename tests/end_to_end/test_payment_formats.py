@@ -51,6 +51,7 @@ class Road:
     fixed: dict
     split: dict
     outcomes: list
+    shown: dict
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def road_of(desk, sandbox):
         for words in (("columns",), ("plan", *using), ("run", *using, "--quiet")):
             assert desk(words[0], file, *words[1:]).status == 0
         folder = f"{stem}.precheck"
-        assert desk("show", folder, "--row", 2).status == 0
+        shown = desk("show", folder, "--row", 2, "--json")
+        assert shown.status == 0
         done = desk("fix", folder, "--input", file, *ACCEPT, "--json")
         assert done.status == 0, done.err
         fixed = json.loads(done.out)
@@ -85,7 +87,9 @@ def road_of(desk, sandbox):
         release, hold = at / again / f"release.simulated.{suffix}", at / again / f"hold.simulated.{suffix}"
         corrected = (at / folder / f"corrected.simulated.{suffix}").read_bytes()
         assert not list(at.glob("*/*.part"))
-        return Road(corrected, release.read_bytes(), hold.read_bytes(), fixed, split, outcomes)
+        return Road(
+            corrected, release.read_bytes(), hold.read_bytes(), fixed, split, outcomes, json.loads(shown.out)
+        )
 
     return travel
 
@@ -173,6 +177,7 @@ def test_a_pain001_is_corrected_and_split_and_a_second_parser_finds_nothing_else
     assert plain(road.hold) == plain(pain001.document(held, style, message_id="MESSAGE-1-H"))
     assert (road.split["release"]["row_count"], road.split["hold"]["row_count"]) == (4, 2)
     assert road.split["notes"] == []
+    assert road.shown["batch"] == batches[0].id
 
 
 @pytest.mark.parametrize("kind", RECORDS)

@@ -1,4 +1,4 @@
-"""A run that waits for another one at the same server says for whom, and no longer than it is told to."""
+"""Runs at one server share its limits; one that there is nothing left for waits, and says for whom."""
 
 import asyncio
 import re
@@ -7,6 +7,8 @@ import signal
 import pytest
 
 ROW_COUNT = 32
+ONE_AT_A_TIME = {"rate_per_s": 0.5}
+"""There is less than one request in a second for each of two runs."""
 
 
 @pytest.fixture
@@ -15,7 +17,7 @@ def words_for(desk, network_payments):
 
     def words(serving, **changes):
         file = desk.payments(network_payments(ROW_COUNT))
-        section = serving.section(in_flight_max=ROW_COUNT, **changes)
+        section = serving.section(**{"in_flight_max": ROW_COUNT, **changes})
         return ("run", file, "--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
 
     return words
@@ -31,7 +33,7 @@ def silent(sandbox, misbehaving, words_for):
         await asyncio.Event().wait()
 
     with misbehaving(never_answer) as url:
-        yield words_for(sandbox, base_url=url, token_url=f"{url}/token"), url, asked
+        yield words_for(sandbox, base_url=url, token_url=f"{url}/token", **ONE_AT_A_TIME), url, asked
 
 
 def test_a_run_that_waits_says_for_whom_and_since_when_and_goes_on_afterwards(desk, silent, wait_until):
@@ -40,7 +42,9 @@ def test_a_run_that_waits_says_for_whom_and_since_when_and_goes_on_afterwards(de
         wait_until(lambda: asked)
         with desk.start(*words, "--out", "second") as second:
             line = second.stderr.readline()
-            first.kill()
+            first.terminate()
+            assert "stopping" in first.stderr.readline()
+            first.terminate()
             first.wait()
             before = len(asked)
             wait_until(lambda: len(asked) > before)
@@ -68,6 +72,22 @@ def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, 
     codes = {(row["check_outcome"], row["check_code"]) for row in desk.outcomes("second")}
     assert codes == {("deferred", "RUN_ENDED")}
     assert desk("verify", "second").status == 0
+
+
+def test_two_runs_at_one_server_share_its_rate_and_its_places(desk, serve, tmp_path, network_payments):
+    rows = network_payments(60)
+    with serve(tmp_path / "server") as server:
+        words = desk.using(cop=server.section(rate_per_s=20, in_flight_max=10))
+        files = [desk.payments(rows[n::2], name=f"{n}.csv") for n in range(2)]
+        runs = [desk.start("run", file, *words, "--wait-max", "0s") for file in files]
+        ends = [run.end() for run in runs]
+
+    assert [end.status for end in ends] == [0, 0]
+    assert not [end for end in ends if "waiting" in end.err]
+    left = [sorted(desk.departures(f"{n}.precheck")) for n in range(2)]
+    assert max(left[0][0], left[1][0]) < min(left[0][-1], left[1][-1]), "they asked at the same time"
+    together = sorted(left[0] + left[1])
+    assert all(later - sooner >= 1 for sooner, later in zip(together, together[20:], strict=False))
 
 
 def test_a_wait_that_cannot_be_meant_is_2(desk):

@@ -14,6 +14,7 @@ from pipeline.stores.sharing import (
     NOTHING,
     PAUSE_MAX_S,
     Division,
+    SharePart,
     ShareWish,
     joining,
     not_before,
@@ -221,6 +222,15 @@ def test_what_one_gives_up_is_free_a_window_later_and_no_sooner():
     assert then.part == NOTHING
     _, then = renewed(division, account, ShareWish(NOTHING), two.me, now + 0.2 + WINDOW_S)
     assert then.part == (15, 3)
+
+
+def test_one_that_gives_up_twice_in_a_window_still_counts_with_all_that_it_had():
+    account, (one, two) = account_of(30, 6), (process("1"), process("2"))
+    division, now = healthy(Division(), [one], 0.0, 1.0)
+    for kept in [(20, 4), (10, 2)]:
+        division, _ = renewed(division, account, ShareWish(SharePart(*kept)), one.me, now)
+    _, renewal = renewed(division, account, ShareWish(NOTHING), two.me, now + WINDOW_S / 2)
+    assert renewal.part == NOTHING
 
 
 def test_what_the_dead_held_is_free_a_window_after_their_lease_and_their_places_after_a_deadline():

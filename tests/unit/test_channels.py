@@ -1,9 +1,11 @@
 """What a profile's sections become: routes, APIs, caps and channels with their limits."""
 
+import fcntl
 import ssl
 import subprocess
 import sys
 import time
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +27,9 @@ from pipeline.connections import (
 )
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.stores.scopes import scope_of
-from pipeline.stores.sqlite.server_lease import leased
+from pipeline.stores.sqlite.server_lease import file_name
+from pipeline.stores.values import ServerAccount
+from pipeline.transport.rate_limiter import window_of
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -151,25 +155,44 @@ def test_one_server_has_one_cap_however_its_address_is_spelled(base_url):
 
 
 @pytest.mark.parametrize("port_said", [8443, None])
-def test_a_run_waits_for_those_that_spell_the_server_otherwise_and_for_those_of_an_earlier_version(port_said):
-    """An earlier version takes its turn by the very words of its configuration, which here are the same."""
+def test_a_run_waits_for_one_of_an_earlier_version_however_that_spells_the_server(port_said):
+    """Some lock the server in its usual spelling, and still earlier ones in that of their configuration."""
     netloc = "PAY.example." if port_said is None else f"PAY.example.:{port_said}"
     mine = profile(cop={**OAUTH, "base_url": f"https://{netloc}/v", "client_id": "me"})
     told = []
 
-    async def ask_while_another_has_its_turn(scope):
+    async def ask_while_another_has_the_lock(scope):
         shares = shares_of_this_machine(
             clock=lambda: NOW, ticks=time.monotonic, waiting=told.append, wait_max_s=0.3
         )
-        async with leased(leases_path(), scope, 0.0, clock=lambda: NOW, waiting=print):
+        leases_path().mkdir(parents=True, exist_ok=True)
+        with (leases_path() / f"{file_name(scope)}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(IncompleteError, match="the time to wait for it is over"):
                 async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
-                    raise AssertionError("asked while another had its turn")
+                    raise AssertionError("asked while another had the lock")
 
     for spelled in (netloc.lower().replace("example.", "example"), netloc):
-        anyio.run(ask_while_another_has_its_turn, scope_of(spelled, "me"))
+        anyio.run(ask_while_another_has_the_lock, scope_of(spelled, "me"))
         assert [holder.server for holder in told] == [spelled]
         told.clear()
+
+
+def test_runs_that_spell_a_server_otherwise_share_its_limits():
+    parts = []
+
+    async def main():
+        async with AsyncExitStack() as stack:
+            for netloc in ("localhost:8443", "LOCALHOST:8443"):
+                account = ServerAccount(scope_of(netloc, "me"), "cop", 40, 10, window_of(40), 10.0)
+                shares = shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print)
+                leased = await stack.enter_async_context(shares.lease([account]))
+                parts.append([])
+                leased["cop"].follow(parts[-1].append, lambda: 0)
+            await anyio.sleep(0.1)
+
+    anyio.run(main)
+    assert [part[-1][:2] for part in parts] == [(20, 5), (20, 5)]
 
 
 def test_a_channel_waits_longer_than_the_responder_may_take(running):

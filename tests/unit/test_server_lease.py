@@ -1,5 +1,6 @@
-"""Runs take turns at a server, whatever ends them."""
+"""The lock of a server: together for runs of this version, alone for one of an earlier version."""
 
+import fcntl
 import os
 import re
 import signal
@@ -8,27 +9,22 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 import anyio
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
-from pipeline.stores.sqlite.server_lease import leased, write_record
+from pipeline.stores.leased_shares import Waiting
+from pipeline.stores.sqlite.server_lease import ServerLock, file_name, write_record
 
-HOLDER = """
-import sys, anyio
-from pathlib import Path
-from datetime import UTC, datetime
-from pipeline.stores.sqlite.server_lease import leased
-def now():
-    return datetime.now(UTC)
-async def main():
-    async with leased(Path(sys.argv[1]), sys.argv[2], 0.1, clock=now, waiting=lambda _: None):
-        print("mine", flush=True)
-        await anyio.to_thread.run_sync(sys.stdin.read)
-anyio.run(main)
+OF_AN_EARLIER_VERSION = """
+import fcntl, os, sys
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(lock, fcntl.LOCK_EX)
+os.pwrite(lock, f"unfinished {os.getpid()} 2031-03-01T09:00:00Z".encode(), 0)
+print("mine", flush=True)
+sys.stdin.read()
 """
 
 
@@ -37,53 +33,61 @@ def now():
 
 
 @pytest.fixture
-def holder(tmp_path):
-    """Another process that holds the lease of the server "a" until its standard input ends."""
-    command = [sys.executable, "-c", HOLDER, str(tmp_path / "turns"), "a"]
+def turns(tmp_path):
+    (tmp_path / "turns").mkdir()
+    return tmp_path / "turns"
+
+
+@pytest.fixture
+def holder(turns):
+    """A process of an earlier version that has the lock of the server "a" until its standard input ends."""
+    command = [sys.executable, "-c", OF_AN_EARLIER_VERSION, turns / f"{file_name('a')}.lock"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "mine\n"
         yield process
 
 
-def take(folder, scope="a", *, window_s=0.0, within_s=10.0):
-    """Take a lease and end it; how long it took, and whether another run held it."""
-    said = []
+def take(folder, scope="a", *, window_s=0.0, wait_max_s=10.0, announce=lambda _: None):
+    """Take a lock; it, and how long the requests of the last run may still count."""
 
     async def main():
-        with anyio.fail_after(within_s):
-            started = time.monotonic()
-            async with leased(folder, scope, window_s, clock=now, waiting=lambda _: said.append(scope)):
-                return time.monotonic() - started
+        lock = ServerLock(folder, scope, window_s, now)
+        try:
+            return lock, await lock.take(Waiting(announce, anyio.current_time() + wait_max_s))
+        except BaseException:
+            lock.end()
+            raise
 
-    return anyio.run(main), bool(said)
-
-
-def test_turn_at_a_server_that_another_run_asks_is_waited_for(tmp_path, holder):
-    with pytest.raises(TimeoutError):
-        take(tmp_path / "turns", within_s=0.6)
-    holder.stdin.close()
-    take(tmp_path / "turns")
+    return anyio.run(main)
 
 
-def test_run_that_waits_is_told_so_once(tmp_path, holder):
-    said = []
+def test_a_run_of_an_earlier_version_is_waited_for(turns, holder):
+    announced = []
 
-    async def main():
-        with anyio.move_on_after(0.8):
-            async with leased(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
-                pass
+    def end_it(other):
+        announced.append(other)
+        holder.stdin.close()
 
-    anyio.run(main)
-    [said_holder] = said
-    assert (said_holder.server, said_holder.pid) == ("a", holder.pid)
-    since = datetime.fromisoformat(said_holder.since)
-    assert abs((datetime.now(UTC) - since).total_seconds()) < 10
-    assert said_holder.since_when == f" since {since:%Y-%m-%d %H:%M:%S} UTC"
+    lock, rest_s = take(turns, announce=end_it)
+    lock.end()
+    assert holder.wait(10) == 0
+    assert rest_s == 0.0
+    assert [(each.server, each.pid, each.since) for each in announced] == [
+        ("a", holder.pid, "2031-03-01T09:00:00Z")
+    ]
+    assert announced[0].since_when == " since 2031-03-01 09:00:00 UTC"
 
 
-def test_run_that_does_not_say_yet_who_it_is_is_another_run(tmp_path, holder):
-    [lock] = (tmp_path / "turns").iterdir()
-    said = []
+def test_one_that_is_waited_for_is_announced_once(turns, holder):
+    announced = []
+    with pytest.raises(IncompleteError):
+        take(turns, wait_max_s=0.8, announce=announced.append)
+    assert len(announced) == 1
+
+
+def test_run_that_does_not_say_yet_who_it_is_is_another_run(turns, holder):
+    [lock] = turns.iterdir()
+    announced = []
     for content in (
         b"",
         b"%.3f" % time.time(),
@@ -93,95 +97,100 @@ def test_run_that_does_not_say_yet_who_it_is_is_another_run(tmp_path, holder):
         b"\xff 1 2",
     ):
         lock.write_bytes(content)
-
-        async def main():
-            with anyio.move_on_after(0.1):
-                async with leased(tmp_path / "turns", "a", 0.0, clock=now, waiting=said.append):
-                    pass
-
-        anyio.run(main)
-    assert {(each.name, each.since_when) for each in said} == {("another run", "")}
+        with pytest.raises(IncompleteError):
+            take(turns, wait_max_s=0.1, announce=announced.append)
+    assert {(each.name, each.since_when) for each in announced} == {("another run", "")}
 
 
 @pytest.mark.parametrize("patience_s", [0.0, 0.6])
-def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(tmp_path, holder, patience_s):
-    said = []
-
-    async def main():
-        deadline = anyio.current_time() + patience_s
-        async with leased(tmp_path / "turns", "a|0", 0.0, clock=now, waiting=said.append, deadline=deadline):
-            pass
-
-    [lock] = (tmp_path / "turns").iterdir()
-    lock.rename(lock.with_name(f"{sha256(b'a|0').hexdigest()[:32]}.lock"))
+def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(turns, holder, patience_s):
+    announced = []
+    [lock] = turns.iterdir()
+    lock.rename(lock.with_name(f"{file_name('a|0')}.lock"))
     started = time.monotonic()
     with pytest.raises(
         IncompleteError, match=rf"^a: process {holder.pid} has been .*the time to wait for it is"
     ):
-        anyio.run(main)
+        take(turns, "a|0", wait_max_s=patience_s, announce=announced.append)
     assert patience_s <= time.monotonic() - started < patience_s + 1
-    assert len(said) == (patience_s > 0)
+    assert len(announced) == (patience_s > 0)
 
 
-def test_deadline_that_comes_after_the_turn_began_ends_nothing(tmp_path):
-    async def main():
-        deadline = anyio.current_time()
-        async with leased(tmp_path / "turns", "a", 0.0, clock=now, waiting=print, deadline=deadline):
-            await anyio.sleep(0.01)
+def test_runs_of_this_version_hold_it_together_and_one_of_an_earlier_version_waits_for_all(turns):
+    def is_free():
+        with (turns / f"{file_name('a')}.lock").open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
             return True
 
-    assert anyio.run(main)
+    announced = []
+    one, _ = take(turns)
+    assert one.share()
+    two, _ = take(turns, announce=announced.append)
+    assert (announced, is_free()) == ([], False)
+    one.end()
+    assert not is_free()
+    two.end()
+    assert is_free()
 
 
-def test_run_that_waits_has_the_turn_once_the_other_one_ended(tmp_path, holder):
-    async def main():
-        with anyio.fail_after(10):
-            async with leased(
-                tmp_path / "turns", "a", 0.0, clock=now, waiting=lambda _: holder.stdin.close()
-            ):
-                return holder.wait(10)
-
-    assert anyio.run(main) == 0
+def test_lock_of_another_server_is_free(turns, holder):
+    announced = []
+    take(turns, "b", announce=announced.append)[0].end()
+    assert announced == []
 
 
-def test_turn_at_another_server_is_free(tmp_path, holder):
-    assert take(tmp_path / "turns", "b")[1] is False
+def test_who_comes_first_need_not_rest(turns):
+    lock, rest_s = take(turns, window_s=5.0)
+    lock.end()
+    assert rest_s == 0.0
 
 
-def test_first_turn_begins_at_once(tmp_path):
-    waited_s, _ = take(tmp_path / "turns", window_s=5.0)
-    assert waited_s < 1.0
+def test_who_comes_next_rests_for_one_window_from_the_end_of_the_last_one(turns):
+    take(turns)[0].end()
+    lock, rest_s = take(turns, window_s=5.0)
+    lock.end()
+    assert 3.0 < rest_s <= 5.0
 
 
-def test_next_turn_begins_one_window_after_the_last_one_ended(tmp_path):
-    take(tmp_path / "turns")
-    ended = time.time()
-    waited_s, somebody = take(tmp_path / "turns", window_s=0.7)
-    assert not somebody
-    assert time.time() - ended >= 0.65
-    assert waited_s < 5.0
+def test_who_comes_while_another_is_at_work_is_not_alone(turns):
+    one, alone_s = take(turns)
+    one.share()
+    two, rest_s = take(turns)
+    one.end()
+    two.end()
+    assert (alone_s, rest_s) == (0.0, None)
 
 
-def test_turn_long_after_the_last_one_begins_at_once(tmp_path):
-    take(tmp_path / "turns")
-    [lock] = (tmp_path / "turns").iterdir()
+def test_long_after_the_last_one_nothing_counts(turns):
+    [lock] = ended(turns)
     lock.write_text(f"{time.time() - 60:.3f}")
-    assert take(tmp_path / "turns", window_s=5.0)[0] < 1.0
+    assert rest_after(turns) == 0.0
 
 
-def test_clock_that_went_back_makes_nobody_wait_longer_than_a_window(tmp_path):
-    take(tmp_path / "turns")
-    [lock] = (tmp_path / "turns").iterdir()
+def test_clock_that_went_back_makes_nobody_wait_longer_than_a_window(turns):
+    [lock] = ended(turns)
     lock.write_text(f"{time.time() + 86_400:.3f}")
-    assert take(tmp_path / "turns", window_s=0.3)[0] < 2.0
+    assert rest_after(turns) == 5.0
 
 
-def test_turn_of_a_killed_run_is_free_after_a_window(tmp_path, holder):
+def test_one_that_was_killed_counts_for_a_window(turns, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait(10)
-    waited_s, somebody = take(tmp_path / "turns", window_s=0.5)
-    assert not somebody
-    assert waited_s >= 0.5
+    assert rest_after(turns) == 5.0
+
+
+def ended(turns):
+    take(turns)[0].end()
+    return turns.iterdir()
+
+
+def rest_after(turns):
+    lock, rest_s = take(turns, window_s=5.0)
+    lock.end()
+    return rest_s
 
 
 def test_lock_file_that_cannot_be_made_is_told_with_its_path(tmp_path):
@@ -190,53 +199,40 @@ def test_lock_file_that_cannot_be_made_is_told_with_its_path(tmp_path):
         take(tmp_path / "file")
 
 
-def test_lock_tells_when_the_turn_ended_and_until_then_that_it_has_not(tmp_path):
-    told = []
-
-    async def main():
-        for _ in range(2):
-            async with leased(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
-                [lock] = tmp_path.iterdir()
-                told.append(lock.read_text().rstrip())
-        told.append(lock.read_text().rstrip())
-
-    anyio.run(main)
-    assert all(re.fullmatch(rf"unfinished {os.getpid()} 20\d\d-[-:\dT]+Z", each) for each in told[:2])
-    assert re.fullmatch(r"\d+\.\d{3}", told[2])
-    assert abs(time.time() - float(told[2])) < 5
-
-
-def test_turn_that_an_error_ended_is_not_finished(tmp_path):
-    async def main():
-        async with leased(tmp_path, "a", 0.0, clock=now, waiting=lambda _: None):
-            raise OutputError("x")
-
-    with pytest.raises(OutputError):
-        anyio.run(main)
-    [lock] = tmp_path.iterdir()
-    assert lock.read_text().startswith(f"unfinished {os.getpid()} ")
+def test_lock_names_a_run_at_work_until_the_last_one_has_ended(turns):
+    written = []
+    one, _ = take(turns)
+    [lock] = turns.iterdir()
+    one.share()
+    two, _ = take(turns)
+    for each in (None, one, two):
+        if each is not None:
+            each.end()
+        written.append(lock.read_text())
+    assert all(re.fullmatch(rf"unfinished {os.getpid()} 20\d\d-[-:\dT]+Z", each) for each in written[:2])
+    assert re.fullmatch(r"\d+\.\d{3}", written[2])
+    assert abs(time.time() - float(written[2])) < 5
 
 
 def test_locks_are_private_and_name_no_server(tmp_path):
     folder = tmp_path / "state" / "turns"
-    take(folder, "cop.example|0123")
+    take(folder, "cop.example|0123")[0].end()
     [lock] = folder.iterdir()
     assert re.fullmatch(r"[0-9a-f]{32}\.lock", lock.name)
     assert stat.S_IMODE(lock.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(tmp_path):
-    take(tmp_path / "turns")
-    [lock] = (tmp_path / "turns").iterdir()
+def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(turns, tmp_path):
+    [lock] = ended(turns)
     lock.unlink()
     lock.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OutputError, match=r"cannot be written.*XDG_STATE_HOME"):
-        take(tmp_path / "turns")
+        take(turns)
     assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
-def test_turn_that_cannot_be_written_down_is_not_taken():
+def test_lock_that_cannot_be_written_is_not_taken():
     with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(DiskError, match="make room"):
         write_record(full.fileno(), Path("/dev"), b"unfinished")

@@ -23,7 +23,14 @@ from pipeline.stages.ask.remaining import (
     count_given_up,
     remaining_questions,
 )
-from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally, RequestSender
+from pipeline.stages.ask.values import (
+    AnswerBuffer,
+    AnswerSink,
+    ApiChannel,
+    AskingContext,
+    AskingTally,
+    RequestSender,
+)
 from pipeline.stages.ask.worker import ApiAsker, WorkerContext
 from pipeline.stores.protocols import Ledger, QuestionSource
 from schemas.outcomes import ApiName
@@ -31,6 +38,8 @@ from schemas.outcomes import ApiName
 __all__ = [
     "RUNS_MAX",
     "UNOBSERVED",
+    "AnswerBuffer",
+    "AnswerSink",
     "ApiChannel",
     "AskingContext",
     "AskingObserver",
@@ -48,13 +57,14 @@ DRAIN_MAX_S = 8.0
 """How long requests in flight are awaited after a stop: the longest responder's wait and a second."""
 
 
-async def ask(
+async def ask(  # noqa: PLR0913 (what asking takes)
     source: QuestionSource,
     channels: Mapping[ApiName, ApiChannel],
     ledger: Ledger,
     world: AskingContext,
     *,
     has_answered: Collection[ApiName] = (),
+    answers: AnswerSink | None = None,
 ) -> pl.DataFrame:
     """Ask every question that the source has, each API at its own pace, all at the same time.
 
@@ -65,22 +75,25 @@ async def ask(
         world: time, chance and the request to stop. After a stop no question is taken up, requests
             in flight are awaited for a while, and the questions left are given back.
         has_answered: APIs that answered another question of this run before.
+        answers: where they go as they come; None: they are kept in memory.
 
     Returns:
-        `Answers`: one per question that was taken from the source, unless stopped.
+        `Answers` that are kept in memory: one per question that was taken from the source, unless stopped.
 
     Raises:
         CredentialsError, ConfigurationError: the server refuses access to every question.
         ProtocolError: the server broke the protocol repeatedly.
         DiskError: the ledger cannot be written.
     """
-    run = WorkerContext(ledger, world)
+    run = WorkerContext(ledger, world, AnswerBuffer() if answers is None else answers)
     try:
-        async with ledger.writing(), _workers(world) as workers:
-            for name, channel in channels.items():
-                asking = ApiAsker(run, channel, QuestionFeed(source, name), has_answered=name in has_answered)
-                for _ in range(channel.in_flight_max):
-                    workers.start_soon(asking.work)
+        with world.observer.asking(channels, world.tally):
+            async with ledger.writing(), _workers(world) as workers:
+                for name, channel in channels.items():
+                    feed = QuestionFeed(source, name)
+                    asking = ApiAsker(run, channel, feed, has_answered=name in has_answered)
+                    for _ in range(channel.in_flight_max):
+                        workers.start_soon(asking.work)
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
     finally:

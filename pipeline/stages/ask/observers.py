@@ -41,12 +41,12 @@ class QuestionObserver(Protocol):
 
 
 class AskingObserver(Protocol):
-    """Follows the asking of any number of runs, one after the other."""
+    """Follows any number of askings, one after the other."""
 
     def asking(
         self, channels: "Mapping[ApiName, ApiChannel]", tally: "AskingTally"
     ) -> AbstractContextManager[None]:
-        """Observe the limits and the tally of one run until the block ends."""
+        """Observe the limits of one asking, and the tally of its run, until the block ends."""
 
     def follow(self, api: ApiName) -> QuestionObserver:
         """Follow a question to this API, which is taken up now."""

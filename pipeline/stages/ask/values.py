@@ -114,6 +114,16 @@ class AskingTally:
     longer pause than a run sits out."""
 
 
+class AnswerSink(Protocol):
+    """Where answers go as they come."""
+
+    def add(self, answer: Answer) -> None:
+        """Keep one more."""
+
+    def frame(self) -> pl.DataFrame:
+        """`Answers`: those that are kept here, and here no longer."""
+
+
 class AnswerBuffer:
     """What came back so far: packed into frames, because so many tuples would take twice the memory."""
 

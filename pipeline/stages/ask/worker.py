@@ -17,7 +17,7 @@ from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
 from pipeline.stages.ask.observers import QuestionObserver
-from pipeline.stages.ask.values import AnswerBuffer, ApiChannel, AskingContext
+from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
 from pipeline.stores.protocols import CapSpentError, LeaseLostError, Ledger, Quota
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
@@ -34,7 +34,7 @@ class WorkerContext:
 
     ledger: Ledger
     world: AskingContext
-    answers: AnswerBuffer = field(default_factory=AnswerBuffer)
+    answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     ended_by: PrecheckError | None = None
 
@@ -231,6 +231,8 @@ class ApiAsker:
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
+            if isinstance(reply, httpx.Response):
+                await self._gate.heed(check, reply)
             verdict = self._judge.judge(check, reply, request_id, attempt)
             try:
                 answer = await self._record(task, verdict, request_id)

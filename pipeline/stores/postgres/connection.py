@@ -33,23 +33,23 @@ _CONNECTING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction does
-# not hold the others up.
+# A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction
+# does not hold the others up.
 _SETTINGS = """
 SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
  CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
  THEN set_config('synchronous_commit', 'on', false) END
 """
 _REFUSALS = {
-    "password authentication failed": "the server refuses the password; correct it in PGPASSFILE or PGPASSWORD",
-    "no password supplied": "the server asks for a password; name a file with it by PGPASSFILE, or set PGPASSWORD",
+    "root certificate file": "sslrootcert names no file of authorities; correct it",
+    "password authentication failed": "the server refuses the password; correct PGPASSFILE or PGPASSWORD",
+    "no password supplied": "the server asks for a password; give it by PGPASSFILE or PGPASSWORD",
     "no pg_hba.conf entry": "the server lets this user or host not in; add it to the server's pg_hba.conf",
     "does not exist": "there is no such user or database; create it, or correct `ledger` in the profile",
-    "certificate verify failed": "the server's certificate is not trusted; name its authority with sslrootcert",
-    "server certificate for": "the server's certificate is that of another host; correct `ledger` in the profile",
+    "certificate verify failed": "the server's certificate is not trusted; name its authority by sslrootcert",
+    "server certificate for": "the server's certificate is another host's; correct `ledger` in the profile",
     "does not support SSL": "the server has no TLS; switch it on there",
     "permission denied for database": "this user may not connect to the database; grant it CONNECT",
-    "root certificate file": "sslrootcert names no file of authorities; correct it",
 }
 """Part of a message of libpq or the server, before a connection is there -> what is wrong and what to do."""
 
@@ -67,7 +67,7 @@ class StoreClocks(NamedTuple):
 
 
 class Database:
-    """One connection, for one piece of work at a time, from any thread. Nothing is connected before it is used."""
+    """One connection, for one piece of work at a time, from any thread. It connects when it is first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
         """Take who to connect as.
@@ -115,33 +115,27 @@ class Database:
             try:
                 with self._lock:
                     return work(self._connected())
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                self._forget_lost()
-                if (refusal := self._refusal(error)) is not None:
-                    raise refusal from None
+            except psycopg.Error as error:
+                if not self._is_lost(error):
+                    raise self._explained(error) from error
                 if away_since is None:
                     away_since = self.clocks.now(), self.clocks.monotonic()
-                if self._closing.is_set():
-                    raise self._away(away_since[0], error) from None
-                if self.clocks.monotonic() - away_since[1] >= self.clocks.wait_max_s:
+                waited_s = self.clocks.monotonic() - away_since[1]
+                if self._closing.is_set() or waited_s >= self.clocks.wait_max_s:
                     raise self._away(away_since[0], error) from None
                 self._closing.wait(_PAUSES_S[min(tries, len(_PAUSES_S) - 1)])
                 tries += 1
-            except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
-                raise self._without_tables() from error
-            except errors.InsufficientPrivilege as error:
-                raise ConfigurationError(
-                    f"{self.address.place}: this user may not use the tables of the ledger; "
-                    "let `precheck ledger init` grant it to them"
-                ) from error
 
     def try_once(self, work: Work[T]) -> T | None:
         """Do this if the server answers now; None where it does not."""
         try:
             with self._lock:
                 return work(self._connected())
-        except psycopg.Error:
-            self._forget_lost()
+        except psycopg.Error as error:
+            if self._is_lost(error):
+                return None
+            raise
+        except ConfigurationError:  # it lets us in no more; what must be written will find out
             return None
 
     async def run_in_thread(self, work: Work[T]) -> T:
@@ -155,34 +149,48 @@ class Database:
             if self._closing.is_set():
                 raise psycopg.OperationalError("closed")
             parameters = {**_CONNECTING, **self.address.parameters(), **self._user}
-            connection = psycopg.connect(**parameters)  # type: ignore[arg-type]
-            self._connection = connection
-            connection.execute(_SETTINGS)
+            try:
+                self._connection = psycopg.connect(**parameters)  # type: ignore[arg-type]
+            except psycopg.OperationalError as error:
+                for part, what in _REFUSALS.items():
+                    if part in str(error):
+                        raise ConfigurationError(f"{self.address.place}: {what}") from None
+                raise
+            self._connection.execute(_SETTINGS)
         return self._connection
+
+    def _is_lost(self, error: psycopg.Error) -> bool:
+        """Whether the server went away, or ended the connection; one that may be in doubt is ended here."""
+        with self._lock:
+            is_lost = (
+                isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+                or self._connection is None
+                or self._connection.closed
+            )
+            if is_lost:
+                self._forget()
+        return is_lost
 
     def _forget(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _forget_lost(self) -> None:
-        """Also a connection that lives: in which state it is, is not known."""
-        with self._lock:
-            self._forget()
-
-    def _refusal(self, error: psycopg.Error) -> ConfigurationError | None:
-        """Why it is no use to try again."""
-        said = str(error)
-        for part, what in _REFUSALS.items():
-            if part in said and error.sqlstate is None:
-                return ConfigurationError(f"{self.address.place}: {what}")
-        return None
-
-    def _without_tables(self) -> ConfigurationError:
-        return ConfigurationError(
-            f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of another "
-            "version; `precheck ledger init` creates it"
-        )
+    def _explained(self, error: psycopg.Error) -> Exception:
+        """What the user can do about an error of the server; else the error itself, a mistake of ours."""
+        match error:
+            case errors.UndefinedTable() | errors.InvalidSchemaName():
+                return ConfigurationError(
+                    f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of "
+                    "another version; `precheck ledger init` creates it"
+                )
+            case errors.InsufficientPrivilege():
+                return ConfigurationError(
+                    f"{self.address.place}: this role may not do that with the tables of the ledger; "
+                    "`precheck ledger init --grant-to ROLE` lets it, where the owner runs it"
+                )
+            case _:
+                return error
 
     def _away(self, since: datetime, error: psycopg.Error) -> PrecheckError:
         reason = (str(error).splitlines() or [""])[0].rpartition(": ")[2]

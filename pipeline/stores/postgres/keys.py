@@ -1,7 +1,7 @@
 """The keys of a ledger in PostgreSQL: what its questions are known by, its lines sealed, its names hidden.
 
-They are random, and lie in the database encrypted under a key that is derived from the user's secret by scrypt. So
-the secret can be changed without a change to any line, and a wrong one is noticed at once.
+They are random, and lie in the database encrypted under a key that is derived from the user's secret by
+scrypt. So the secret can be changed without a change to any line, and a wrong one is noticed at once.
 """
 
 import os
@@ -23,9 +23,8 @@ _NONCE_BYTE_COUNT = 12
 _SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once a command
 _WRAPPED_FOR = b"the key of this ledger"
 
-Sealed = str | int | bytes | bool | None
-Seal = Callable[[tuple[Sealed, ...]], bytes]
-"""Values of a line -> its seal."""
+Seal = Callable[[bytes, str], bytes]
+"""What a line is about, a hash of 32 bytes, and what it says -> its seal."""
 
 
 class WrappedKey(NamedTuple):
@@ -45,9 +44,10 @@ class StoreKeys:
         self.plan: KeyedHash = keyed_hash(self._derived(b"plans"))
         prepared = blake2b(key=self._derived(b"seals"), digest_size=_SEAL_BYTE_COUNT)
 
-        def seal(values: tuple[Sealed, ...]) -> bytes:
+        def seal(about: bytes, said: str) -> bytes:
             copy = prepared.copy()
-            copy.update(ascii(values).encode())
+            copy.update(about)
+            copy.update(said.encode())
             return copy.digest()
 
         self.seal: Seal = seal

@@ -1,15 +1,14 @@
 """The lines of a ledger in PostgreSQL as they are sealed, hidden and proved."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.postgres.group_commit import AnswerLine, FailureLine, IntentLine
 from pipeline.stores.postgres.keys import StoreKeys
+from pipeline.stores.postgres.recording import AnswerLine, FailureLine, IntentLine
 from pipeline.stores.values import ChunkLease, FinalAnswer, ReusedAnswer
 
 
@@ -40,33 +39,33 @@ class RunLines:
         self._run = run.number
         self._place = place
 
-    def intent(
+    def intent(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, request_id: str, time: str, api: str
     ) -> IntentLine:
         """A request that is about to leave."""
-        seal = self._seal(("intent", self._run, question, attempt, request_id, time))
+        seal = self._seal(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}")
         return IntentLine(lease, question, attempt, request_id, time, seal, api)
 
     def failure(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, round_: int, code: str, time: str, detail: str
     ) -> FailureLine:
         """A request that brought nothing usable."""
-        code = str(code)  # the seal is that of a text, whatever kind of text it is
-        seal = self._seal(("failure", self._run, question, attempt, round_, code, time))
+        seal = self._seal(question, self._failure(attempt, round_, code, time))
         hidden = self._names.hidden(detail, "problem", question, attempt)
-        return FailureLine(lease, question, attempt, round_, code, time, hidden, seal)
+        return FailureLine(lease, question, attempt, round_, str(code), time, hidden, seal)
 
     def answer(self, lease: ChunkLease, question: bytes, answer: Answer, detail: str) -> AnswerLine:
         """A final answer."""
         _, state, code, matched_name, _, time, attempt = answer
         name = self._names.hidden(matched_name, "answer", question, attempt)
         hidden = self._names.hidden(detail, "problem", question, attempt)
-        seal = self._seal(self._answer(question, attempt, state, code, time or "", name is not None))
+        seal = self._seal(question, self._answer(attempt, state, code, time or "", name is not None))
         return AnswerLine(lease, question, attempt, str(state), str(code), time or "", name, hidden, seal)
 
     def reused(self, answer: ReusedAnswer) -> bytes:
         """The seal of an answer of an earlier run."""
-        return self._seal(("reuse", self._run, *answer))
+        question, code, *said = answer
+        return self._seal(question, "\n".join(("reuse", str(self._run), *said, code)))
 
     def require_intent(self, question: bytes, attempt: int, request_id: str, time: str, seal: bytes) -> None:
         """Refuse a changed line.
@@ -74,17 +73,18 @@ class RunLines:
         Raises:
             DiskError: it is not as it was written.
         """
-        self._require(("intent", self._run, question, attempt, request_id, time), seal)
+        self._require(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}", seal)
 
     def require_failure(  # noqa: PLR0913, PLR0917
         self, question: bytes, attempt: int, round_: int, code: str, time: str, seal: bytes
     ) -> None:
         """As `require_intent`."""
-        self._require(("failure", self._run, question, attempt, round_, code, time), seal)
+        self._require(question, self._failure(attempt, round_, code, time), seal)
 
     def require_reused(self, answer: ReusedAnswer, seal: bytes) -> None:
         """As `require_intent`."""
-        self._require(("reuse", self._run, *answer), seal)
+        if self.reused(answer) != seal:
+            raise self._damaged()
 
     def final_answer(  # noqa: PLR0913, PLR0917
         self,
@@ -103,7 +103,7 @@ class RunLines:
         Raises:
             DiskError: it is not as it was written.
         """
-        self._require(self._answer(question, attempt, state, code, time, is_named), seal)
+        self._require(question, self._answer(attempt, state, code, time, is_named), seal)
         shown = self.shown(name, "answer", question, attempt)
         return FinalAnswer(question, AnswerState(state), code, shown, request_id, time, attempt)
 
@@ -118,29 +118,25 @@ class RunLines:
         except (InvalidTag, ValueError):
             raise self._damaged() from None
 
-    def _answer(
-        self, question: bytes, attempt: int, state: str, code: str, time: str, is_named: bool
-    ) -> tuple[Any, ...]:
-        return ("answer", self._run, question, attempt, str(state), str(code), time, is_named)
+    # The code is a server's, and so it comes last: whatever it is, two lines do not say the same.
 
-    def _require(self, values: tuple[Any, ...], seal: bytes) -> None:
-        if self._seal(values) != seal:
+    def _failure(self, attempt: int, round_: int, code: str, time: str) -> str:
+        return f"failure\n{self._run}\n{attempt}\n{round_}\n{time}\n{code}"
+
+    def _answer(self, attempt: int, state: str, code: str, time: str, is_named: bool) -> str:
+        return f"answer\n{self._run}\n{attempt}\n{state}\n{time}\n{is_named:d}\n{code}"
+
+    def _require(self, question: bytes, said: str, seal: bytes) -> None:
+        if self._seal(question, said) != seal:
             raise self._damaged()
 
     def _damaged(self) -> DiskError:
-        return DiskError(
-            f"{self._place}: the ledger is damaged (a line of run {self._run} was changed); bring the database back "
-            "from a backup, and compare with `precheck ledger check --restored`"
-        )
+        return damaged(self._place, self._run)
 
 
-def batches(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    """Some rows at a time."""
-    some: list[Any] = []
-    for row in rows:
-        some.append(row)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
+def damaged(place: str, run: int) -> DiskError:
+    """The error for a ledger that cannot be trusted."""
+    return DiskError(
+        f"{place}: the ledger is damaged (a line of run {run} was changed); "
+        "bring the database back from a backup, and see what it lacks by `precheck ledger check --restored`"
+    )

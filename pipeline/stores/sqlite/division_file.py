@@ -10,20 +10,18 @@ and they send nothing until then.
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Callable
-from itertools import starmap
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 import anyio
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import not_writable
-from pipeline.stores.sharing import Division, HeldShare, SharePart
-from pipeline.stores.values import LeaseHolder
+from pipeline.stores.division_json import as_json, from_json
+from pipeline.stores.sharing import Division
 
 RETRY_INTERVAL_S = 0.002
 ELSEWHERE = "set XDG_STATE_HOME"
@@ -98,7 +96,7 @@ def opened(path: Path) -> int:
 
 
 def _written(division: Division) -> bytes:
-    content = json.dumps(division).encode()
+    content = as_json(division).encode()
     return _checksum(content) + content
 
 
@@ -107,26 +105,8 @@ def _read(content: bytes) -> Division | None:
     if not content:
         return Division()
     checksum, content = content[:_CHECKSUM_LENGTH], content[_CHECKSUM_LENGTH:]
-    if checksum != _checksum(content):
-        return None
-    shares, paused_until = json.loads(content)
-    return Division(tuple(starmap(_share, shares)), paused_until)
+    return from_json(content) if checksum == _checksum(content) else None
 
 
 def _checksum(content: bytes) -> bytes:
     return b"%08x" % crc32(content)
-
-
-def _share(holder: str, order: int, who: list[Any], *limits_part_and_times: Any) -> HeldShare:  # noqa: ANN401 (JSON)
-    rate_per_s, in_flight_max, part, until, given_up, given_up_until = limits_part_and_times
-    return HeldShare(
-        holder,
-        order,
-        LeaseHolder(*who),
-        rate_per_s,
-        in_flight_max,
-        SharePart(*part),
-        until,
-        SharePart(*given_up),
-        given_up_until,
-    )

@@ -18,7 +18,9 @@ from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
 from pipeline.stores.postgres.address import parsed
+from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresQuota, cap_of
 from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.postgres.shares import PostgresShares
 from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
@@ -126,8 +128,22 @@ class SqliteStore:
 class HoldingRun(SharedRun):
     """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
 
-    def lease_of(self, question):
+    def lease_of(self, _question):
         return self.one_hold
+
+
+class IntentsQuota(PostgresQuota):
+    """A cap whose units are taken as the transaction of an intent takes them."""
+
+    async def reserve(self):
+        caps = DailyCaps({"cop": self._cap})
+
+        def take(db):
+            with db.transaction():
+                return caps.take(db, ["cop"])
+
+        [granted] = await self._database.run_in_thread(take)
+        return granted
 
 
 class SharedStore:
@@ -135,10 +151,10 @@ class SharedStore:
 
     TABLES = ("run", "holder", "round", "chunk", "intent", "failure", "answer", "reuse")
 
-    def __init__(self, postgres, template) -> None:
-        self._postgres, self._template = postgres, template
+    def __init__(self, postgres, databases) -> None:
+        self._postgres, self._databases = postgres, databases
         self._resources = ExitStack()
-        self._database = postgres.empty_database(template)
+        self._database = databases.take()
         self._open()
 
     def _process(self):
@@ -184,7 +200,7 @@ class SharedStore:
 
     def restore(self, snapshot):
         self._resources.close()
-        self._database = self._postgres.empty_database(self._template)
+        self._databases.empty(self._database)
         with self._postgres.connect(self._database) as db:
             for table, rows in snapshot.items():
                 with db.cursor().copy(f"COPY precheck.{table} FROM STDIN") as copy:
@@ -218,14 +234,28 @@ class SharedStore:
         made = self._process().shared_run(self._run, lambda _: self._checks)
         return self._resources.enter_context(made)
 
-    def quotas(self, cap):  # noqa: ARG002
-        pytest.skip("the cap of an account in PostgreSQL is taken from by the intents")
+    def quotas(self, cap):
+        one = cap_of("s", cap, "utc_day")
+        with self._postgres.connect(self._database) as db:  # whose time never goes back
+            db.execute(
+                "INSERT INTO precheck.daily_cap(scope, cap, kind, latest) VALUES (%s, %s, %s, %s)",
+                (*one, NOON.timestamp()),
+            )
+        return [IntentsQuota(self._process().database, one) for _ in range(3)]
 
     def shares(self):
-        pytest.skip("shares in PostgreSQL have tests of their own")
+        store = self._process()
+        return PostgresShares(
+            store.database,
+            store.process,
+            clock=lambda: datetime.now(UTC),
+            ticks=time.monotonic,
+            waiting=lambda _: None,
+        )
 
     def close(self):
         self._resources.close()
+        self._databases.put_back(self._database)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -244,6 +274,6 @@ def store(request, tmp_path):
         case "sqlite":
             made = SqliteStore(tmp_path)
         case "postgres":
-            made = SharedStore(*map(request.getfixturevalue, ("postgres", "ledger_template")))
+            made = SharedStore(*map(request.getfixturevalue, ("postgres", "ledger_databases")))
     yield made
     made.close()

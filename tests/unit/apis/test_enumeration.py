@@ -6,7 +6,13 @@ import polars as pl
 import pytest
 
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, WARNINGS
-from pipeline.rules.enumeration import PAYEES_MAX, many_payees, unknown_in_sequence, why_refused
+from pipeline.rules.enumeration import (
+    PAYEES_MAX,
+    many_names,
+    many_payees,
+    unknown_in_sequence,
+    why_refused,
+)
 from schemas.outcomes import ApiName
 
 
@@ -24,7 +30,7 @@ def refusal(rows):
         "row", field=pl.lit("name"), code=pl.lit("MANY_NAMES"), message=pl.lit("")
     )
     other = pl.DataFrame([(1, "name", "MIXED_SCRIPTS", "")], schema=WARNINGS, orient="row")
-    return why_refused(rows, pl.concat([found, other]), where="payroll.csv")
+    return why_refused(many_names(rows, pl.concat([found, other])), where="payroll.csv")
 
 
 def test_as_many_names_as_allowed_are_no_finding():

@@ -12,8 +12,9 @@ from pipeline.reports.listings import (
     print_quota,
 )
 from schemas.columns import Column, ColumnsRead
+from schemas.forecast import ApiForecast, BrokenRule, Forecast, RejectedRow
 from schemas.outcomes import ApiName, Environment
-from schemas.summary import ApiForecast, BrokenRule, Forecast, RejectedRow, WarningCount
+from schemas.summary import WarningCount
 
 HOSTILE = "[/x] [bold]\x1b[31m\u202e"
 SEEN = "[/x] [bold]\\x1b[31m\\u202e"

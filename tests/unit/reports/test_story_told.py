@@ -52,6 +52,10 @@ def attempt(**said):
     return StoryAttempt(**{**usual, "ended_at": ENDED, **said})
 
 
+def test_the_batch_of_a_payment_stands_beside_it(told):
+    assert "account number **5678 batch RUN-1" in told(batch="RUN-1", place="PmtInf[1]/CdtTrfTxInf[2]")
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_everything_is_told_in_order(told, width):
     text = told(width)

@@ -13,9 +13,10 @@ from senders import FakeSender, always, problem
 from pipeline.apis import cop
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from pipeline.stores.protocols import LeaseLostError
-from pipeline.stores.values import RunIdentity
+from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import NetworkFailure
 from schemas.outcomes import ApiName
@@ -67,7 +68,9 @@ def asked(check_of):
             notebook,
         )
         places = ConcurrencyLimit(1, 5000, time.monotonic)
-        channel = ApiChannel(cop.API, sender, Pace(5000), places, None, 1, attempts_max=3, deadline_s=5)
+        share = WholeShare(ServerAccount("s", ApiName.COP, 5000, 1, 1.0, 5.0))
+        limits = (share, Pace(5000), places, None, 1)
+        channel = ApiChannel(cop.API, sender, *limits, attempts_max=3, deadline_s=5)
         anyio.run(ask, source, {ApiName.COP: channel}, source, world)
         return notebook.pages
 

@@ -12,8 +12,9 @@ from senders import FakeSender, always, good, problem
 from pipeline.apis import cop
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
-from pipeline.stores.values import RunIdentity
+from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
 from schemas.outcomes import ApiName
 
@@ -47,7 +48,15 @@ class Process:
             lambda: NOON, time.monotonic, lambda: 0.0, lambda: str(uuid4()), self.stop, self.tally
         )
         channel = ApiChannel(
-            cop.API, self.sender, Pace(5000), self.places, None, PLACES, attempts_max=3, deadline_s=5
+            cop.API,
+            self.sender,
+            WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0)),
+            Pace(5000),
+            self.places,
+            None,
+            PLACES,
+            attempts_max=3,
+            deadline_s=5,
         )
         with anyio.fail_after(10):
             answers = await ask(self.run, {ApiName.COP: channel}, self.run, context)

@@ -6,19 +6,12 @@ import polars as pl
 import pytest
 
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
-from pipeline.stages.summarise import (
-    ROWS_LISTED_MAX,
-    ApiLimits,
-    SparedChecks,
-    SummaryHeader,
-    forecast,
-    plain,
-    route_counts,
-    summarise,
-)
+from pipeline.rules.totals import plain
+from pipeline.stages.forecast import ApiLimits, SparedChecks, forecast
+from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.places import Places
-from schemas.summary import ApiCalls, InputFile, Summary
+from schemas.summary import ROWS_LISTED_MAX, ApiCalls, InputFile, Summary
 
 TIME = "2030-01-02T03:04:05.678Z"
 NO_WARNINGS = pl.DataFrame(schema=WARNINGS)

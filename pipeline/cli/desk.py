@@ -1,0 +1,208 @@
+"""`precheck desk`: the page in the browser."""
+
+import getpass
+import os
+import secrets
+import signal
+import sys
+import time
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.cli.clock import now
+from pipeline.cli.exit_status import notify
+from pipeline.cli.options import PATH
+from pipeline.errors import ConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from pipeline.config.desk import DeskSection
+    from pipeline.desk.doors import Door
+    from pipeline.desk.folders import DeskHome
+
+_OPENING = "open.html"
+_PORT = "port"
+
+
+@click.command()
+@click.option(
+    "--home", type=PATH, metavar="DIR", help="Where files and runs are kept; default: in your data folder."
+)
+@click.option(
+    "--config", type=PATH, metavar="FILE", help="The configuration file, with its profiles and [desk]."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, metavar="N",
+    help="Of the loopback address; 0: any that is free.",
+)  # fmt: skip
+@click.option(
+    "--no-browser",
+    is_flag=True,
+    help="Print the link that works once on standard output, and open no browser.",
+)
+@click.option(
+    "--new-link",
+    metavar="NAME",
+    help="Print a link for one more session, of this name, at the desk that runs.",
+)
+@click.option(
+    "--socket",
+    "socket_path",
+    type=PATH,
+    metavar="PATH",
+    help="Serve a team behind a proxy on this Unix socket, as [desk] in the configuration says.",
+)
+def desk(  # noqa: PLR0913 (one argument per option)
+    *,
+    home: Path | None,
+    config: Path | None,
+    port: int,
+    no_browser: bool,
+    new_link: str | None,
+    socket_path: Path | None,
+) -> None:
+    """Open the desk: upload payment files, check them, decide and release in a browser.
+
+    It listens on this computer only. Closing it leaves checks running; the next start finds them.
+    """
+    from pipeline.config import find, read, usual
+    from pipeline.config.desk import DeskSection
+    from pipeline.desk.folders import DeskHome
+
+    if config is not None:
+        os.environ["PRECHECK_CONFIG"] = str(find(config).resolve())
+    path = usual()
+    told = (None if path is None else read(path).desk) or DeskSection()
+    of_desk = DeskHome((home or _usual_home()).absolute())
+    of_desk.make()
+    if new_link is not None:
+        click.echo(_link(of_desk, new_link, _running_port(of_desk)))
+    elif socket_path is not None:
+        _serve_team(of_desk, told, socket_path)
+    else:
+        _serve_one(of_desk, told, port, opens_browser=not no_browser)
+
+
+def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browser: bool) -> None:
+    """One's own desk, on the loopback address."""
+    from pipeline.desk.doors import OwnDoor
+    from pipeline.desk.server import loopback
+    from pipeline.desk.sessions import Sessions
+
+    listening = loopback(port)
+    port = listening.getsockname()[1]
+    sessions = Sessions(home.path, told.idle_minutes_max * 60, clock=time.time, chance=_token)
+    (home.path / _PORT).write_text(str(port))
+
+    def started() -> None:
+        link = _link(home, _login(), port)
+        if not opens_browser:
+            click.echo(link)
+            sys.stdout.flush()
+            return
+        page = _opening_page(home, link)
+        if webbrowser.open(page.as_uri()):
+            notify(f"the desk is open at http://127.0.0.1:{port}/; Ctrl-C closes it, and checks go on")
+        else:
+            notify("no browser could be opened: open the link above within a day, once")
+            click.echo(link)
+
+    _serve(home, told, OwnDoor(port, sessions), listening, started)
+
+
+def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
+    """The desk of a team, on a Unix socket."""
+    from pipeline.desk.doors import TeamDoor, uid_of
+    from pipeline.desk.server import unix_socket
+
+    if told.host is None or told.proxy_user is None:
+        raise UsageError(
+            "--socket: [desk] in the configuration lacks host or proxy_user; say by which name browsers "
+            "reach the desk, and as whom its proxy runs"
+        )
+    uid = uid_of(told.proxy_user)
+    if uid is None:
+        raise ConfigurationError(
+            f"[desk] proxy_user: this computer has no user {told.proxy_user}; correct it"
+        )
+    listening = unix_socket(path)
+    _serve(home, told, TeamDoor(told, uid), listening, lambda: notify(f"the desk listens on {path}"))
+
+
+def _serve(
+    home: "DeskHome",
+    told: "DeskSection",
+    door: "Door",
+    listening: "socket",
+    started: Callable[[], None],
+) -> None:
+    from pipeline.desk.context import Context
+    from pipeline.desk.server import run
+
+    context = Context(
+        home=home,
+        told=told,
+        door=door,
+        clock=now,
+        chance=lambda: secrets.token_hex(5),
+        child_environment=dict(os.environ),
+    )
+
+    def on_stop(stop: Callable[[], None]) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop())
+
+    run(context, listening, started, on_stop)
+
+
+def _usual_home() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path("payee-precheck") / "desk"
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # before Python 3.13, what the missing part of the system raises
+        return "me"
+
+
+def _token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _link(home: "DeskHome", name: str, port: int) -> str:
+    """A link that lets somebody of this name in, once."""
+    from pipeline.desk.sessions import new_link
+    from pipeline.runs.approvals import decider
+
+    token = _token()
+    new_link(home.path, decider(name), token, time.time())
+    return f"http://127.0.0.1:{port}/enter?token={token}"
+
+
+def _running_port(home: "DeskHome") -> int:
+    try:
+        return int((home.path / _PORT).read_text())
+    except (OSError, ValueError):
+        raise UsageError(f"--new-link: no desk has run in {home.path}; start it first") from None
+
+
+def _opening_page(home: "DeskHome", link: str) -> Path:
+    """A file that leads a browser to the link, which everybody here could read on a command line."""
+    from pipeline.files.atomic import write_atomically
+
+    path = home.path / _OPENING
+    with write_atomically(path) as file:
+        refresh = f'<meta http-equiv="refresh" content="0; url={link}">'
+        page = (
+            f'<!doctype html><meta charset="utf-8"><title>The desk</title>{refresh}<a href="{link}">Open</a>'
+        )
+        file.write(page.encode())
+    return path

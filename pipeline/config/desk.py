@@ -1,0 +1,39 @@
+"""The section `[desk]` of the configuration: who may do what at the desk of a team, and what it keeps."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from pipeline.sections.values import Section, Words
+
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]*$")]
+
+
+class DeskRoles(Section):
+    """Who has which role, by the identities that the proxy gives."""
+
+    uploader: list[Words] = Field(default_factory=list)
+    reviewer: list[Words] = Field(default_factory=list)
+    approver: list[Words] = Field(default_factory=list)
+    auditor: list[Words] = Field(default_factory=list)
+
+
+class DeskSection(Section):
+    """What the desk is told."""
+
+    host: Words | None = None
+    """The name by which browsers know the desk of a team, with a port if it is not 443."""
+    proxy_user: Words | None = None
+    """The user as whom the proxy runs: nobody else may speak to the socket."""
+    identity_header: HeaderName = "X-Forwarded-Email"
+    """The one header by which the proxy says who asks."""
+    uploader_may_approve: bool = False
+    upload_mib_max: Annotated[int, Field(ge=1)] = 512
+    """Of one file."""
+    person_mib_max: Annotated[int, Field(ge=1)] = 8192
+    """Of all files that one person has at the desk."""
+    idle_minutes_max: Annotated[int, Field(ge=1)] = 240
+    """How long a session lasts in which nothing is asked for."""
+    keep_days: Annotated[int, Field(ge=1)] | None = None
+    """How long names and files are kept after the last check; None: until somebody deletes them."""
+    roles: DeskRoles = Field(default_factory=DeskRoles)

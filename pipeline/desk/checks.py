@@ -1,0 +1,116 @@
+"""The check of a file, in a process of its own: started, watched and stopped through files.
+
+The process holds `check.lock` from before it begins until it is gone, however it ends: whoever can lock that
+knows that nothing runs. So a desk that is killed leaves its checks running, and finds them when it is back.
+"""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.private_files import opened
+from pipeline.desk.refusals import Conflict
+from pipeline.errors import MistakeError
+from pipeline.files import child_process as children
+from schemas.desk import CheckProgress
+from schemas.strict import parse
+
+CHILD = "desk-check"
+"""The command of such a process."""
+_ENDED_UNSEEN = "The check ended without a word, as when a computer is switched off. Nothing is lost: go on."
+
+
+def start(folder: FileFolder, environment: dict[str, str]) -> None:
+    """Start to check the file of a folder, or go on.
+
+    Args:
+        folder: of the file.
+        environment: of the process; it needs the secrets that the configuration names.
+
+    Raises:
+        Conflict: it is being checked already.
+    """
+    with _locked(folder) as lock:
+        if lock is None:
+            raise Conflict("This file is being checked already.")
+        folder.stop.unlink(missing_ok=True)
+        folder.progress.unlink(missing_ok=True)
+        with opened(folder.log, os.O_APPEND) as log:
+            subprocess.Popen(  # noqa: S603 (our own interpreter and module)
+                [*children.INTERPRETER, "-m", "payee_precheck", CHILD, str(folder.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+                pass_fds=[lock],  # it has the lock from its first moment, and keeps it when we are gone
+            )
+
+
+def stop(folder: FileFolder) -> None:
+    """Ask the process that checks a file to stop; what is in flight still lands.
+
+    Raises:
+        Conflict: nothing runs.
+    """
+    if not is_running(folder):
+        raise Conflict("Nothing is running: the check has ended already.")
+    folder.stop.touch(mode=0o600)
+
+
+def is_running(folder: FileFolder) -> bool:
+    """Whether a process checks the file."""
+    if not folder.lock.exists():
+        return False
+    with _locked(folder) as lock:
+        return lock is None
+
+
+def progress_of(folder: FileFolder) -> CheckProgress | None:
+    """How far the last check is, or how it ended; None where there was none."""
+    is_on = is_running(folder)  # first: a process says how it ended before it lets go of the lock
+    said = _said(folder)
+    if is_on:
+        return said or CheckProgress(phase="starting", started="")
+    if said is None:
+        # It had the lock and never said anything.
+        return _lost(CheckProgress(phase="starting", started="")) if folder.log.exists() else None
+    return said if said.exit_code is not None else _lost(said)
+
+
+def _lost(said: CheckProgress) -> CheckProgress:
+    return said.model_copy(update={"exit_code": MistakeError.exit_code, "said": _ENDED_UNSEEN})
+
+
+def _said(folder: FileFolder) -> CheckProgress | None:
+    try:
+        return parse(CheckProgress, folder.progress.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
+    """Say how far the check is. It appears whole; that it survives a crash of the computer is not needed."""
+    part = folder.progress.with_suffix(".part")
+    with opened(part, os.O_TRUNC) as file:
+        file.write(progress.model_dump_json().encode())
+    part.replace(folder.progress)
+
+
+@contextmanager
+def _locked(folder: FileFolder) -> Iterator[int | None]:
+    """The lock, held until the block ends, and by the processes that got it; None where another has it."""
+    lock = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        yield None
+        return
+    try:
+        yield lock
+    finally:
+        os.close(lock)

@@ -1,0 +1,119 @@
+"""One check, in the process that `checks.start` has started: a file has its progress, and a file stops it."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from pipeline.desk.checks import write_progress
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.jobs import job_of
+from pipeline.desk.words import in_desk_words, sentence_of
+from pipeline.errors import MistakeError, PrecheckError
+from pipeline.jobs.check import check
+from pipeline.runs.request import Clock, Notice, Phase, RunProgress, StopSwitch, Surface
+from pipeline.stores.values import LeaseHolder
+from schemas.desk import CheckProgress
+from schemas.wire import timestamp
+
+STOP_INTERVAL_S = 0.2
+
+
+class ProgressFile:
+    """The observer of a check; it writes what it sees to a file."""
+
+    def __init__(self, folder: FileFolder, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._now = CheckProgress(phase=Phase.READING, started=timestamp(clock()))
+        self._write()
+
+    def enter(self, phase: Phase) -> None:
+        """Each phase begins."""
+        self._write(phase=phase.value, waiting_for=None)
+
+    def begin(self, *, simulated: bool) -> None:
+        """Nothing to write: the page knows the profile."""
+
+    def wait(self, holder: LeaseHolder) -> None:
+        """Another check has to end first."""
+        self._write(waiting_for=f"{holder.name}, which has been asking {holder.server}{holder.since_when}")
+
+    def update(self, so_far: RunProgress) -> None:
+        """Questions are asked."""
+        changes: dict[str, object] = {
+            "done_count": so_far.done_count,
+            "check_count": so_far.check_count,
+            "outcomes": {outcome.value: count for outcome, count in so_far.outcomes.items()},
+            "slowed": bool(so_far.slowed),
+        }
+        if so_far.check_count and self._now.asking_since is None:
+            changes["asking_since"] = timestamp(self._clock())
+        if so_far.check_count:
+            changes["waiting_for"] = None
+        self._write(**changes)
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:  # noqa: ARG002 (the page says less)
+        """It is to end."""
+        self._write(stopping=True)
+
+    def end(self, exit_code: int, said: str) -> None:
+        """It has ended."""
+        self._write(exit_code=exit_code, said=said)
+
+    def _write(self, **changes: object) -> None:
+        changed = self._now.model_copy(update=changes)
+        if changes and changed == self._now:
+            return
+        self._now = changed
+        write_progress(self._folder, changed)
+
+
+def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Callable[[], object]) -> int:
+    """Check the file of a folder of the desk.
+
+    Args:
+        folder: of the file.
+        clock: gives the time.
+        stop: as the command has it.
+        request_stop: does what a signal to stop does.
+
+    Returns:
+        The exit status: that of `precheck run`.
+    """
+    of_file = FileFolder(folder.name, folder)
+    seen = ProgressFile(of_file, clock)
+    threading.Thread(target=_watch_for_stop, args=(of_file.stop, request_stop), daemon=True).start()
+    surface = Surface(seen, clock, stop, notify=_ignore)
+    try:
+        result = check(job_of(of_file), surface)
+    except PrecheckError as error:
+        seen.end(error.exit_code, sentence_of(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        seen.end(143, "Stopped before anything was asked.")
+        return 143
+    except BaseException:
+        with suppress(OSError):
+            seen.end(
+                MistakeError.exit_code,
+                "A mistake of this program ended the check. Every answer so far is kept: try to go on, and "
+                "tell those who look after this desk.",
+            )
+        raise
+    ended_by = result.ended_by
+    status = 0 if result.summary.complete else 75
+    said = in_desk_words(result.summary.next_step or "")
+    seen.end(status if ended_by is None else ended_by.exit_code, said)
+    return status if ended_by is None else ended_by.exit_code
+
+
+def _watch_for_stop(file: Path, request_stop: Callable[[], object]) -> None:
+    pause = threading.Event()
+    while not file.exists():
+        pause.wait(STOP_INTERVAL_S)
+    request_stop()
+
+
+def _ignore(_notice: Notice) -> None:
+    """What a person should know stands in the summary too."""

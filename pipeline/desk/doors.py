@@ -1,0 +1,123 @@
+"""Who asks, and from where: at one's own desk by a session, in a team by the proxy that people log in to."""
+
+import pwd
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import web
+
+from pipeline.config.desk import DeskSection
+from pipeline.desk.people import Person, Role
+from pipeline.desk.refusals import Forbidden, NoSession
+from pipeline.desk.sessions import Sessions
+
+IDENTITY_CHARS_MAX = 254
+_CREDENTIALS = struct.Struct("3i")
+
+
+class Door(Protocol):
+    """How requests come in."""
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """Of our own pages."""
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """Names by which the desk may be asked."""
+
+    def person(self, request: web.Request, *, counts: bool) -> Person:
+        """Who asks.
+
+        Raises:
+            NoSession: nobody knows.
+            Forbidden: whoever passed the request on may not.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDoor:
+    """A port on the loopback address, and sessions by cookie."""
+
+    port: int
+    sessions: Sessions
+
+    @property
+    def cookie(self) -> str:
+        """Cookies know no ports: two desks would share one of the same name."""
+        return f"precheck-desk-{self.port}"
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """By which a browser on this computer reaches it."""
+        return [f"127.0.0.1:{self.port}", f"localhost:{self.port}"]
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """Of our own pages."""
+        return [f"http://{host}" for host in self.hosts]
+
+    def person(self, request: web.Request, *, counts: bool) -> Person:
+        """Whose session it is."""
+        person = self.sessions.person(request.cookies.get(self.cookie), counts=counts)
+        if person is None:
+            raise NoSession("You are not signed in, or your session has ended.")
+        return person
+
+
+@dataclass(frozen=True, slots=True)
+class TeamDoor:
+    """A Unix socket, which the proxy alone may speak to."""
+
+    told: DeskSection
+    proxy_uid: int
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """By which browsers reach the proxy."""
+        return [self.told.host] if self.told.host is not None else []
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """Of our own pages."""
+        return [f"https://{host}" for host in self.hosts]
+
+    def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
+        """Who the proxy says it is; it says so in one header, exactly once."""
+        if _peer_uid(request) != self.proxy_uid:
+            raise Forbidden("Only the proxy may speak to this desk.")
+        names = request.headers.getall(self.told.identity_header, [])
+        if len(names) != 1 or not names[0].strip():
+            raise NoSession("The proxy did not say who you are.")
+        name = names[0].strip()
+        if not name.isprintable() or len(name) > IDENTITY_CHARS_MAX or "," in name:
+            raise NoSession("The proxy did not say who you are.")
+        roles = frozenset(
+            role
+            for role in Role
+            if name.casefold() in {one.casefold() for one in getattr(self.told.roles, role.value)}
+        )
+        if not roles:
+            raise Forbidden("You have no role at this desk. Ask who looks after it.")
+        return Person(name, roles, is_identified=True)
+
+
+def uid_of(user: str) -> int | None:
+    """The number of a user of this computer; None where there is none of this name."""
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None
+
+
+def _peer_uid(request: web.Request) -> int | None:
+    """Who is at the other end of the socket, as the kernel says."""
+    transport = request.transport
+    peer = None if transport is None else transport.get_extra_info("socket")
+    if peer is None or peer.family != socket.AF_UNIX:
+        return None
+    _, uid, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return int(uid)

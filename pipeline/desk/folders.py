@@ -1,0 +1,140 @@
+"""Where the desk keeps things: its home, and in it a folder for each uploaded file.
+
+HOME/audit.jsonl                who did what
+HOME/runs/ID/desk.json          the file, and what people said about it
+HOME/runs/ID/input/payroll.csv  the file
+HOME/runs/ID/run.precheck/      the folder of its run, as the command leaves one
+HOME/runs/ID/decisions.jsonl    who decided what about which row
+HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.desk.journal import Journal
+from pipeline.desk.refusals import Missing
+from pipeline.errors import InputError
+from pipeline.files.atomic import write_atomically
+from schemas.desk import AuditEntry, DeskFile, RowsDecided
+from schemas.strict import parse
+
+_ID = re.compile("[0-9]{14}[0-9a-f]{10}")
+DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFolder:
+    """The folder of one uploaded file."""
+
+    id: str
+    path: Path
+
+    @property
+    def run(self) -> Path:
+        """The folder of its run."""
+        return self.path / "run.precheck"
+
+    @property
+    def lock(self) -> Path:
+        """What the process that checks it holds locked."""
+        return self.path / "check.lock"
+
+    @property
+    def progress(self) -> Path:
+        """What that process says."""
+        return self.path / "progress.json"
+
+    @property
+    def stop(self) -> Path:
+        """Its being there asks that process to stop."""
+        return self.path / "stop"
+
+    @property
+    def log(self) -> Path:
+        """What that process logs."""
+        return self.path / "log.jsonl"
+
+    @property
+    def decisions(self) -> Journal[RowsDecided]:
+        """Who decided what."""
+        return Journal(self.path / DECISIONS, RowsDecided)
+
+    def read(self) -> DeskFile:
+        """What is known of it.
+
+        Raises:
+            InputError: that cannot be read.
+        """
+        path = self.path / DESK_FILE
+        try:
+            return parse(DeskFile, path.read_bytes())
+        except (OSError, ValueError):
+            raise InputError(f"{path.name}: cannot be read", advice="bring it back from a copy") from None
+
+    def write(self, file: DeskFile) -> None:
+        """Keep what is known of it now."""
+        with write_atomically(self.path / DESK_FILE) as out:
+            out.write(file.model_dump_json(indent=2).encode() + b"\n")
+
+    def change(self, **changes: object) -> DeskFile:
+        """Keep what has changed."""
+        changed = DeskFile.model_validate(self.read().model_copy(update=changes).model_dump())
+        self.write(changed)
+        return changed
+
+    @property
+    def input(self) -> Path:
+        """The uploaded file."""
+        return self.path / "input" / self.read().name
+
+
+@dataclass(frozen=True, slots=True)
+class DeskHome:
+    """The home of a desk."""
+
+    path: Path
+
+    @property
+    def runs(self) -> Path:
+        """The folders of all files."""
+        return self.path / "runs"
+
+    @property
+    def audit(self) -> Journal[AuditEntry]:
+        """Who did what."""
+        return Journal(self.path / "audit.jsonl", AuditEntry)
+
+    def make(self) -> None:
+        """Have the folders there, for their owner only."""
+        self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def folder(self, file_id: str) -> FileFolder:
+        """The folder of a file.
+
+        Raises:
+            Missing: there is none of this id.
+        """
+        path = self.runs / file_id
+        if _ID.fullmatch(file_id) is None or not (path / DESK_FILE).is_file():
+            raise Missing("There is no such file at this desk.")
+        return FileFolder(file_id, path)
+
+    def new_folder(self, time: str, chance: Callable[[], str]) -> FileFolder:
+        """An empty folder for a file that comes in.
+
+        Args:
+            time: UTC, ISO 8601 with Z.
+            chance: gives ten hexadecimal digits.
+        """
+        file_id = f"{re.sub('[^0-9]', '', time)[:14]}{chance()}"
+        folder = FileFolder(file_id, self.runs / file_id)
+        (folder.path / "input").mkdir(mode=0o700, parents=True)
+        return folder
+
+    def folders(self) -> list[FileFolder]:
+        """Those of all files, newest first."""
+        there = (path for path in self.runs.iterdir() if _ID.fullmatch(path.name))
+        found = [FileFolder(path.name, path) for path in there if (path / DESK_FILE).is_file()]
+        return sorted(found, key=lambda folder: folder.id, reverse=True)

@@ -1,0 +1,68 @@
+"""What the desk keeps, and what it deletes: names and files go, the evidence stays."""
+
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.refusals import Conflict
+from pipeline.desk.review import forget_all
+from pipeline.desk.states import Standing, State, standing
+from pipeline.errors import PrecheckError
+from pipeline.jobs.purge import PurgeJob, purge
+from pipeline.runs.folder import has_begun
+from schemas.desk import Deed
+from schemas.wire import timestamp
+
+BY_ITSELF = "the desk"
+"""Who deletes what is older than the configuration has it kept."""
+
+
+def forget(at: Standing, by: str, reason: str, now: datetime) -> None:
+    """Delete the names that banks returned, and every file with payments in it; the evidence stays.
+
+    Raises:
+        Conflict: the file is being checked, or its names were deleted before.
+        PrecheckError: something cannot be deleted.
+    """
+    if at.state in (State.RUNNING, State.PURGED):
+        raise Conflict(
+            "Nothing can be deleted now: the file is being checked, or its names are gone already."
+        )
+    if has_begun(at.folder.run):
+        job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
+        purge(at.folder.run, job, now=now)
+    forget_all()
+    shutil.rmtree(at.folder.path / "input", ignore_errors=True)
+    at.folder.change(purged_at=timestamp(now))
+
+
+def forget_old(
+    folders: list[FileFolder],
+    keep_days: int,
+    now: datetime,
+    record: Callable[[str, Deed, str], object],
+) -> int:
+    """Delete what is older than it is to be kept.
+
+    Args:
+        folders: of all files.
+        keep_days: how long that is, after the last check or the upload.
+        now: the time.
+        record: puts a deed on record: by whom, which, and of which file.
+
+    Returns:
+        Of how many files.
+    """
+    before, count = timestamp(now - timedelta(days=keep_days)), 0
+    for folder in folders:
+        try:
+            at = standing(folder)
+            last = at.file.uploaded_at if at.summary is None else at.summary.finished
+            if last < before and at.state not in (State.RUNNING, State.PURGED):
+                forget(at, BY_ITSELF, f"older than {keep_days} days", now)
+                record(BY_ITSELF, Deed.PURGED, folder.id)
+                count += 1
+        except (PrecheckError, Conflict):
+            continue  # it is tried again in an hour, and the list of files shows what cannot be read
+    return count

@@ -1,0 +1,145 @@
+"""The first page: files come in here, and all of them are listed."""
+
+import asyncio
+
+from aiohttp import web
+
+from pipeline.config.profiles import format_choice_of
+from pipeline.desk.context import Context, context_of
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.guards import person_of
+from pipeline.desk.jobs import SIMULATED, profiles
+from pipeline.desk.mappings import remembered
+from pipeline.desk.pages.numbers import number
+from pipeline.desk.people import Role
+from pipeline.desk.rendering import html
+from pipeline.desk.states import WORDS, Standing, standing
+from pipeline.desk.uploads import file_in
+from pipeline.errors import PrecheckError
+from pipeline.jobs.columns import columns_of
+from pipeline.runs.manifest import identity_of
+from schemas.desk import Deed, DeskFile
+from schemas.summary import Money, Summary
+from schemas.wire import timestamp
+
+routes = web.RouteTableDef()
+LISTED_ON_PAGE = 100
+TOTALS_SHOWN = 2
+SAMPLE_ROWS, SAMPLE_SEED = 40, 7
+
+
+@routes.get("/")
+async def files(request: web.Request) -> web.Response:
+    """The drop zone and the files."""
+    context = context_of(request)
+    page = number(request.query.get("page"))
+    folders = await asyncio.to_thread(context.home.folders)
+    some = folders[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
+    listed, broken = await asyncio.to_thread(_standings, some)
+    return html(
+        request,
+        "files",
+        listed=listed,
+        broken=broken,
+        page=page,
+        page_count=max(1, -(-len(folders) // LISTED_ON_PAGE)),
+        file_count=len(folders),
+        upload_mib_max=context.told.upload_mib_max,
+        totals=totals_of,
+    )
+
+
+def _standings(folders: list[FileFolder]) -> tuple[list[Standing], list[str]]:
+    """How files stand, and the ids of those of which that cannot be read."""
+    listed, broken = [], []
+    for folder in folders:
+        try:
+            listed.append(standing(folder))
+        except PrecheckError:
+            broken.append(folder.id)
+    return listed, broken
+
+
+def totals_of(summary: Summary) -> list[Money]:
+    """The money of a file, by the currencies that it has most of."""
+    sums: dict[str | None, Money] = {}
+    for money in (money for total in summary.outcomes for money in total.totals):
+        had = sums.get(money.currency)
+        if had is not None:
+            added = (had.amount + money.amount, had.row_count + money.row_count)
+            money = Money(currency=money.currency, amount=added[0], row_count=added[1])  # noqa: PLW2901
+        sums[money.currency] = money
+    return sorted(sums.values(), key=lambda one: -one.row_count)[:TOTALS_SHOWN]
+
+
+@routes.post("/files")
+async def upload(request: web.Request) -> web.Response:
+    """A file comes in."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    folder = await context.uploader.take(await file_in(request), person.name)
+    await _taken(request, folder)
+    raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
+
+
+async def _taken(request: web.Request, folder: FileFolder) -> None:
+    """Put an upload on record, and read it as a file with the same headers was read before."""
+    context, file = context_of(request), folder.read()
+    await context.record(request, Deed.UPLOADED, folder.id, sha256=file.sha256, byte_count=file.byte_count)
+    mapping = await asyncio.to_thread(_remembered, context, folder)
+    known = await asyncio.to_thread(profiles)
+    profile = file.profile if file.profile in known else known[0]
+    await asyncio.to_thread(lambda: folder.change(mapping=mapping or file.mapping, profile=profile))
+
+
+def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
+    try:
+        read, _ = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
+    except PrecheckError:
+        return {}
+    return remembered(context.home, read)
+
+
+@routes.post("/sample")
+async def sample(request: web.Request) -> web.Response:
+    """Invented payments, to try the desk with."""
+    from pipeline.sandbox.samples import write_payments
+
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    now = timestamp(context.clock())
+    folder = context.home.new_folder(now, context.chance)
+    path = folder.path / "input" / "sample_payments.csv"
+    await asyncio.to_thread(lambda: write_payments(path, rows=SAMPLE_ROWS, seed=SAMPLE_SEED))
+    sha256, byte_count = await asyncio.to_thread(identity_of, path)
+    written = DeskFile(
+        name=path.name,
+        sha256=sha256,
+        byte_count=byte_count,
+        uploaded_by=person.name,
+        uploaded_at=now,
+        profile=SIMULATED,
+    )
+    await asyncio.to_thread(folder.write, written)
+    await _taken(request, folder)
+    raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
+
+
+@routes.get("/files/{id}")
+async def file(request: web.Request) -> web.Response:
+    """The page for what comes next."""
+    at = await context_of(request).at(request)
+    raise web.HTTPSeeOther(f"/files/{at.id}/{WORDS[at.state].page}")
+
+
+def same_before(context: Context, folder: FileFolder) -> list[FileFolder]:
+    """Other files at the desk with the same bytes, newest first."""
+    sha256 = folder.read().sha256
+    found = []
+    for other in context.home.folders():
+        try:
+            if other.id != folder.id and other.read().sha256 == sha256:
+                found.append(other)
+        except PrecheckError:
+            continue
+    return found

@@ -1,0 +1,188 @@
+"""How a file is read, and what checking it would take: the two pages before anything is sent."""
+
+import asyncio
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from pipeline.config.profiles import format_choice_of
+from pipeline.desk import checks
+from pipeline.desk.context import context_of
+from pipeline.desk.guards import person_of
+from pipeline.desk.jobs import job_of, profiles
+from pipeline.desk.mappings import remember
+from pipeline.desk.pages.files import same_before
+from pipeline.desk.people import Role
+from pipeline.desk.refusals import Conflict, Refusal
+from pipeline.desk.releasing import REASON_CHARS_MAX
+from pipeline.desk.rendering import html
+from pipeline.desk.states import WORDS, Standing, State
+from pipeline.desk.words import sentence_of
+from pipeline.errors import PrecheckError
+from pipeline.formats import INPUT_NAMES
+from pipeline.formats.csv.dialect import ENCODINGS
+from pipeline.headers.readings import spoken
+from pipeline.jobs.columns import columns_of
+from pipeline.jobs.forecast import forecast_file
+from pipeline.runs.request import Clock
+from schemas.columns import ColumnsRead
+from schemas.desk import Deed, DeskFile
+from schemas.forecast import Forecast
+from schemas.payments import FIELDS
+
+routes = web.RouteTableDef()
+_BEFORE_CHECK = (State.NEW, State.PLANNED)
+
+
+@routes.get("/files/{id}/columns")
+async def columns(request: web.Request) -> web.Response:
+    """How each column is read, by which rule, with its first values."""
+    person_of(request).require_names()
+    context = context_of(request)
+    at = await context.at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The file was deleted, and the names in it.")
+    read, refusal = await asyncio.to_thread(_columns, at)
+    same = await asyncio.to_thread(same_before, context, at.folder)
+    return html(
+        request,
+        "columns",
+        at=at,
+        read=read,
+        refusal=refusal,
+        same=[other.id for other in same],
+        fields=[(field, spoken(field)) for field in FIELDS],
+        chosen={header: field for field, header in at.file.mapping.items()},
+        encodings=ENCODINGS,
+        formats=INPUT_NAMES,
+        may_change=at.state in _BEFORE_CHECK and person_of(request).can(Role.UPLOADER),
+    )
+
+
+def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
+    file = at.file
+    try:
+        read, refusal = columns_of(
+            at.folder.input,
+            mapping=file.mapping,
+            encoding=file.encoding,
+            sheet=file.sheet,
+            format_choice=format_choice_of(file.input_format, None),
+        )
+    except PrecheckError as error:
+        return None, sentence_of(error)
+    return read, "" if refusal is None else sentence_of(refusal)
+
+
+@routes.post("/files/{id}/columns")
+async def read_as(request: web.Request) -> web.Response:
+    """Have it read in another way, or agree with how it is read."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    at = await context.at(request)
+    if at.state not in _BEFORE_CHECK:
+        raise Conflict("The check has begun: how the file is read cannot be changed any more.")
+    said = {name: str(value) for name, value in (await request.post()).items()}
+    changes = _said(at.file, said)
+    changed = await asyncio.to_thread(lambda: at.folder.change(**changes))
+    read, refusal = await asyncio.to_thread(_columns, at._replace(file=changed))
+    agreed = not refusal and said.get("then") == "plan"
+    if agreed:
+        await asyncio.to_thread(lambda: at.folder.change(planned=True))
+        if read is not None:
+            remember(context.home, read, changed.mapping)
+    await context.record(request, Deed.READ_AS, at.id, mapped_count=len(changed.mapping))
+    raise web.HTTPSeeOther(f"/files/{at.id}/{'plan' if agreed else 'columns'}")
+
+
+def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
+    """What the form says about a file, of closed lists."""
+    mapping: dict[str, str] = {}
+    for name, field in said.items():
+        if name.startswith("column:") and field in FIELDS and field not in mapping:
+            mapping[field] = name.removeprefix("column:")
+    encoding, sheet, kind = (said.get(name, "").strip() for name in ("encoding", "sheet", "format"))
+    has_columns = any(name.startswith("column:") for name in said)
+    return {
+        "mapping": mapping if has_columns else file.mapping,
+        "encoding": encoding if encoding in ENCODINGS else None,
+        "sheet": sheet[:120] or None,
+        "input_format": kind if kind in INPUT_NAMES else None,
+        "planned": False,
+    }
+
+
+@routes.get("/files/{id}/plan")
+async def plan(request: web.Request) -> web.Response:
+    """What checking the file would take."""
+    context = context_of(request)
+    at = await context.at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The file was deleted, and the names in it.")
+    forecast, refusal = await asyncio.to_thread(_forecast, at, context.clock)
+    names = await asyncio.to_thread(profiles)
+    return html(
+        request,
+        "plan",
+        at=at,
+        forecast=forecast,
+        refusal=refusal,
+        profiles=names,
+        may_start=at.state is State.PLANNED and person_of(request).can(Role.UPLOADER),
+        spoken=spoken,
+    )
+
+
+def _forecast(at: Standing, clock: Clock) -> tuple[Forecast | None, str]:
+    try:
+        return forecast_file(job_of(at.folder), clock), ""
+    except PrecheckError as error:
+        return None, sentence_of(error)
+
+
+@routes.post("/files/{id}/start")
+async def start(request: web.Request) -> web.Response:
+    """Start the check, or go on with it."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    at = await context.at(request)
+    if at.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
+        raise Conflict(f"The check cannot be started now: the file is {WORDS[at.state].what.lower()}.")
+    said = await request.post()
+    if at.state is State.PLANNED:
+        await _choose(at, said)
+    await asyncio.to_thread(checks.start, at.folder, context.child_environment)
+    await context.record(request, Deed.STARTED, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/progress")
+
+
+@routes.post("/files/{id}/plan")
+async def plan_again(request: web.Request) -> web.Response:
+    """Plan with another profile."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    at = await context.at(request)
+    if at.state is not State.PLANNED:
+        raise Conflict("The check has begun: by what it is checked cannot be changed any more.")
+    await _choose(at, await request.post())
+    raise web.HTTPSeeOther(f"/files/{at.id}/plan")
+
+
+async def _choose(at: Standing, said: Mapping[str, object]) -> None:
+    """Keep the profile, of those that there are, and why many names may be asked about."""
+    profile = str(said.get("profile", at.file.profile))
+    reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
+    if profile not in await asyncio.to_thread(profiles):
+        raise Refusal("Choose by which profile the file is checked.")
+    await asyncio.to_thread(lambda: at.folder.change(profile=profile, many_names_reason=reason or None))
+
+
+@routes.post("/files/{id}/stop")
+async def stop(request: web.Request) -> web.Response:
+    """Stop the check; what is in flight still lands."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    at = await context.at(request)
+    await asyncio.to_thread(checks.stop, at.folder)
+    await context.record(request, Deed.STOPPED, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/progress")

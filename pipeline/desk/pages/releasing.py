@@ -1,0 +1,201 @@
+"""Approval, the files that it makes, and what leaves the desk."""
+
+import asyncio
+import shutil
+from collections import Counter
+
+from aiohttp import web
+
+from pipeline.desk.context import context_of
+from pipeline.desk.guards import HEADERS, person_of
+from pipeline.desk.keeping import forget
+from pipeline.desk.people import Person, Role, refuse_same_person
+from pipeline.desk.refusals import Conflict, Forbidden, Missing, Refusal
+from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, offered
+from pipeline.desk.rendering import html
+from pipeline.desk.review import LastWord, Review, last_words, opened
+from pipeline.desk.states import Standing, State
+from pipeline.desk.words import in_desk_words
+from pipeline.errors import PrecheckError
+from pipeline.jobs.verify import VerifyJob, verify
+from pipeline.runs.manifest import identity_of, read_manifest
+from schemas.desk import Deed, DeskFile
+from schemas.manifest import SplitMade
+from schemas.wire import timestamp
+
+routes = web.RouteTableDef()
+
+
+@routes.get("/files/{id}/release")
+async def release(request: web.Request) -> web.Response:
+    """What would be released and held, who decided what, the approval, and the files."""
+    return await _page(request, findings=None)
+
+
+async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] | None) -> web.Response:
+    context, person = context_of(request), person_of(request)
+    at = await context.at(request)
+    if at.summary is None and at.state is not State.PURGED:
+        raise Conflict("There is nothing to release yet: the check has written no results.")
+    run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(_opened, at)
+    preview = None if run is None else await asyncio.to_thread(run.preview, words)
+    return html(
+        request,
+        "release",
+        at=at,
+        preview=preview,
+        deciders=_deciders(words),
+        split=_split(at),
+        files=offered(at),
+        findings=findings,
+        why_not=_why_not(request, at, person, words),
+        corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None,
+        may_upload=person.can(Role.UPLOADER),
+        may_have_names=person.has_names,
+        undecided_count=0 if at.summary is None else at.summary.undecided_count,
+        may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
+        left_count=0 if run is None else sum(1 for row in run.listed["row"] if row not in words),
+    )
+
+
+def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
+    run = opened(at.folder)
+    return run, last_words(at.folder.decisions, run.summary.run_id)
+
+
+def _deciders(words: dict[int, LastWord]) -> list[tuple[str, dict[str, int]]]:
+    """Who decided how many rows, and how."""
+    counts: dict[str, Counter[str]] = {}
+    for word in words.values():
+        counts.setdefault(word.by, Counter())[word.decision.value] += 1
+    return [(by, dict(count)) for by, count in counts.items()]
+
+
+def _split(at: Standing) -> SplitMade | None:
+    """The split that made the files that are offered."""
+    if at.state is not State.RELEASED:
+        return None
+    splits = read_manifest(at.folder.run).splits
+    return splits[-1] if splits else None
+
+
+def _why_not(request: web.Request, at: Standing, person: Person, words: dict[int, LastWord]) -> str:
+    """Why this person may not approve; empty where it may."""
+    if not person.can(Role.APPROVER):
+        return "You may not approve. Ask somebody who may to open this page."
+    try:
+        _refuse_same(request, at, person, words)
+    except Forbidden as refusal:
+        return str(refusal)
+    return ""
+
+
+def _refuse_same(request: web.Request, at: Standing, person: Person, words: dict[int, LastWord]) -> None:
+    refuse_same_person(
+        person,
+        deciders={word.by for word in words.values()},
+        uploader=at.file.uploaded_by,
+        uploader_may_approve=context_of(request).told.uploader_may_approve,
+    )
+
+
+@routes.post("/files/{id}/release")
+async def approve_release(request: web.Request) -> web.Response:
+    """Approve, and have the files made."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.APPROVER)
+    at = await context.at(request)
+    said = await request.post()
+    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+        raise Conflict("There is nothing to approve now.")
+    _, words = await asyncio.to_thread(_opened, at)
+    _refuse_same(request, at, person, words)
+    await asyncio.to_thread(
+        lambda: approve(
+            at,
+            words,
+            person,
+            context.clock(),
+            shown=str(said.get("decisions", "")),
+            hold_undecided=said.get("hold_undecided") == "yes",
+        )
+    )
+    await context.record(request, Deed.APPROVED, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
+
+
+@routes.post("/files/{id}/verify")
+async def verify_evidence(request: web.Request) -> web.Response:
+    """Look whether the evidence still agrees with itself."""
+    context = context_of(request)
+    at = await context.at(request)
+    try:
+        found = await asyncio.to_thread(verify, VerifyJob(at.folder.run), now=context.clock())
+        findings = [(one.what, in_desk_words(one.said), not one.exit_code) for one in found]
+    except PrecheckError as error:
+        findings = [("evidence", in_desk_words(str(error)), False)]
+    await context.record(
+        request, Deed.VERIFIED, at.id, differing_count=sum(not well for *_, well in findings)
+    )
+    return await _page(request, findings=findings)
+
+
+@routes.get("/files/{id}/download/{name}")
+async def download(request: web.Request) -> web.StreamResponse:
+    """One of the files that are offered, and no other."""
+    context, person = context_of(request), person_of(request)
+    at = await context.at(request)
+    found = next((one for one in offered(at) if one.name == request.match_info["name"]), None)
+    if found is None:
+        raise Missing("There is no such file to download.")
+    if found.has_names:
+        person.require_names()
+    await context.record(request, Deed.DOWNLOADED, at.id, file=found.name)
+    disposition = f'attachment; filename="{found.name}"'
+    headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
+    return web.FileResponse(at.folder.run / found.name, headers=headers)
+
+
+@routes.post("/files/{id}/forget")
+async def forget_names(request: web.Request) -> web.Response:
+    """Delete the names and the files with payments; the evidence stays."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.APPROVER)
+    at = await context.at(request)
+    reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
+    if not reason:
+        raise Refusal("Give a reason: one is recorded with every deletion.")
+    await asyncio.to_thread(forget, at, person.name, reason, context.clock())
+    await context.record(request, Deed.PURGED, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/release")
+
+
+@routes.post("/files/{id}/check-again")
+async def check_again(request: web.Request) -> web.Response:
+    """Take the corrected file as a new one; what matched is not asked again."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    at = await context.at(request)
+    path = corrected_file(at.folder) if at.state is State.RELEASED else None
+    if path is None:
+        raise Conflict("There is no corrected file.")
+    now = timestamp(context.clock())
+    folder = context.home.new_folder(now, context.chance)
+    name = f"{at.folder.input.stem}.{path.name}"
+    await asyncio.to_thread(shutil.copyfile, path, folder.path / "input" / name)
+    sha256, byte_count = await asyncio.to_thread(identity_of, folder.path / "input" / name)
+    again = DeskFile(
+        name=name,
+        sha256=sha256,
+        byte_count=byte_count,
+        uploaded_by=person.name,
+        uploaded_at=now,
+        corrects=at.id,
+        profile=at.file.profile,
+        mapping=at.file.mapping,
+        encoding=at.file.encoding,
+        input_format=at.file.input_format,
+    )
+    await asyncio.to_thread(folder.write, again)
+    await context.record(request, Deed.UPLOADED, folder.id, sha256=sha256, byte_count=byte_count)
+    raise web.HTTPSeeOther(f"/files/{folder.id}/columns")

@@ -1,0 +1,212 @@
+"""The rows to look at, and the decisions about them."""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from aiohttp import web
+
+from pipeline.desk.context import context_of
+from pipeline.desk.guards import person_of
+from pipeline.desk.pages.numbers import number
+from pipeline.desk.people import Role
+from pipeline.desk.refusals import Conflict, Missing, Refusal
+from pipeline.desk.releasing import Decided, decide, require_possible, signed
+from pipeline.desk.rendering import html
+from pipeline.desk.review import Asked, LastWord, Review, last_words, opened
+from pipeline.desk.states import Standing, State
+from pipeline.desk.uploads import uploaded_to
+from pipeline.desk.workbooks import NAME, exported, taken_over
+from schemas.desk import Deed
+from schemas.outcomes import Outcome
+from schemas.review import Decision
+
+routes = web.RouteTableDef()
+WORKBOOK_BYTES_MAX = 64 * 1024**2
+_NOT_MATCHES = tuple(outcome for outcome in Outcome if outcome is not Outcome.MATCH)
+
+
+@routes.get("/files/{id}/review")
+async def review(request: web.Request) -> web.Response:
+    """The rows by money; what is in the address names nobody."""
+    return await _page(request, {name: request.query.get(name, "") for name in _WITHOUT_NAMES})
+
+
+_WITHOUT_NAMES = ("group", "outcome", "decided", "sort", "page")
+
+
+@routes.post("/files/{id}/review")
+async def search(request: web.Request) -> web.Response:
+    """The rows that were asked for; a name that is searched for stands in no address."""
+    return await _page(request, {name: str(value) for name, value in (await request.post()).items()})
+
+
+async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
+    person_of(request).require_names()
+    at = await context_of(request).at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The names were deleted, and the payments with them.")
+    if at.summary is None or at.state is State.RUNNING:
+        raise Conflict("There is nothing to review yet.")
+    asked = _asked(said)
+    run, words = await asyncio.to_thread(_opened, at)
+    page = await asyncio.to_thread(run.page, asked, words)
+    left = {group.key: 0 for group in run.groups.groups}
+    for key, row in run.listed.select("group", "row").iter_rows():
+        left[key] += row not in words
+    return html(
+        request,
+        "review",
+        at=at,
+        run=run,
+        page=page,
+        asked=asked,
+        words=words,
+        left=left,
+        decided_count=_decided_count(run, words),
+        outcomes=[
+            total for total in run.summary.outcomes if total.row_count and total.outcome in _NOT_MATCHES
+        ],
+        chosen_group=next((group for group in run.groups.groups if group.key == asked.group), None),
+        may_decide=may_decide(request, at),
+    )
+
+
+def _decided_count(run: Review, words: Mapping[int, LastWord]) -> int:
+    return sum(1 for row in run.listed["row"] if row in words)
+
+
+def may_decide(request: web.Request, at: Standing) -> bool:
+    """Whether who asks may decide about rows now."""
+    return person_of(request).can(Role.REVIEWER) and at.state not in (State.RUNNING, State.PURGED)
+
+
+def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
+    run = opened(at.folder)
+    return run, last_words(at.folder.decisions, run.summary.run_id)
+
+
+def _asked(said: Mapping[str, str]) -> Asked:
+    outcome, decided = said.get("outcome", ""), said.get("decided", "")
+    return Asked(
+        group=said.get("group", "")[:80],
+        outcome=outcome if outcome in set(Outcome) else "",
+        decided=decided if decided in ("yes", "no") else "",
+        text=said.get("text", "")[:200],
+        sort="row" if said.get("sort") == "row" else "money",
+        page=number(said.get("page")),
+    )
+
+
+@routes.post("/files/{id}/rows/{row:[0-9]{1,9}}")
+async def decide_row(request: web.Request) -> web.Response:
+    """A decision about one row."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER)
+    at = await context.at(request)
+    said = {name: str(value) for name, value in (await request.post()).items()}
+    row, decision = int(request.match_info["row"]), _decision(said)
+    run = await asyncio.to_thread(opened, at.folder)
+    if decision is not None:
+        require_possible(run, row, decision)
+    wanted = Decided([row], decision, said.get("reason", ""))
+    await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
+    await context.record(request, Deed.DECIDED, at.id, row_count=1)
+    if request.headers.get("X-Part") == "row":
+        words = await asyncio.to_thread(last_words, at.folder.decisions, run.summary.run_id)
+        line = run.row(row, words)
+        if line is None:
+            raise Missing("The row is a match.")
+        response = html(request, "row", at=at, line=line, asked=_asked(said), may_decide=True)
+        response.headers["X-Decided"] = f"{_decided_count(run, words):,}"
+        return response
+    raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
+
+
+@routes.post("/files/{id}/groups")
+async def decide_group(request: web.Request) -> web.Response:
+    """A decision about all rows of a group that nobody decided about yet."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER)
+    at = await context.at(request)
+    said = {name: str(value) for name, value in (await request.post()).items()}
+    decision = _decision(said)
+    run, words = await asyncio.to_thread(_opened, at)
+    rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
+    if not rows:
+        raise Refusal("No row of this group is left for which that can be followed.")
+    wanted = Decided(rows, decision, said.get("reason", ""))
+    await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
+    await context.record(request, Deed.DECIDED, at.id, row_count=len(rows))
+    raise web.HTTPSeeOther(f"{_way_back(at, said)}#group")
+
+
+@routes.get("/files/{id}/decisions.xlsx")
+async def export(request: web.Request) -> web.Response:
+    """The workbook, with what was decided so far in it."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER, Role.APPROVER)
+    at = await context.at(request)
+    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+        raise Conflict("There is nothing to decide about now.")
+    run, words = await asyncio.to_thread(_opened, at)
+    body = await asyncio.to_thread(exported, run, words, "the outcome file")
+    await context.record(request, Deed.DOWNLOADED, at.id, file=NAME)
+    headers = {"Content-Disposition": f'attachment; filename="{NAME}"'}
+    return web.Response(body=body, content_type="application/octet-stream", headers=headers)
+
+
+@routes.post("/files/{id}/decisions.xlsx")
+async def take_over(request: web.Request) -> web.Response:
+    """The decisions of a workbook, as those of who uploads it."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER)
+    at = await context.at(request)
+    run, words = await asyncio.to_thread(_opened, at)
+    with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
+        path = Path(folder) / NAME
+        await uploaded_to(path, request, bytes_max=WORKBOOK_BYTES_MAX)
+        count = await asyncio.to_thread(taken_over, at, run, words, path, person, context.clock())
+    await context.record(request, Deed.DECIDED, at.id, row_count=count, from_workbook=1)
+    raise web.HTTPSeeOther(f"/files/{at.id}/review?decided=yes#group")
+
+
+def _decision(said: Mapping[str, str]) -> Decision | None:
+    word = said.get("decision", "")
+    if word == "none":
+        return None
+    if word not in set(Decision):
+        raise Refusal("Choose what to do with the row first.")
+    return Decision(word)
+
+
+def _way_back(at: Standing, said: Mapping[str, str]) -> str:
+    asked = _asked(said)
+    kept = {
+        "group": asked.group,
+        "outcome": asked.outcome,
+        "decided": asked.decided,
+        "sort": asked.sort,
+        "page": str(asked.page),
+    }
+    query = "&".join(f"{name}={value}" for name, value in kept.items() if value and _is_plain(value))
+    return f"/files/{at.id}/review?{query}"
+
+
+def _is_plain(value: str) -> bool:
+    return value.isascii() and all(one.isalnum() or one in "-_" for one in value)
+
+
+@routes.post("/files/{id}/hand-over")
+async def hand_over(request: web.Request) -> web.Response:
+    """Say that the review is done: now somebody may approve it."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.REVIEWER)
+    at = await context.at(request)
+    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+        raise Conflict("There is nothing to hand over yet.")
+    agreed = signed(at, person, context.clock())
+    await asyncio.to_thread(lambda: at.folder.change(handed_over=agreed))
+    await context.record(request, Deed.HANDED_OVER, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/release")

@@ -1,0 +1,70 @@
+"""The search over all files, and the story of one row."""
+
+import asyncio
+from itertools import zip_longest
+
+from aiohttp import web
+
+from pipeline.desk.context import context_of
+from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
+from pipeline.desk.guards import person_of
+from pipeline.desk.refusals import Conflict, Missing
+from pipeline.desk.rendering import html
+from pipeline.desk.review import last_words
+from pipeline.desk.states import State
+from pipeline.desk.words import in_desk_words
+from pipeline.headers.readings import spoken
+from pipeline.jobs.show import story
+from pipeline.reports.wording import advice
+
+routes = web.RouteTableDef()
+
+
+@routes.get("/search")
+async def search(request: web.Request) -> web.Response:
+    """The form."""
+    return html(request, "search", text="", hits=None, hits_max=HITS_MAX, said="")
+
+
+@routes.post("/search")
+async def found(request: web.Request) -> web.Response:
+    """What was found; a name that is searched for stands in no address."""
+    person_of(request).require_names()
+    text = str((await request.post()).get("text", ""))[:200]
+    if len(text.strip()) < TEXT_CHARS_MIN:
+        said = f"Give at least {TEXT_CHARS_MIN} characters."
+        return html(request, "search", text=text, hits=None, hits_max=HITS_MAX, said=said)
+    folders = await asyncio.to_thread(context_of(request).home.folders)
+    hits = await asyncio.to_thread(find, folders, text)
+    return html(request, "search", text=text, hits=hits, hits_max=HITS_MAX, said="")
+
+
+@routes.get("/files/{id}/rows/{row:[0-9]{1,9}}")
+async def row_story(request: web.Request) -> web.Response:
+    """All that is known about one row."""
+    context = context_of(request)
+    person_of(request).require_names()
+    at, row = await context.at(request), int(request.match_info["row"])
+    if at.summary is None or at.state is State.RUNNING:
+        raise Conflict("There is nothing to tell of a row yet: the check has not ended.")
+    if at.state is State.PURGED:
+        raise Conflict("The names were deleted, and the payments with them.")
+    if not 1 <= row <= at.summary.input.row_count:
+        raise Missing("The file has no such row.")
+    told = await asyncio.to_thread(story, at.folder.run, row, now=context.clock())
+    words = await asyncio.to_thread(last_words, at.folder.decisions, at.summary.run_id)
+    history = [entry for entry in at.folder.decisions.entries() if row in entry.rows]
+    outcome = told.outcome
+    shared = [] if told.question is None else zip_longest(told.question.rows, told.question.places)
+    return html(
+        request,
+        "story",
+        at=at,
+        story=told,
+        shared=[number for number, _ in shared if number != row][:20],
+        to_do=in_desk_words(advice(outcome.check_action, outcome.check_code)),
+        word=words.get(row),
+        history=history,
+        run_id=at.summary.run_id,
+        spoken=spoken,
+    )

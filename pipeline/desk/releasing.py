@@ -1,0 +1,219 @@
+"""Deciding about rows, and the approval by which files are made of what was decided."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.people import Person
+from pipeline.desk.refusals import Conflict, Refusal
+from pipeline.desk.review import LastWord, Review, run_decisions
+from pipeline.desk.states import Standing, State
+from pipeline.jobs.fix import FixJob, fix_folder
+from pipeline.jobs.split import SplitJob, split_folder
+from schemas.desk import RowsDecided, Signed
+from schemas.folder import (
+    APPROVALS,
+    ATTENTION,
+    CORRECTED,
+    CORRECTIONS,
+    HOLD,
+    HOLD_REASONS,
+    MANIFEST,
+    PAIN002,
+    PAIN002_SIMULATED,
+    RELEASE,
+    REPORT_HTML,
+    REPORT_XLSX,
+    SIGNATURE,
+    SUMMARY,
+)
+from schemas.review import Decision, Fix, Split
+from schemas.wire import timestamp
+
+REASON_CHARS_MAX = 400
+
+
+class Decided(NamedTuple):
+    """What somebody wants decided."""
+
+    rows: Sequence[int]
+    decision: Decision | None
+    reason: str
+
+
+class Made(NamedTuple):
+    """What an approval made."""
+
+    fix: Fix | None
+    split: Split
+
+
+def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> None:
+    """Put a decision on record.
+
+    Args:
+        at: the file.
+        review: its run.
+        wanted: the decision; that it can be followed was checked.
+        person: who decides.
+        now: the time.
+
+    Raises:
+        Refusal: it lacks a reason.
+        Conflict: nothing can be decided now.
+    """
+    if at.state in (State.RUNNING, State.PURGED):
+        raise Conflict(
+            "Nothing can be decided while the file is being checked."
+            if at.state is State.RUNNING
+            else "Nothing can be decided any more: the names were deleted."
+        )
+    reason = " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
+    if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason:
+        raise Refusal("Give a reason: one is recorded with every release and every correction.")
+    at.folder.decisions.append(
+        lambda previous: RowsDecided(
+            previous=previous,
+            time=timestamp(now),
+            by=person.name,
+            run_id=review.summary.run_id,
+            rows=list(wanted.rows),
+            decision=wanted.decision,
+            reason=reason or None,
+        )
+    )
+
+
+def require_possible(review: Review, row: int, decision: Decision) -> None:
+    """Refuse a decision about a row that nothing could follow.
+
+    Raises:
+        Refusal: the policy does not leave it to anybody, or no correction is known.
+    """
+    if not 1 <= row <= review.summary.input.row_count:
+        raise Refusal("The file has no such row.")
+    found = review.row(row, {})
+    if found is None:
+        if decision is Decision.FIX:
+            raise Refusal(f"Row {row}: nothing in it is known to be wrong.")
+        return
+    if decision is Decision.RELEASE and not found.can_release:
+        raise Refusal(f"Row {row}: {found.policy_says}")
+    if decision is Decision.FIX and not found.fix:
+        raise Refusal(f"Row {row}: no correction is known. Correct it in your file and upload that again.")
+
+
+def approve(  # noqa: PLR0913 (one for each thing that is approved)
+    at: Standing,
+    said: Mapping[int, LastWord],
+    person: Person,
+    now: datetime,
+    *,
+    shown: str,
+    hold_undecided: bool,
+) -> Made:
+    """Make the files, in the name of who approves.
+
+    Args:
+        at: the file.
+        said: row -> the decision that counts.
+        person: who approves; that it may be this one was checked.
+        now: the time.
+        shown: the hash of the last decision on the page that was approved.
+        hold_undecided: whether rows without an answer are held.
+
+    Raises:
+        Conflict: something was decided since the page was shown.
+        PrecheckError: no file was made.
+    """
+    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+        raise Conflict("There is nothing to approve now.")
+    if shown != at.decisions:
+        raise Conflict("Something was decided since this page was shown to you.")
+    decisions = run_decisions(at.summary.run_id, said)
+    fixed = None
+    if any(word.decision is Decision.FIX for word in said.values()):
+        fixed = fix_folder(
+            FixJob(
+                at.folder.run,
+                decisions=decisions,
+                by=person.name,
+                is_identified=person.is_identified,
+                allow_simulated=True,
+            ),
+            now=now,
+        )
+    done = split_folder(
+        SplitJob(
+            at.folder.run,
+            decisions=decisions,
+            by=person.name,
+            is_identified=person.is_identified,
+            hold_undecided=hold_undecided,
+            allow_simulated=True,  # the page and the names of the files say that they are
+        ),
+        now=now,
+    )
+    at.folder.change(approved=signed(at, person, now))
+    return Made(fixed, done)
+
+
+def signed(at: Standing, person: Person, now: datetime) -> Signed:
+    """That a person agreed with what was decided so far."""
+    run_id = "" if at.summary is None else at.summary.run_id
+    return Signed(by=person.name, time=timestamp(now), decisions=at.decisions, run_id=run_id)
+
+
+class Offered(NamedTuple):
+    """A file that may be downloaded."""
+
+    name: str
+    title: str
+    byte_count: int
+    has_names: bool
+    """Whether it holds names of payees, so that only those may have it who work with them."""
+    is_made_of_decisions: bool
+
+
+_TITLES: Mapping[str, tuple[str, bool, bool]] = {
+    f"{RELEASE}.*": ("Payments to release", True, True),
+    f"{HOLD}.*": ("Payments to hold", True, True),
+    HOLD_REASONS: ("Why each payment is held", True, True),
+    f"{CORRECTED}.*": ("The file with the corrections", True, True),
+    CORRECTIONS: ("What was corrected, and what could not be", True, True),
+    REPORT_HTML: ("Report, to read and print", True, False),
+    REPORT_XLSX: ("Report, as a workbook", True, False),
+    ATTENTION: ("Payments to look at, as a table", True, False),
+    "outcomes.*": ("Every payment with its outcome", True, False),
+    PAIN002: ("Report for bank software", True, False),
+    PAIN002_SIMULATED: ("Report for bank software (simulated)", True, False),
+    MANIFEST: ("Evidence: what was checked, decided and made", False, False),
+    SIGNATURE: ("Signature of the evidence", False, False),
+    APPROVALS: ("Evidence: who decided and who approved", False, False),
+    SUMMARY: ("Figures of the check", False, False),
+}
+"""The only files that leave the desk: pattern -> title, whether it has names, whether decisions made it."""
+
+
+def offered(at: Standing) -> list[Offered]:
+    """The files of a run that may be downloaded now, those that go to the bank first.
+
+    What was made of earlier decisions is not among them: a new decision voids the approval.
+    """
+    found = []
+    for pattern, (title, has_names, of_decisions) in _TITLES.items():
+        if of_decisions and at.state is not State.RELEASED:
+            continue
+        found += [
+            Offered(path.name, title, path.stat().st_size, has_names, of_decisions)
+            for path in sorted(at.folder.run.glob(pattern))
+            if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
+        ]
+    return found
+
+
+def corrected_file(folder: FileFolder) -> Path | None:
+    """The corrected payment file of a run; None where there is none."""
+    return next(iter(sorted(folder.run.glob(f"{CORRECTED}.*"))), None)

@@ -1,0 +1,268 @@
+"""The rows of a run to look at, with what the policy says of each and what people decided: 50 to a page."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.config.profiles import choose
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.journal import Journal
+from pipeline.errors import InputError
+from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
+from pipeline.reports.choices import CORRECTABLE, policy_of
+from pipeline.reports.documents import Rows
+from pipeline.reports.groups import Pending, Row, in_line, numbered, pending
+from pipeline.reports.wording import advice
+from pipeline.review.decisions import RunDecisions
+from pipeline.review.preview import Preview, preview
+from pipeline.rules.policy import ANSWERED, verdicts
+from pipeline.runs.ended import ended_run
+from schemas.desk import RowsDecided
+from schemas.outcomes import Action, Outcome
+from schemas.review import Decision, Verdict
+from schemas.summary import Summary
+
+ROWS_ON_PAGE = 50
+SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
+_FIXES: Mapping[str, str] = {
+    Action.FIX_NAME: "Use the bank's name",
+    Action.FIX_ACCOUNT_TYPE: "Use the other account type",
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Use the bank's name and the other account type",
+}
+_POLICY_SAYS: Mapping[str, str] = {
+    Verdict.RELEASE: "The policy releases it, unless you hold it.",
+    Verdict.REVIEW: "The policy leaves it to you: it is held until you release it.",
+}
+_NEVER: Mapping[str, str] = {
+    Outcome.REJECTED: "It was not checked, so it is held. Correct it in your file and upload that again.",
+    Outcome.DEFERRED: "There is no answer yet, so it is held. Go on with the check first.",
+    Outcome.UNANSWERED: "There is no answer yet, so it is held. Go on with the check first.",
+}
+
+
+class LastWord(NamedTuple):
+    """The decision on a row that counts: the latest."""
+
+    decision: Decision
+    reason: str | None
+    by: str
+    time: str
+
+
+class ListedRow(NamedTuple):
+    """A row on the page."""
+
+    row: Row
+    advice: str
+    group: str
+    verdict: str
+    """Of the policy: release, review or hold."""
+    policy_says: str
+    """The same as a sentence."""
+    can_release: bool
+    fix: str
+    """What a correction does, in words; empty where none is known."""
+    said: LastWord | None
+
+
+class Asked(NamedTuple):
+    """What somebody wants to see."""
+
+    group: str = ""
+    outcome: str = ""
+    decided: str = ""
+    """`yes`, `no`, or anything."""
+    text: str = ""
+    sort: str = "money"
+    page: int = 1
+
+
+class ReviewPage(NamedTuple):
+    """Some of the rows."""
+
+    rows: list[ListedRow]
+    row_count: int
+    """Of those that were asked for."""
+    page: int
+    page_count: int
+
+
+class Review(NamedTuple):
+    """A run, opened to be reviewed; it stays the same while its answers and the policy do."""
+
+    summary: Summary
+    rows: Rows
+    listed: pl.DataFrame
+    """The rows that are not a match, in line: row, group, outcome, action, verdict, decided_by, fix."""
+    groups: Pending
+    policy: Mapping[str, Verdict]
+    warned: Warned
+
+    def page(self, asked: Asked, said: Mapping[int, LastWord]) -> ReviewPage:
+        """The rows that were asked for.
+
+        Args:
+            asked: which.
+            said: row -> the decision that counts.
+        """
+        found = self._chosen(asked, said)
+        page_count = max(1, -(-found.height // ROWS_ON_PAGE))
+        page = min(max(asked.page, 1), page_count)
+        some = found.slice((page - 1) * ROWS_ON_PAGE, ROWS_ON_PAGE)
+        return ReviewPage(self._shown(some, said), found.height, page, page_count)
+
+    def row(self, number: int, said: Mapping[int, LastWord]) -> ListedRow | None:
+        """One row; None where it is a match or not there."""
+        return next(iter(self._shown(self.listed.filter(pl.col("row") == number), said)), None)
+
+    def undecided(self, group: str, decision: Decision, said: Mapping[int, LastWord]) -> list[int]:
+        """The rows of a group about which nobody decided yet and for which this decision can be followed."""
+        can: Mapping[Decision, pl.Expr] = {
+            Decision.RELEASE: pl.col("can_release"),
+            Decision.FIX: pl.col("can_fix"),
+            Decision.HOLD: pl.lit(value=True),
+        }
+        mine = self.listed.filter((pl.col("group") == group) & can[decision])
+        return [row for row in mine["row"] if row not in said]
+
+    def preview(self, said: Mapping[int, LastWord]) -> Preview:
+        """Where each payment would go by what was decided so far."""
+        return preview(self.rows.payments, self.rows.outcomes, self.warned, self.policy, frame_of(said))
+
+    def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
+        found = self.listed
+        if asked.group:
+            found = found.filter(pl.col("group") == asked.group)
+        if asked.outcome:
+            found = found.filter(pl.col("check_outcome") == asked.outcome)
+        if asked.decided in ("yes", "no"):
+            is_decided = pl.col("row").is_in(list(said))
+            found = found.filter(is_decided if asked.decided == "yes" else ~is_decided)
+        if asked.text.strip():
+            found = found.filter(pl.col("row").is_in(self._with_text(asked.text).implode()))
+        return found.sort("row") if asked.sort == "row" else found
+
+    def _with_text(self, text: str) -> pl.Series:
+        needle = text.strip().casefold()
+        bare = needle.replace(" ", "").replace("-", "")
+        cells = self.rows.payments.hstack(self.rows.outcomes.select("check_matched_name"))
+        lower = [pl.col(name).str.to_lowercase() for name in SEARCHED]
+        accounts = [
+            pl.col(name).str.to_lowercase().str.replace_all("[ -]", "") for name in ("account_number", "iban")
+        ]
+        hits = [cell.str.contains(needle, literal=True) for cell in lower]
+        hits += [cell.str.contains(bare, literal=True) for cell in accounts if bare]
+        return cells.filter(pl.any_horizontal(hit.fill_null(value=False) for hit in hits))["row"]
+
+    def _shown(self, some: pl.DataFrame, said: Mapping[int, LastWord]) -> list[ListedRow]:
+        if some.is_empty():
+            return []
+        payments, outcomes = self.rows.payments, self.rows.outcomes
+        at = some["row"] - 1
+        cells = payments[at].hstack(outcomes[at].drop("row").get_columns())
+        # `numbered` finds rows by their place.
+        texts = numbered(
+            cells.with_columns(row=pl.int_range(1, cells.height + 1, dtype=pl.UInt32)),
+            range(1, cells.height + 1),
+        )
+        places = self.summary.input.places
+        found = []
+        for text, line in zip(texts, some.iter_rows(named=True), strict=True):
+            number = line["row"]
+            place = "" if places is None else f"{places.unit} {places.of(number)}"
+            found.append(
+                ListedRow(
+                    text._replace(number=number, place=place),
+                    advice(Action(line["check_action"]), line["group"].partition("-")[2]),
+                    line["group"],
+                    line["verdict"],
+                    _policy_says(line),
+                    line["can_release"],
+                    _FIXES[line["check_action"]] if line["can_fix"] else "",
+                    said.get(number),
+                )
+            )
+        return found
+
+
+def _policy_says(line: Mapping[str, str]) -> str:
+    never = _NEVER.get(line["check_outcome"])
+    held = f"The policy holds {line['decided_by']}: no decision here releases it."
+    return never or _POLICY_SAYS.get(line["verdict"], held)
+
+
+def opened(folder: FileFolder) -> Review:
+    """Open the run of a file.
+
+    Raises:
+        PrecheckError: there is none that has ended, its files were changed, or its profile is not there.
+    """
+    run = ended_run(folder.run)
+    policy = choose(run.manifest.profile.name, None).policy
+    if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
+        raise InputError(f"{run.outcome_file.name}: {forgotten}")
+    return _opened(folder.run, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
+
+
+def forget_all() -> None:
+    """Keep no run in memory any more, as names of one were deleted."""
+    _opened.cache_clear()
+
+
+@lru_cache(maxsize=3)
+def _opened(path: Path, _sha256: str, policy_items: tuple[tuple[str, Verdict], ...]) -> Review:
+    run, policy = ended_run(path), dict(policy_items)
+    summary, rows = run.summary(), run.rows()
+    joined = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
+    warned = policy_of(summary, policy).warned
+    listed = _with_verdicts(in_line(joined), rows.outcomes, warned, policy)
+    groups = pending(joined, rows_max=0, searched_max=0, places=summary.input.places)
+    return Review(summary, rows, listed, groups, policy, warned)
+
+
+def _with_verdicts(
+    listed: pl.DataFrame, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
+) -> pl.DataFrame:
+    judged = verdicts(outcomes, warned, policy).select(
+        "row",
+        "verdict",
+        "decided_by",
+        can_release=ANSWERED & (pl.col("verdict") != Verdict.HOLD),
+        can_fix=pl.col("check_action").is_in(CORRECTABLE)
+        & (pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)),
+    )
+    return listed.join(judged, on="row", how="left", maintain_order="left")
+
+
+def last_words(decisions: Journal[RowsDecided], run_id: str) -> dict[int, LastWord]:
+    """Row -> the decision on these answers that counts.
+
+    Raises:
+        InputError: the journal was changed.
+    """
+    said: dict[int, LastWord] = {}
+    for entry in decisions.entries():
+        if entry.run_id != run_id:
+            continue
+        for row in entry.rows:
+            if entry.decision is None:
+                said.pop(row, None)
+            else:
+                said[row] = LastWord(entry.decision, entry.reason, entry.by, entry.time)
+    return said
+
+
+def frame_of(said: Mapping[int, LastWord]) -> Decisions:
+    """The decisions that count, as `Decisions`."""
+    rows: Sequence[tuple[object, ...]] = [
+        (row, word.decision.value, word.reason, word.by, word.time) for row, word in sorted(said.items())
+    ]
+    return Decisions(pl.DataFrame(rows, schema=DECISIONS, orient="row"))
+
+
+def run_decisions(run_id: str, said: Mapping[int, LastWord]) -> RunDecisions:
+    """The decisions that count, as the jobs take them."""
+    return RunDecisions(run_id, frame_of(said))

@@ -1,0 +1,157 @@
+"""The desk as a server: on a port of the loopback address, or on a Unix socket behind the proxy of a team."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from pathlib import Path
+
+from aiohttp import web
+
+from pipeline.desk.context import CONTEXT, Context
+from pipeline.desk.guards import DOOR, guard
+from pipeline.desk.keeping import forget_old
+from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
+from pipeline.desk.pages import files as file_pages
+from pipeline.desk.refusals import Missing
+from pipeline.errors import ConfigurationError, OutputError
+
+FORM_BYTES_MAX = 1024**2
+SHUTDOWN_MAX_S = 1.0
+CLEANING_INTERVAL_S = 3600.0
+_STATIC = {
+    "report.css": ("pipeline.reports", "templates/report.css", "text/css"),
+    "desk.css": ("pipeline.desk", "static/desk.css", "text/css"),
+    "desk.js": ("pipeline.desk", "static/desk.js", "text/javascript"),
+    "icon.svg": ("pipeline.desk", "static/icon.svg", "image/svg+xml"),
+}
+"""Name -> where it lies, and its type: the same files for everybody, and none from outside."""
+
+
+def application(context: Context) -> web.Application:
+    """The pages of one desk."""
+    app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
+    app[CONTEXT], app[DOOR] = context, context.door
+    pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
+    for page in pages:
+        app.add_routes(page.routes)
+    app.router.add_get("/static/{name}", _static)
+    return app
+
+
+async def _static(request: web.Request) -> web.Response:
+    found = _STATIC.get(request.match_info["name"])
+    if found is None:
+        raise Missing("There is no such file.")
+    package, path, kind = found
+    text = files(package).joinpath(*path.split("/")).read_text("utf-8")
+    return web.Response(text=text, content_type=kind, charset="utf-8")
+
+
+def loopback(port: int) -> socket.socket:
+    """A socket on the loopback address.
+
+    Args:
+        port: 0 for any that is free.
+
+    Raises:
+        OutputError: the port is taken.
+    """
+    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind(("127.0.0.1", port))
+    except OSError as error:
+        opened.close()
+        raise OutputError(
+            f"port {port}: cannot be listened on ({error.strerror})",
+            advice="end the desk that has it, or choose another with --port",
+        ) from error
+    return opened
+
+
+def unix_socket(path: Path) -> socket.socket:
+    """A socket in the file system, for the proxy: its owner and its group may connect.
+
+    Raises:
+        ConfigurationError: its path is too long, or something else has it.
+    """
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if path.is_socket():
+            path.unlink()
+        before = os.umask(0o117)
+        try:
+            opened.bind(str(path))
+        finally:
+            os.umask(before)
+    except OSError as error:
+        opened.close()
+        raise ConfigurationError(
+            f"{path}: cannot be listened on ({error.strerror}); choose another path"
+        ) from error
+    return opened
+
+
+async def serve(
+    context: Context,
+    listening: socket.socket,
+    stopped: Callable[[], Awaitable[object]],
+    started: Callable[[], None],
+) -> None:
+    """Serve until asked to stop. Checks that run go on without the desk.
+
+    Args:
+        context: of the desk.
+        listening: where.
+        stopped: waits for the request to stop.
+        started: called once pages can be asked for.
+    """
+    cleaning = asyncio.create_task(_keep_no_longer_than_told(context))
+    runner = web.AppRunner(application(context), access_log=None, shutdown_timeout=SHUTDOWN_MAX_S)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listening).start()
+        started()
+        await stopped()
+    finally:
+        cleaning.cancel()
+        await runner.cleanup()
+
+
+async def _keep_no_longer_than_told(context: Context) -> None:
+    """Delete what is older than the configuration has it kept, now and every hour."""
+    keep_days = context.told.keep_days
+    while keep_days is not None:
+        folders = await asyncio.to_thread(context.home.folders)
+        await asyncio.to_thread(forget_old, folders, keep_days, context.clock(), context.record_of)
+        await asyncio.sleep(CLEANING_INTERVAL_S)
+
+
+def run(
+    context: Context,
+    listening: socket.socket,
+    started: Callable[[], None],
+    on_stop: Callable[[Callable[[], None]], None],
+) -> None:
+    """The same, with an event loop of its own.
+
+    Args:
+        context: of the desk.
+        listening: where.
+        started: called once pages can be asked for.
+        on_stop: is given what a signal is to call.
+    """
+
+    async def main() -> None:
+        asked = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(asked.set)
+
+        on_stop(stop)
+        await serve(context, listening, asked.wait, started)
+
+    asyncio.run(main())

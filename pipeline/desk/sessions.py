@@ -1,0 +1,98 @@
+"""How people come in at one's own desk: a link that works once, then a session.
+
+A link is a file in the home of the desk, readable by its owner only and named by the hash of its token;
+whoever uses it deletes it. A session lasts while things are asked for, and ends with the desk.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pipeline.desk.people import ALONE, Person
+from pipeline.files.atomic import write_atomically
+
+LINKS = "links"
+LINK_MAX_S = 24 * 3600.0
+"""How long a link waits to be used."""
+
+
+def new_link(home: Path, name: str, token: str, now_s: float) -> None:
+    """Let one person of this name in, with this token."""
+    folder = home / LINKS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with write_atomically(folder / _hash(token)) as file:
+        file.write(json.dumps({"name": name, "until_s": now_s + LINK_MAX_S}).encode())
+
+
+@dataclass(slots=True)
+class _Session:
+    person: Person
+    asked_at_s: float
+
+
+class Sessions:
+    """Who is at the desk."""
+
+    def __init__(
+        self,
+        home: Path,
+        idle_max_s: float,
+        *,
+        clock: Callable[[], float],
+        chance: Callable[[], str],
+    ) -> None:
+        """Begin without a session.
+
+        Args:
+            home: of the desk.
+            idle_max_s: how long a session lasts in which nothing is asked for.
+            clock: gives the time, seconds since the epoch.
+            chance: gives a token that cannot be guessed.
+        """
+        self._links = home / LINKS
+        self._idle_max_s = idle_max_s
+        self._clock = clock
+        self._chance = chance
+        self._sessions: dict[str, _Session] = {}
+
+    def enter(self, token: str) -> tuple[str, Person] | None:
+        """Use a link up: a new session's token, and whose it is; None where there is no such link."""
+        path = self._links / _hash(token)
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            said = json.loads(path.read_bytes())
+            path.unlink()  # of two who try, one fails here
+            if said["until_s"] >= self._clock():
+                person = Person(str(said["name"]), ALONE)
+                session = self._chance()
+                self._sessions[_hash(session)] = _Session(person, self._clock())
+                return session, person
+        return None
+
+    def person(self, token: str | None, *, counts: bool = True) -> Person | None:
+        """Whose session it is; None where it is nobody's, or has ended.
+
+        Args:
+            token: from the cookie.
+            counts: whether the session lasts longer by this.
+        """
+        key, now = _hash(token or ""), self._clock()
+        session = self._sessions.get(key)
+        if session is None:
+            return None
+        if now - session.asked_at_s > self._idle_max_s:
+            del self._sessions[key]
+            return None
+        if counts:
+            session.asked_at_s = now
+        return session.person
+
+    def leave(self, token: str | None) -> None:
+        """End a session."""
+        self._sessions.pop(_hash(token or ""), None)
+
+
+def _hash(token: str) -> str:
+    return sha256(token.encode()).hexdigest()

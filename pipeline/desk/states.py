@@ -1,0 +1,127 @@
+"""Where a file stands on its way from upload to release, found from what lies in its folder."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pipeline.desk.checks import progress_of
+from pipeline.desk.folders import FileFolder
+from pipeline.runs.folder import has_begun, read_summary
+from schemas.desk import CheckProgress, DeskFile
+from schemas.folder import SUMMARY
+from schemas.outcomes import Outcome
+from schemas.summary import Summary
+
+
+class State(StrEnum):
+    """Where a file stands."""
+
+    NEW = "new"
+    PLANNED = "planned"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    CAPPED = "capped"
+    REVIEW = "review"
+    WAITING = "waiting"
+    RELEASED = "released"
+    PURGED = "purged"
+
+
+class Words(NamedTuple):
+    """A state for people: what it is, what comes next, and the page for that."""
+
+    what: str
+    next_step: str
+    page: str
+
+
+WORDS: Mapping[State, Words] = MappingProxyType({
+    State.NEW: Words("New", "See how it is read", "columns"),
+    State.PLANNED: Words("Ready to be checked", "See the plan and start", "plan"),
+    State.RUNNING: Words("Being checked", "Watch", "progress"),
+    State.STOPPED: Words("Stopped", "Go on", "progress"),
+    State.CAPPED: Words("Waiting for the next day", "See when it can go on", "progress"),
+    State.REVIEW: Words("To review", "Review", "review"),
+    State.WAITING: Words("Waiting for approval", "Look and approve", "release"),
+    State.RELEASED: Words("Released", "Get the files", "release"),
+    State.PURGED: Words("Names deleted", "See what is left", "release"),
+})  # fmt: skip
+
+
+class Standing(NamedTuple):
+    """One file at the desk, as it stands."""
+
+    folder: FileFolder
+    file: DeskFile
+    state: State
+    progress: CheckProgress | None
+    """Of the last check; None where there was none."""
+    summary: Summary | None
+    """Of its run; None where none has written one."""
+    decisions: str
+    """The hash of the last decision."""
+
+    @property
+    def id(self) -> str:
+        """Of the file."""
+        return self.folder.id
+
+    @property
+    def capped_count(self) -> int:
+        """Rows that wait for another day."""
+        return _row_count(self.summary, Outcome.DEFERRED)
+
+
+def standing(folder: FileFolder) -> Standing:
+    """How one file stands.
+
+    Raises:
+        InputError: what is known of it cannot be read.
+    """
+    file, progress = folder.read(), progress_of(folder)
+    summary, head = _summary_of(folder.run), folder.decisions.head
+    return Standing(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
+
+
+def _state(
+    folder: FileFolder,
+    file: DeskFile,
+    progress: CheckProgress | None,
+    summary: Summary | None,
+    decisions: str,
+) -> State:
+    if file.purged_at is not None:
+        return State.PURGED
+    if progress is not None and progress.exit_code is None:
+        return State.RUNNING
+    if summary is None:
+        has_run = has_begun(folder.run) or progress is not None
+        return State.STOPPED if has_run else State.PLANNED if file.planned else State.NEW
+    for signed, state in ((file.approved, State.RELEASED), (file.handed_over, State.WAITING)):
+        if signed is not None and (signed.decisions, signed.run_id) == (decisions, summary.run_id):
+            return state
+    unfinished = State.CAPPED if _row_count(summary, Outcome.DEFERRED) else State.STOPPED
+    return State.REVIEW if summary.complete else unfinished
+
+
+def _row_count(summary: Summary | None, outcome: Outcome) -> int:
+    totals = () if summary is None else summary.outcomes
+    return sum(total.row_count for total in totals if total.outcome is outcome)
+
+
+def _summary_of(run: Path) -> Summary | None:
+    path = run / SUMMARY
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return _summary(run, status.st_mtime_ns, status.st_ino)
+
+
+@lru_cache(maxsize=256)
+def _summary(run: Path, _changed_ns: int, _inode: int) -> Summary:
+    """A summary, read once as long as it stays the same: a list shows all of them."""
+    return read_summary(run)

@@ -1,0 +1,93 @@
+"use strict";
+// Everything works without this file; with it, nothing has to be loaded again.
+const enter = document.getElementById("enter");
+if (enter) enter.submit();
+
+const live = document.getElementById("live");
+if (live) {
+  const texts = ["count", "rate", "sentence"].map((id) => [id, document.getElementById(id)]);
+  const look = async () => {
+    const answer = await fetch(live.dataset.now).catch(() => null);
+    if (answer && answer.status === 401) return location.reload();
+    if (answer && answer.ok) {
+      const now = await answer.json();
+      if (!now.is_on) return location.assign(live.dataset.then);
+      const bar = document.getElementById("done");
+      if (now.of) [bar.max, bar.value] = [now.of, now.done];
+      for (const [id, place] of texts) if (place.textContent !== now[id]) place.textContent = now[id];
+    } else document.getElementById("sentence").textContent = "The desk does not answer. The check goes on; this page tries again.";
+    setTimeout(look, 1000);
+  };
+  setTimeout(look, 500);
+}
+
+const rows = document.getElementById("rows");
+if (rows) {
+  rows.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const form = event.target, row = form.closest("tr");
+    const body = new URLSearchParams(new FormData(form));
+    const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Part": "row" } }).catch(() => null);
+    const text = answer ? await answer.text() : "";
+    if (answer && answer.ok) {
+      const fresh = new DOMParser().parseFromString(`<table><tbody>${text}`, "text/html").querySelector("tr");
+      row.replaceWith(document.adoptNode(fresh));
+      fresh.classList.add("here");
+      fresh.querySelector("button").focus();
+      document.getElementById("decided").textContent = answer.headers.get("X-Decided");
+    } else {
+      const said = form.querySelector(".said");
+      const why = new DOMParser().parseFromString(text, "text/html").querySelector(".notice");
+      said.textContent = why ? why.textContent : "Not recorded: the desk does not answer.";
+      said.classList.add("wrong");
+    }
+  });
+}
+
+const keys = document.getElementById("keys");
+if (rows && keys) {
+  keys.closest("label").hidden = false;
+  keys.checked = localStorage.getItem("desk-keys") !== "off";
+  keys.addEventListener("change", () => localStorage.setItem("desk-keys", keys.checked ? "on" : "off"));
+  document.addEventListener("keydown", (event) => {
+    const types = event.target.matches("input:not([type=radio]):not([type=checkbox]), select, textarea");
+    if (!keys.checked || types || event.ctrlKey || event.metaKey || event.altKey) return;
+    const all = [...rows.tBodies[0].rows], at = all.findIndex((row) => row.classList.contains("here"));
+    const step = { j: 1, k: -1 }[event.key], word = { f: "fix", r: "release", h: "hold" }[event.key];
+    if (step) {
+      const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
+      all[at]?.classList.remove("here");
+      next.classList.add("here");
+      next.scrollIntoView({ block: "nearest" });
+      next.querySelector("input[type=radio]")?.focus();
+      event.preventDefault();
+    } else if (word && at >= 0) {
+      const choice = all[at].querySelector(`input[value=${word}]`);
+      if (!choice) return;
+      choice.checked = true;
+      all[at].querySelector("input[name=reason]").focus();
+      event.preventDefault();
+    }
+  });
+}
+
+const drop = document.querySelector(".drop");
+if (drop) {
+  const said = drop.querySelector(".said");
+  drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    drop.elements.file.files = event.dataTransfer.files;
+    if (event.dataTransfer.files.length) drop.requestSubmit();
+  });
+  drop.addEventListener("submit", () => { said.textContent = "Uploading."; });
+}
+
+// A button that was pressed is not pressed twice.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented) return;
+  setTimeout(() => event.target.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
+});
+window.addEventListener("pageshow", () => document.querySelectorAll("button:disabled").forEach((button) => { button.disabled = false; }));

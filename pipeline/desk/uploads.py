@@ -1,0 +1,161 @@
+"""A file that comes in: written as it arrives, under a bounded name, and deleted where it is not whole."""
+
+import asyncio
+import os
+import shutil
+import unicodedata
+from collections.abc import Callable
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from aiohttp import BodyPartReader, web
+
+from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.private_files import opened
+from pipeline.desk.refusals import Refusal, TooLarge
+from pipeline.errors import DiskError
+from schemas.desk import DeskFile
+from schemas.wire import timestamp
+
+CHUNK_BYTES = 256 * 1024
+NAME_CHARS_MAX = 120
+_MIB = 1024**2
+
+
+class Arriving(Protocol):
+    """The file in an upload."""
+
+    @property
+    def filename(self) -> str | None:
+        """As the browser gives it."""
+
+    async def read_chunk(self, size: int = ...) -> bytes:
+        """The next bytes; none at the end."""
+
+
+class UploadLimits(NamedTuple):
+    """How much may come in."""
+
+    file_bytes_max: int
+    person_bytes_max: int
+
+
+class Uploader(NamedTuple):
+    """Takes files in."""
+
+    home: DeskHome
+    limits: UploadLimits
+    clock: Callable[[], datetime]
+    chance: Callable[[], str]
+    """Gives ten hexadecimal digits."""
+
+    async def take(self, part: Arriving, by: str) -> FileFolder:
+        """Write a file as it arrives.
+
+        Args:
+            part: of the upload.
+            by: who uploads.
+
+        Raises:
+            Refusal: there is no file, it is empty or too large, or this person has too much at the desk.
+            DiskError: it cannot be written. Nothing is left of it.
+        """
+        name, now = safe_name(part.filename), timestamp(self.clock())
+        room = self.limits.person_bytes_max - bytes_of(self.home, by)
+        folder = self.home.new_folder(now, self.chance)
+        is_whole = False
+        try:
+            path = folder.path / "input" / name
+            digest, byte_count = sha256(), 0
+            with opened(path, os.O_EXCL) as file:
+                while chunk := await part.read_chunk(CHUNK_BYTES):
+                    byte_count += len(chunk)
+                    if byte_count > self.limits.file_bytes_max:
+                        raise TooLarge(f"The file is larger than {self.limits.file_bytes_max // _MIB:,} MB.")
+                    if byte_count > room:
+                        raise TooLarge(
+                            f"You have as many files here as one person may: "
+                            f"{self.limits.person_bytes_max // _MIB:,} MB. Have old ones deleted first."
+                        )
+                    digest.update(chunk)
+                    await asyncio.to_thread(file.write, chunk)
+            if not byte_count:
+                raise Refusal(f"{name} is empty. Export it again.")
+            uploaded = DeskFile(
+                name=name,
+                sha256=digest.hexdigest(),
+                byte_count=byte_count,
+                uploaded_by=by,
+                uploaded_at=now,
+            )
+            await asyncio.to_thread(folder.write, uploaded)
+            is_whole = True
+        except OSError as error:
+            raise DiskError(f"{name}: cannot be kept ({error.strerror}); make room on the disk") from error
+        finally:
+            if not is_whole:  # also where the browser has gone away
+                shutil.rmtree(folder.path, ignore_errors=True)
+        return folder
+
+
+async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
+    """Write the one file of an upload.
+
+    Raises:
+        Refusal: there is none, or it is larger than that.
+    """
+    part = await file_in(request)
+    byte_count = 0
+    with opened(path, os.O_EXCL) as file:
+        while chunk := await part.read_chunk(CHUNK_BYTES):
+            byte_count += len(chunk)
+            if byte_count > bytes_max:
+                raise TooLarge(f"The file is larger than {bytes_max // _MIB:,} MB.")
+            await asyncio.to_thread(file.write, chunk)
+
+
+async def file_in(request: web.Request) -> BodyPartReader:
+    """The file in an upload.
+
+    Raises:
+        Refusal: there is none.
+    """
+    if request.content_type == "multipart/form-data":
+        part = await (await request.multipart()).next()
+        if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:
+            return part
+    raise Refusal("Choose a file first.")
+
+
+def safe_name(said: str | None) -> str:
+    r"""The name of an upload as that of a file in a folder of its own.
+
+    >>> safe_name("C:\\pay\\November.CSV"), safe_name("../../etc/x.csv"), safe_name(".csv")
+    ('November.CSV', 'x.csv', 'payments.csv')
+    >>> safe_name("a\u202eb.csv")
+    'ab.csv'
+
+    Raises:
+        Refusal: there is none.
+    """
+    if not said:
+        raise Refusal("Choose a file first.")
+    last = said.replace("\\", "/").rpartition("/")[2]
+    kept = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable()).strip()
+    stem, dot, suffix = kept.rpartition(".")
+    if not dot:
+        stem, suffix = kept, ""
+    stem = stem.strip(". ")[: NAME_CHARS_MAX - 20] or "payments"
+    encoded = stem.encode(errors="ignore")[:180].decode(errors="ignore")
+    return f"{encoded}{dot}{suffix[:12]}"
+
+
+def bytes_of(home: DeskHome, by: str) -> int:
+    """How many bytes of uploads one person has at the desk."""
+    return sum(
+        file.byte_count
+        for file in (folder.read() for folder in home.folders())
+        if file.purged_at is None and file.uploaded_by.casefold() == by.casefold()
+    )

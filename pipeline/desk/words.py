@@ -1,0 +1,78 @@
+"""Errors in the words of the desk: what to do is a button or a page, never an option of the command line."""
+
+import re
+from types import MappingProxyType
+
+from pipeline.errors import Advice, PrecheckError, Words
+from pipeline.reports.wording import visible
+
+PAGES: Words = MappingProxyType({
+    Advice.OTHER_FOLDER: "upload the file once more",
+    Advice.FOLDER_EACH: "upload them one at a time",
+    Advice.START_OVER: "upload the file once more to start over",
+    Advice.ASK_AGAIN: "upload the file once more, which asks every question again",
+    Advice.REPLACE_RESULTS: "upload the file once more",
+    Advice.REPLACE_FILE: "upload it under another name",
+    Advice.CHOOSE_PROFILE: "choose one of {choices}",
+    Advice.CHOOSE_FORMAT: "choose one of {choices} as its format",
+    Advice.NAME_FORMAT: "choose its format below",
+    Advice.CHOOSE_ENCODING: "choose its encoding from {choices}",
+    Advice.READ_AS: "choose the encoding {choices} below",
+    Advice.READ_AS_OF_WINDOWS: "choose the encoding {choices} below if the file comes from Windows",
+    Advice.READ_AS_IF_CSV: "choose the encoding {choices} below if it is one",
+    Advice.READ_AS_IF_TEXT: "choose the encoding {choices} below if it is text",
+    Advice.NAME_LAYOUTS: "ask who looks after this desk to put it back into the configuration",
+    Advice.WRITE_CONFIGURATION: "ask who looks after this desk to write one",
+    Advice.NAME_CONFIGURATION: "start the desk with one",
+    Advice.NAME_INPUT: "upload the file once more",
+    Advice.NAME_DECIDER: "open the desk as a user with a name",
+    Advice.ALLOW_MANY_NAMES: "allow it below with a reason, which is recorded",
+    Advice.ALLOW_SIMULATED: "check the file with a real profile",
+    Advice.WAIT_LONGER: "go on later",
+    Advice.NAME_LEDGER: "ask who looks after this desk to name one in the configuration",
+    Advice.NAME_SHEET: "name the sheet with the payments below",
+    Advice.NAME_NO_SHEET: "name no sheet",
+    Advice.MAP_NOTHING: "choose no columns",
+    Advice.CHECK_AS_DATA_SET: "ask who looks after this desk to check it as one data set",
+    Advice.READ_FROM: "{choices}",
+})  # fmt: skip
+"""For every kind of advice."""
+
+assert PAGES.keys() == set(Advice), "advice without words of the desk"
+
+_PHRASES = (
+    (r"run (?:the same command|its command) again,? (?:to go on|which asks nothing twice)", "go on"),
+    (r"run the same command with --retry-unanswered", "ask about them again"),
+    (r"Run the same command again", "Go on"),
+    (r"run the same command again", "go on"),
+    (r"running the same command again", "going on"),
+    (r"`?precheck (?:doctor|init|quota|sandbox)[^`,;.]*`?", "the help of who looks after this desk"),
+    (r"precheck [a-z]+ (?:'[^']*'|[^ ]+)", "the desk"),
+    (r" ?\(?--[a-z-]+(?: [A-Z]+)?\)?", ""),
+)
+"""What some sentences say to people at a command line, and what it is here."""
+
+
+def sentence_of(error: PrecheckError) -> str:
+    """An error as sentences for a page."""
+    text = in_desk_words("; ".join(error.sentences(PAGES)))
+    is_name = "." in text.split(maxsplit=1)[0]  # of a file, which is not written otherwise
+    first = text[:1] if is_name else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def in_desk_words(sentence: str) -> str:
+    """A sentence without words of the command line, and without places on the disk.
+
+    >>> in_desk_words("Questions left: 7; the cap is used up. Run the same command again after noon.")
+    'Questions left: 7; the cap is used up. Go on after noon.'
+    >>> in_desk_words("/home/x/runs/20300102/run.precheck/outcomes.csv: changed since the run")
+    'outcomes.csv: changed since the run'
+    """
+    for pattern, words in _PHRASES:
+        sentence = re.sub(pattern, words, sentence)
+    return visible(_without_folders(sentence))
+
+
+def _without_folders(sentence: str) -> str:
+    return re.sub(r"(?<![\w/])/(?:[^/\s:;,]+/)+([^/\s:;,]+)", r"\1", sentence)

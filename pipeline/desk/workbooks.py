@@ -1,0 +1,77 @@
+"""Decisions as a workbook, for those who would rather work in one: those made go out, new ones come in."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.desk.people import Person
+from pipeline.desk.refusals import Conflict
+from pipeline.desk.releasing import Decided, decide
+from pipeline.desk.review import LastWord, Review, frame_of
+from pipeline.desk.states import Standing
+from pipeline.formats.excel import decisions as workbook
+from pipeline.reports.workbook import Payments, write_workbook
+from schemas.review import Decision
+
+NAME = "decisions.xlsx"
+
+
+def exported(review: Review, said: Mapping[int, LastWord], outcome_name: str) -> bytes:
+    """The workbook of a run, with what was decided so far in its columns for that."""
+    decided = frame_of(said).select("row", "decision", "reason")
+    rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
+    shown = rows.join(decided, on="row", how="left", maintain_order="left")
+    folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # for its owner only
+    try:
+        path = write_workbook(
+            review.summary, Payments(shown, policy=review.policy), folder, outcome_name=outcome_name
+        )
+        return path.read_bytes()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbook)
+    at: Standing,
+    review: Review,
+    said: Mapping[int, LastWord],
+    path: Path,
+    person: Person,
+    now: datetime,
+) -> int:
+    """Put the decisions of a workbook on record, as those of who uploads it; names in it sign nothing.
+
+    What it says as it was decided already stays the decision of who made it.
+
+    Args:
+        at: the file.
+        review: its run.
+        said: row -> the decision that counts.
+        path: of the workbook.
+        person: who uploads it.
+        now: the time.
+
+    Returns:
+        How many rows it decides about.
+
+    Raises:
+        InputError: it cannot be read, is of another run, or says something that cannot be meant.
+        Conflict: nothing can be decided now, or there is no decision in it.
+    """
+    summary = review.summary
+    found = workbook.read(
+        path, run_id=summary.run_id, row_count=summary.input.row_count, places=summary.input.places
+    )
+    known = {row: (word.decision.value, word.reason) for row, word in said.items()}
+    is_new = [known.get(row) != (decision, reason) for row, decision, reason in found.iter_rows()]
+    new = found.filter(is_new)
+    if new.is_empty():
+        raise Conflict("No decision in this workbook is new: write them beside the rows, and save it.")
+    by_reason = new.group_by("decision", "reason", maintain_order=True).agg(pl.col("row"))
+    for decision, reason, rows in by_reason.iter_rows():
+        decide(at, review, Decided(rows, Decision(decision), reason or ""), person, now)
+    return new.height

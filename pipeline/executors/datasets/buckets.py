@@ -1,0 +1,112 @@
+"""Two of the four functions of a data set: what is done in a bucket.
+
+    bucket -plan_bucket->    distinct questions, which rows they are for, warnings across parts
+    bucket -divide_answers-> answers by part
+
+A bucket has all payments to each of its accounts, so whatever is known of an account only beside its other
+payments is found there.
+"""
+
+import polars as pl
+
+from pipeline.executors.datasets.tasks import BucketTask
+from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, BASES, CHECKS, Accepted, Schema
+from pipeline.rules.enumeration import many_names, unknown_accounts
+from pipeline.rules.modulus import used
+from pipeline.rules.warnings import ACROSS_ROWS, warnings_about
+from pipeline.runs.part_files import read_document, read_frame, write_document, write_frame
+from pipeline.stages.plan import plan
+from schemas.data_set import BucketPlanned
+from schemas.outcomes import ApiName
+
+HASH_SEED = 7
+"""Of the hash of an account, by which it is in its bucket."""
+IN_BUCKET: Schema = {**ACCEPTED, "reference": pl.String()}
+"""An accepted payment, as it lies in a bucket: `row` is that of its part."""
+GIVEN: Schema = {
+    "row": pl.UInt32(),  # of the part
+    **{name: kind for name, kind in (BASES | ANSWERS).items() if name != "check"},
+    "in_sequence": pl.Boolean(),  # whether the account is one of several unknown ones, in sequence
+}
+"""The answer to one payment."""
+SUSPECTS: Schema = {"account": pl.String()}
+"""The unknown accounts whose numbers follow one another."""
+IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
+
+
+def plan_bucket(task: BucketTask) -> BucketPlanned:
+    """Find the distinct questions about the accounts of a bucket, and warn across parts."""
+    shared, bucket, rows = task
+    shared.require_alike()
+    files, done = shared.files, shared.files.planned_bucket(bucket)
+    if (earlier := read_document(BucketPlanned, done)) is not None:
+        return earlier
+    paid = _paid(task)
+    accepted, references = Accepted(paid.drop("reference")), paid["reference"]
+    warnings = warnings_about(
+        accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.places
+    )
+    for part, some in _by_part(warnings.filter(IS_ACROSS), task).items():
+        write_frame(some, files.warnings_across(part, bucket))
+    planned = plan(accepted)
+    # No number is given twice in the data set, however many questions the other buckets have.
+    number = ((pl.col("check") - 1) * shared.bucket_count + bucket + 1).cast(pl.UInt32).alias("check")
+    checks = planned.checks.with_columns(number)
+    write_frame(planned.assignments.with_columns(number), files.assignments(bucket))
+    write_frame(checks, files.questions(bucket))
+    many, modulus = many_names(accepted, warnings), shared.routes.modulus
+    counts = checks.group_by("api", maintain_order=True).len()
+    found = BucketPlanned(
+        question_counts={ApiName(api): count for api, count in counts.iter_rows()},
+        cop_account_count=checks.filter(pl.col("api") == ApiName.COP)["account"].n_unique(),
+        many_names_rows=many.rows,
+        many_names_count=many.row_count,
+        many_names_account_count=many.account_count,
+        modulus=None if modulus is None else used(modulus, accepted),
+    )
+    write_document(found, done)
+    return found
+
+
+def _paid(task: BucketTask) -> pl.DataFrame:
+    """The payments to the accounts of a bucket, by the rows of the data set."""
+    shared, bucket, rows = task
+    parts = [
+        read_frame(shared.files.accepted(bucket, part), IN_BUCKET).with_columns(pl.col("row") + start)
+        for part, start in zip(rows.parts, rows.starts, strict=True)
+    ]
+    return pl.concat(parts).rechunk().cast(IN_BUCKET)  # type: ignore[arg-type]  # polars' stubs
+
+
+def divide_answers(task: BucketTask) -> int:
+    """Give the answers of a bucket to the payments that they are for, by part; return how many."""
+    shared, bucket, _ = task
+    shared.require_alike()
+    files = shared.files
+    questions = read_frame(files.questions(bucket), CHECKS, ["check", "api", "account", "name"])
+    assignments = read_frame(files.assignments(bucket), ASSIGNMENTS)
+    pieces = sorted(files.answers(bucket).glob("*.parquet"))
+    answers = pl.concat([pl.DataFrame(schema=ANSWERS), *(read_frame(piece, ANSWERS) for piece in pieces)])
+    to_cop = questions.filter(pl.col("api") == ApiName.COP)
+    suspects = unknown_accounts(to_cop, answers).join(read_frame(files.in_sequence, SUSPECTS), on="account")
+    answered = (
+        questions.select("check", "api", by_name=pl.col("name").is_not_null())
+        .join(answers, on="check", how="inner", validate="1:1")
+        .with_columns(in_sequence=pl.col("check").is_in(suspects["check"].implode()))
+    )
+    assert answered.height == questions.height == answers.height, f"bucket {bucket}: not one answer each"
+    given = assignments.join(answered, on="check", how="inner")
+    assert given.height == assignments.height
+    for part, some in _by_part(given.select(list(GIVEN)), task).items():
+        write_frame(some, files.given(part, bucket))
+    return given.height
+
+
+def _by_part(found: pl.DataFrame, task: BucketTask) -> dict[int, pl.DataFrame]:
+    """Rows of the data set as rows of their parts, by the numbers of these."""
+    starts = pl.Series(task.rows.starts, dtype=pl.UInt32)
+    place = starts.search_sorted(found["row"] - 1, side="right") - 1
+    local = (found["row"] - starts.gather(place)).alias("row")
+    placed = found.with_columns(local, place.alias("part"))
+    some = placed.partition_by("part", as_dict=True, include_key=False)
+    return {task.rows.parts[int(number)]: frame for (number,), frame in some.items()}

@@ -1,0 +1,71 @@
+"""The engine of several machines: workers of a Dask scheduler, who see the same folders by the same paths."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import ConfigurationError, IncompleteError
+from pipeline.executors.datasets.engines import Found, Task
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_MAX_S = 30
+
+
+class DaskEngine:
+    """The workers of a scheduler."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
+        """As `Engine.each`."""
+        from distributed import as_completed
+        from distributed.client import FutureCancelledError
+        from distributed.scheduler import KilledWorker
+
+        # Not pure: the result of a task is also what it leaves in a folder.
+        futures = self._client.map(function, tasks, pure=False)
+        of_future: dict[Any, Task] = dict(zip(futures, tasks, strict=True))
+        try:
+            for future in as_completed(futures):
+                yield of_future.pop(future), future.result()
+        except (KilledWorker, FutureCancelledError, OSError) as error:
+            raise IncompleteError(
+                "the workers or the scheduler of Dask died; run the same command again, which goes on with "
+                "the parts that are left"
+            ) from error
+        finally:
+            self._client.cancel(list(of_future))
+
+
+@contextmanager
+def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
+    """The workers of a scheduler, until the block ends.
+
+    Args:
+        scheduler: its address, such as `tcp://host:8786`; None: a cluster of this machine.
+
+    Raises:
+        ConfigurationError: Dask is not installed, or there is no scheduler at the address.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ConfigurationError(
+            "--engine dask: its library is not installed; install payee-precheck[dask]"
+        ) from None
+    if scheduler is None:
+        cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
+        with cluster, Client(cluster) as client:
+            yield DaskEngine(client)
+        return
+    try:
+        client = Client(scheduler, timeout=CONNECT_MAX_S)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"{scheduler}: no scheduler of Dask answers there; check the address, and that it runs"
+        ) from error
+    with client:
+        yield DaskEngine(client)

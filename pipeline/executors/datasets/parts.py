@@ -1,0 +1,250 @@
+"""Two of the four functions of a data set: what is done with a part.
+
+part -read_part->   accepted payments by bucket, rejects, warnings
+part -decide_part-> outcome file, summary of the part
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.registry import APIS
+from pipeline.errors import InputError, UsageError
+from pipeline.executors.datasets.buckets import GIVEN, HASH_SEED, IS_ACROSS
+from pipeline.executors.datasets.tasks import DecideTask, PartTask, SetTask
+from pipeline.formats.table import Dialect
+from pipeline.frames import (
+    ANSWERS,
+    BASES,
+    PAYMENTS,
+    REJECTS,
+    WARNINGS,
+    Accepted,
+    Answers,
+    Assignments,
+    Bases,
+    Findings,
+    Original,
+    Outcomes,
+    Payments,
+    Questions,
+    Rejects,
+    Schema,
+    Warnings,
+)
+from pipeline.headers.guesses import PLACE
+from pipeline.reports.data_sets import attention_of, candidates_of
+from pipeline.reports.groups import COLUMNS as SHOWN
+from pipeline.reports.groups import sums_of
+from pipeline.rules.currencies import currency_sources
+from pipeline.rules.enumeration import sequence_warnings
+from pipeline.rules.totals import MONEY_FIELDS
+from pipeline.rules.warnings import in_order
+from pipeline.runs.data_set import DataPart
+from pipeline.runs.part_files import (
+    PartFiles,
+    read_as_written,
+    read_document,
+    read_frame,
+    write_document,
+    write_frame,
+)
+from pipeline.stages.read import PaymentSource, read
+from pipeline.stages.resolve import resolve
+from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
+from pipeline.stages.validate import validate
+from pipeline.stages.write import write
+from schemas.data_set import PartDecided, PartRead
+from schemas.summary import InputFile, Summary
+
+_NEEDED = [name for name in PAYMENTS if name in {"row", *SHOWN, *MONEY_FIELDS}]
+"""Of `Payments`, what reports are made of."""
+
+
+def read_part(task: PartTask) -> PartRead:
+    """Read and validate a part, and put its accepted payments into buckets.
+
+    Returns:
+        What was found; also where the part cannot be used, which stops no other.
+    """
+    shared, part = task
+    shared.require_alike()
+    files = shared.files
+    done = files.read_part(part.number)
+    if (earlier := read_document(PartRead, done)) is not None:
+        return earlier
+    try:
+        source = _source(shared, part)
+    except (InputError, UsageError) as error:
+        return PartRead(problem=str(error))
+    valid = validate(source.payments, shared.routes)
+    for bucket, some in _by_bucket(source, valid.accepted, shared.bucket_count).items():
+        write_frame(some, files.accepted(bucket, part.number))
+    write_frame(valid.rejects, files.rejects(part.number))
+    write_frame(pl.concat([source.warnings, valid.warnings.filter(~IS_ACROSS)]), files.warnings(part.number))
+    _keep(source, files, part.number)
+    found = _found(source, valid.accepted)
+    write_document(found, done)
+    return found
+
+
+def _source(shared: SetTask, part: DataPart) -> PaymentSource:
+    """The payments of a part.
+
+    Raises:
+        InputError: it cannot be read as payments, or is not as it was when the run began.
+    """
+    source = read(part.file, mapping=shared.mapping, encoding=shared.encoding)
+    if source.sha256 != part.sha256:
+        raise InputError(f"{part.name}: changed while it was checked; run the same command again")
+    return source
+
+
+def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> dict[int, pl.DataFrame]:
+    references = source.payments["reference"].gather(accepted["row"] - 1)
+    bucket = (accepted["account"].hash(HASH_SEED) % bucket_count).alias("bucket")
+    parts = accepted.with_columns(references, bucket).partition_by("bucket", as_dict=True, include_key=False)
+    return {int(number): some for (number,), some in parts.items()}
+
+
+def _keep(source: PaymentSource, files: PartFiles, part: int) -> None:
+    """Keep a part as it was read for who decides it: to read it again takes longer than all the rest."""
+    write_frame(source.payments.select(_NEEDED), files.payments(part))
+    path = files.original(part)
+    write_frame(source.original, path)
+    if pl.read_parquet_schema(path) != source.original.schema:  # a type that such a file does not have
+        path.unlink()
+
+
+def _found(source: PaymentSource, accepted: Accepted) -> PartRead:
+    header_count = len(source.original.columns) - source.extra_column_count
+    return PartRead(
+        row_count=source.payments.height,
+        accepted_count=accepted.height,
+        headers=source.original.columns[:header_count],
+        decision=dict(source.decision),
+        blank=[
+            f"{PLACE}{number}"
+            for number, column in enumerate(source.original.get_columns(), start=1)
+            if _is_blank(column)
+        ],
+        columns=source.read_as,
+        notes=list(source.notes),
+        dialect=source.dialect._asdict(),
+        not_payments=source.not_payments,
+        currency_sources=currency_sources(source.payments),
+        routes=route_counts(accepted),
+    )
+
+
+def _is_blank(column: pl.Series) -> bool:
+    if column.count() == 0:
+        return True
+    return column.dtype == pl.String and column.str.strip_chars().str.len_bytes().max() == 0
+
+
+class _Kept(NamedTuple):
+    """A part as it was read."""
+
+    original: Original
+    payments: Payments
+    """With the fields that reports are made of; others are null."""
+
+
+def _kept(task: DecideTask) -> _Kept:
+    files, part = task.shared.files, task.part
+    path = files.original(part.number)
+    original = Original(read_as_written(path)) if path.exists() else _source(task.shared, part).original
+    fields = read_frame(files.payments(part.number), PAYMENTS, _NEEDED)
+    absent = [pl.lit(None, kind).alias(name) for name, kind in PAYMENTS.items() if name not in _NEEDED]
+    return _Kept(original, Payments(fields.with_columns(absent).select(list(PAYMENTS))))
+
+
+def decide_part(task: DecideTask) -> PartDecided:
+    """Decide every payment of a part, and write its outcome file."""
+    shared, part, files = task.shared, task.part, task.shared.files
+    shared.require_alike()
+    kept = _kept(task)
+    outcomes, warnings = _decided(task)
+    written = write(
+        kept.original,
+        outcomes,
+        task.out,
+        format_name=task.format,
+        dialect=Dialect(**task.read.dialect),
+        name=part.outcome_name,
+    )
+    # From here on by the rows of the data set.
+    number = pl.col("row") + task.row_start
+    payments, outcomes = Payments(kept.payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
+    summary = summarise(_header(task), payments, outcomes, Warnings(warnings.with_columns(number)), calls=())
+    rows = payments.hstack(outcomes.drop("row").get_columns())
+    write_frame(attention_of(kept.original, payments, outcomes), files.attention(part.number))
+    write_frame(candidates_of(rows), files.shown(part.number))
+    write_frame(sums_of(rows), files.sums(part.number))
+    decided = PartDecided(
+        answers=task.answers,
+        basis=task.basis,
+        outcome_name=written.path.name,
+        outcome_sha256=written.sha256,
+        outcome_byte_count=written.path.stat().st_size,
+        summary=_slender(summary),
+    )
+    write_document(decided, files.decided_part(part.number))
+    return decided
+
+
+def _decided(task: DecideTask) -> tuple[Outcomes, Warnings]:
+    """The outcomes of a part, and its warnings."""
+    files, part = task.shared.files, task.part.number
+    given = _of_buckets(task, lambda bucket: files.given(part, bucket), GIVEN).with_row_index(
+        "check", offset=1
+    )
+    across = _of_buckets(task, lambda bucket: files.warnings_across(part, bucket), WARNINGS)
+    warnings = Warnings(in_order(read_frame(files.warnings(part), WARNINGS), across))
+    findings = Findings(Rejects(read_frame(files.rejects(part), REJECTS)), warnings)
+    findings = findings.and_warnings(sequence_warnings(given.filter("in_sequence")["row"]))
+    outcomes = resolve(
+        findings,
+        Questions(Bases(given.select(list(BASES))), Assignments(given.select("row", "check"))),
+        Answers(given.select(list(ANSWERS))),
+        APIS.values(),
+        task.environment,
+    )
+    return outcomes, findings.warnings
+
+
+def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema) -> pl.DataFrame:
+    """What the buckets have for a part."""
+    found = (read_frame(path_of(bucket), schema) for bucket in range(task.shared.bucket_count))
+    return pl.concat([pl.DataFrame(schema=schema), *found])
+
+
+def _slender(summary: Summary) -> Summary:
+    """A summary without the lists of all rows, which no data set has room for."""
+    slender = [count.model_copy(update={"every_row": []}) for count in summary.warning_codes]
+    return summary.model_copy(update={"warning_codes": slender})
+
+
+def _header(task: DecideTask) -> SummaryHeader:
+    part, read_so = task.part, task.read
+    return SummaryHeader(
+        tool_version=task.tool_version,
+        profile=task.profile,
+        environment=task.environment,
+        started="",
+        finished="",
+        input=InputFile(
+            name=part.name,
+            sha256=part.sha256,
+            byte_count=part.byte_count,
+            row_count=read_so.row_count,
+            format=task.format,
+            columns=read_so.columns,
+            **read_so.dialect,
+        ),
+        routes=[],
+        next_step="",
+    )

@@ -1,0 +1,87 @@
+"""The engine of one machine: a pool of processes, as many as there are processors."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait
+
+from pipeline.errors import IncompleteError
+from pipeline.executors.datasets.engines import Found, Task
+
+_IN_EACH = {
+    "POLARS_MAX_THREADS": "1",  # the processes are as many as the processors
+    "PYTHONSAFEPATH": "1",  # the working folder may hold modules of strangers
+}
+
+
+class PoolEngine:
+    """Processes that are started at the first task, and end with this one, however it ends."""
+
+    def __init__(self, executor: ProcessPoolExecutor) -> None:
+        self._executor = executor
+
+    def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
+        """As `Engine.each`."""
+        try:
+            with _environment():
+                futures = {self._executor.submit(function, task): task for task in tasks}
+            for future in as_completed(futures):
+                yield futures.pop(future), future.result()
+        except BrokenProcessPool as error:
+            raise IncompleteError(
+                "a process that worked on a part of the data set died, perhaps for want of memory; run the "
+                "same command again, which goes on with the parts that are left, or make the parts smaller"
+            ) from error
+
+
+@contextmanager
+def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
+    """A pool, until the block ends.
+
+    Args:
+        process_count: how many; None: one for each processor.
+    """
+    count = process_count or len(os.sched_getaffinity(0))
+    # Not forked: polars has threads.
+    executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
+    try:
+        yield PoolEngine(executor)
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()
+        raise
+    executor.shutdown()
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What the processes that are started within the block are started with."""
+    before = {name: os.environ.get(name) for name in _IN_EACH}
+    os.environ.update(_IN_EACH)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _begin() -> None:
+    """Be one of the processes: Ctrl-C is for the command, and its death is ours."""
+    os.umask(0o077)
+    os.setpgid(0, 0)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)

@@ -1,0 +1,95 @@
+"""The arguments of the four functions: what every task of a data set shares, and what each has of its own.
+
+They travel between processes, and hold no secret.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import ConfigurationError
+from pipeline.runs.data_set import DataPart
+from pipeline.runs.part_files import PartFiles
+from pipeline.stages.validate import Routes
+from schemas.data_set import PartRead
+from schemas.outcomes import Environment
+from schemas.places import Places
+
+POLARS = pl.__version__
+
+
+class SetTask(NamedTuple):
+    """What every task of a data set has in common."""
+
+    files: PartFiles
+    routes: Routes
+    mapping: Mapping[str, str]
+    encoding: str | None
+    bucket_count: int
+    polars: str = POLARS
+    """An account is in the same bucket where this is the same."""
+
+    def require_alike(self) -> None:
+        """Refuse to work in a process with another library of frames.
+
+        Raises:
+            ConfigurationError: this process has another version.
+        """
+        if self.polars != POLARS:
+            raise ConfigurationError(
+                f"a worker has polars {POLARS}, and this command {self.polars}; install the same version of "
+                "payee-precheck and of its libraries on every host"
+            )
+
+
+class PartTask(NamedTuple):
+    """One part to read."""
+
+    shared: SetTask
+    part: DataPart
+
+
+class Rows(NamedTuple):
+    """The rows of a data set, by its usable parts."""
+
+    parts: Sequence[int]
+    """Their numbers, in order."""
+    counts: Sequence[int]
+    places: Places
+
+    @property
+    def starts(self) -> list[int]:
+        """How many rows come before those of each part."""
+        return list(accumulate(self.counts, initial=0))[:-1]
+
+
+class BucketTask(NamedTuple):
+    """One bucket to plan, or whose answers are to be divided."""
+
+    shared: SetTask
+    bucket: int
+    rows: Rows
+
+
+class DecideTask(NamedTuple):
+    """One part to decide."""
+
+    shared: SetTask
+    part: DataPart
+    read: PartRead
+    row_start: int
+    """How many rows of the data set come before."""
+    format: str
+    """Of its outcome file."""
+    out: Path
+    """The folder of the outcome files."""
+    profile: str
+    environment: Environment
+    tool_version: str
+    answers: str
+    """Names the answers that it is decided by."""
+    basis: str
+    """The same of whatever else it is decided by."""

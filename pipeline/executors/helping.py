@@ -1,0 +1,187 @@
+"""The asking of a worker: whatever it can claim of the runs whose questions lie in a work folder."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from pipeline.config import Profile
+from pipeline.errors import IncompleteError, PrecheckError, first_of
+from pipeline.executors.asking import new_context, watched
+from pipeline.executors.joining import SharedAccess
+from pipeline.executors.shared import RoundAsker, SharedPart, pause
+from pipeline.runs.request import Surface
+from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
+from pipeline.stages.ask import AskingContext
+from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.postgres.store import PostgresStore
+from schemas.outcomes import Environment
+from schemas.shared import WorkRecord
+
+REST_S = 60.0
+"""How long a run is left alone whose server wants no more of this process: its cap is used up, it pauses."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+class HelpWanted(NamedTuple):
+    """Which runs a worker helps with."""
+
+    root: Path
+    """The work folder."""
+    profile: Profile
+    fingerprint: str
+    """What identifies the profile: runs of another one are asked in another way."""
+    environment: Environment
+    until_idle: bool
+    """End when nothing is left to ask; otherwise only when asked to."""
+
+
+class HelpGiven(NamedTuple):
+    """What a worker did."""
+
+    answered_count: int
+    is_idle: bool
+    """Whether nothing was left to ask when it ended."""
+    ended_by: PrecheckError | None
+
+
+def help_with_runs(store: PostgresStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
+    """Ask what can be claimed of every run, until there is none left or a stop is requested.
+
+    Raises:
+        OutputError: the work folder cannot be read.
+    """
+    world = new_context(surface)
+    helper = _Helper(SharedAccess(store, wanted.profile), wanted, world, surface)
+    with helper.runs:
+        is_idle, ended_by = watched(helper.work, world, surface)
+    return HelpGiven(sum(world.tally.answered.values()), bool(is_idle), ended_by)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What was found and done once round all runs."""
+
+    undone_count: int = 0
+    """Chunks that are not done."""
+    workable_count: int = 0
+    """Those of them that are not to be left alone for a while."""
+    has_asked: bool = False
+
+
+@dataclass(slots=True)
+class _Helper:
+    """A worker at its work."""
+
+    access: SharedAccess
+    wanted: HelpWanted
+    world: AskingContext
+    surface: Surface
+    runs: ExitStack = field(default_factory=ExitStack)
+    _known: dict[UUID, SharedRun] = field(default_factory=dict)
+    _resting: dict[UUID, float] = field(default_factory=dict)
+
+    async def work(self) -> bool:
+        """Go from run to run; whether nothing was left to ask at the end."""
+        while not self.world.stop.is_set():
+            try:
+                turn = await self._turn()
+            except IncompleteError as error:
+                if self.wanted.until_idle:
+                    raise
+                log.warning("nothing can be asked now", reason=str(error))
+                turn = _Turn()
+            if self.wanted.until_idle and turn.workable_count == 0:
+                return turn.undone_count == 0
+            if not turn.has_asked:
+                await pause(self.world)
+        return False
+
+    async def _turn(self) -> _Turn:
+        """Ask what is free of each run."""
+        turn = _Turn()
+        for record in works_in(self.wanted.root):
+            if self.world.stop.is_set():
+                break
+            if (record.profile_sha256, record.environment) == (
+                self.wanted.fingerprint,
+                self.wanted.environment,
+            ):
+                await self._help(record, turn)
+        return turn
+
+    async def _help(self, record: WorkRecord, turn: _Turn) -> None:
+        """Ask what is free of one run."""
+        if (shared := await self._opened(record)) is None:
+            return
+        state = await shared.latest_round()
+        if not state.is_open:
+            await self._forget_if_finished(record.run)
+            return
+        if state.free_count and not self._rests(record.run):
+            turn.has_asked |= await self._ask(shared, record)
+            state = await shared.latest_round()
+        if state.is_open and state.undone_count == 0:
+            await shared.end_round(state.number)
+        turn.undone_count += state.undone_count
+        turn.workable_count += 0 if self._rests(record.run) else state.undone_count
+
+    async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
+        """Ask until there is nothing to claim; whether there was anything."""
+        tally = self.world.tally
+        tally.closures.clear()
+        tally.closed.clear()
+        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, and not the worker
+        asker = RoundAsker(shared, self.access, record.apis, world, self.surface.watch)
+        counts = await anyio.to_thread.run_sync(lambda: shared.counts, abandon_on_cancel=True)
+        if counts.answer_count:
+            asker.has_answered = record.apis
+        has_asked = False
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._pass_on_a_stop, world)
+                has_asked = await asker.ask_what_is_free(SharedPart(shared))
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:
+            raise first_of(failures) from None
+        if tally.closures:
+            self._resting[record.run] = time.monotonic() + REST_S
+        return has_asked
+
+    async def _pass_on_a_stop(self, world: AskingContext) -> None:
+        await self.world.stop.wait()
+        world.stop.set()
+
+    async def _opened(self, record: WorkRecord) -> SharedRun | None:
+        """A run of this ledger that has not finished."""
+        if (known := self._known.get(record.run)) is not None:
+            return known
+        run = await anyio.to_thread.run_sync(self.access.store.find, record.run, abandon_on_cancel=True)
+        if run is None:
+            return None
+        if run.finished_at is not None:
+            remove_work(self.wanted.root, record.run)
+            return None
+        folder = work_of(self.wanted.root, record.run)
+        questions = lru_cache(maxsize=2)(partial(read_questions, folder))
+        opened = self.runs.enter_context(self.access.shared_run(run, questions))
+        self._known[record.run] = opened
+        return opened
+
+    async def _forget_if_finished(self, run_id: UUID) -> None:
+        """Close a run that has finished, and remove its questions."""
+        run = await anyio.to_thread.run_sync(self.access.store.find, run_id, abandon_on_cancel=True)
+        if run is not None and run.finished_at is not None:
+            self._known.pop(run_id).close()
+            remove_work(self.wanted.root, run_id)
+
+    def _rests(self, run: UUID) -> bool:
+        return self._resting.get(run, 0.0) > time.monotonic()

@@ -1,0 +1,199 @@
+"""A data set before anything is asked: its parts are read and compared, its buckets planned."""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from pipeline.config.profiles import Chosen
+from pipeline.errors import Advice, InputError
+from pipeline.executors.datasets.buckets import plan_bucket
+from pipeline.executors.datasets.engines import Engine
+from pipeline.executors.datasets.parts import read_part
+from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, Rows, SetTask
+from pipeline.headers.guesses import PLACE
+from pipeline.jobs.prepare import VERSION
+from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
+from pipeline.runs.data_set import DataPart, DataSet, places_in
+from pipeline.runs.part_files import PartFiles
+from pipeline.runs.request import CheckJob, DataSetJob
+from pipeline.stages.validate import Routes
+from schemas.data_set import BucketPlanned, PartRead
+
+_FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
+_BUCKET_BYTES = {"csv": 40 * 1024**2, "parquet": 16 * 1024**2}
+"""Of the parts, in one bucket: some 400,000 rows."""
+_BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
+_ROWS_MAX = 4_000_000_000
+"""Rows are numbered with 32 bits."""
+_HEADERS_NAMED_MAX = 5
+
+
+class PlannedSet(NamedTuple):
+    """A data set, read and planned."""
+
+    parts: Sequence[tuple[DataPart, PartRead]]
+    """All of them, in order."""
+    rows: Rows
+    """Of those that can be used."""
+    buckets: Sequence[BucketPlanned]
+
+    @property
+    def usable(self) -> list[tuple[DataPart, PartRead]]:
+        """The parts that can be used."""
+        return [(part, read) for part, read in self.parts if read.problem is None]
+
+    @property
+    def unusable(self) -> set[int]:
+        """The numbers of the others."""
+        return {part.number for part, read in self.parts if read.problem is not None}
+
+    @property
+    def many_names(self) -> ManyNames:
+        """The payments that try names on accounts."""
+        return ManyNames(
+            sorted(row for bucket in self.buckets for row in bucket.many_names_rows)[:ROWS_NAMED_MAX],
+            sum(bucket.many_names_count for bucket in self.buckets),
+            sum(bucket.many_names_account_count for bucket in self.buckets),
+        )
+
+
+def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
+    """What all tasks have in common; their folder within the work folder is that of just these settings."""
+    check, modulus = job.check, there.modulus
+    bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // _BUCKET_BYTES[data.format] + 1))
+    settings = {
+        "parts": data.sha256,
+        "out": str(check.out.resolve()),
+        "profile": chosen.fingerprint,
+        "mapping": dict(check.mapping),
+        "encoding": check.encoding,
+        "modulus": None
+        if modulus is None
+        else [modulus.tables.weights_sha256, modulus.tables.substitutions_sha256, modulus.is_old],
+        "versions": [VERSION, POLARS],
+    }
+    name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
+    files = PartFiles(job.work.resolve() / str(name))
+    return SetTask(files, there, dict(check.mapping), check.encoding, bucket_count)
+
+
+def plan_parts(data: DataSet, shared: SetTask, at_work: Engine) -> PlannedSet:
+    """Read every part, and plan every bucket.
+
+    Raises:
+        InputError: no part can be used.
+    """
+    tasks = [PartTask(shared, part) for part in data.parts]
+    found = {task.part.number: read for task, read in at_work.each(read_part, tasks)}
+    parts = _compared([(part, found[part.number]) for part in data.parts])
+    rows = _rows([(part, read) for part, read in parts if read.problem is None], data.path.name)
+    _forget_other_rows(shared, rows)
+    buckets = [BucketTask(shared, bucket, rows) for bucket in range(shared.bucket_count)]
+    planned = {task.bucket: of_bucket for task, of_bucket in at_work.each(plan_bucket, buckets)}
+    return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
+
+
+def refuse_many_names(check: CheckJob, planned: PlannedSet) -> None:
+    """Refuse a data set that tries names on accounts, unless the user allows it.
+
+    Raises:
+        InputError: it is refused.
+    """
+    refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
+    if refusal is not None and check.many_names_reason is None:
+        raise InputError(refusal, advice=("correct the rows", Advice.ALLOW_MANY_NAMES))
+
+
+def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
+    """The parts, with a problem where one has other columns than the first that can be used.
+
+    Raises:
+        InputError: no part can be used.
+    """
+    first = next(((part, read) for part, read in parts if read.problem is None), None)
+    if first is None:
+        raise InputError(str(parts[0][1].problem))
+    compared, before = [], _Columns({}, set())
+    for part, read in parts:
+        found = _like(part, read, first, before)
+        if found.problem is None:
+            filled = {f"{PLACE}{number}" for number in range(1, len(read.headers) + 1)} - set(read.blank)
+            before = _Columns({**read.decision, **before.decision}, before.filled | filled)
+        compared.append((part, found))
+    return compared
+
+
+class _Columns(NamedTuple):
+    """The columns of the parts so far."""
+
+    decision: Mapping[str, str]
+    """How they were read, each by a part that has cells in it."""
+    filled: set[str]
+    """Those that have cells in any part, by place."""
+
+
+def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
+    """What was found in a part, or its problem where its columns are not those of the parts before it.
+
+    Args:
+        part: the part.
+        read: what was found in it.
+        like: the first part.
+        before: how the columns of those before it were read.
+    """
+    first, as_read = like
+    if read.problem is not None:
+        return read
+    if read.headers != as_read.headers:
+        return PartRead(
+            problem=f"{part.name}: other columns than {first.name}"
+            f"{_differences(read.headers, as_read.headers)}; the parts of a data set have the same columns "
+            "in the same order: export it again"
+        )
+    fields = {
+        field
+        for field, columns in before.decision.items()
+        if _filled(columns, read.blank) != _filled(read.decision.get(field, ""), read.blank)
+    }
+    fields |= {
+        field
+        for field, columns in read.decision.items()
+        if field not in before.decision and before.filled & set(re.split(r"[|+]", columns))
+    }
+    if fields:
+        return PartRead(
+            problem=f"{part.name}: its columns were read in another way than those of the parts before it: "
+            f"{', '.join(sorted(fields))}; say with --map FIELD=HEADER which column is which"
+        )
+    return read
+
+
+def _filled(columns: str, blank: Collection[str]) -> list[str]:
+    """The columns of a field, as `--map` names them, without those that have no cells."""
+    return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
+
+
+def _differences(headers: Sequence[str], others: Sequence[str]) -> str:
+    lacks = [header for header in others if header not in headers][:_HEADERS_NAMED_MAX]
+    has = [header for header in headers if header not in others][:_HEADERS_NAMED_MAX]
+    found = [f"{what} {', '.join(some)}" for what, some in (("without", lacks), ("with", has)) if some]
+    return f" ({', '.join(found) or 'in another order'})"
+
+
+def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> Rows:
+    counts = [read.row_count for _, read in usable]
+    if sum(counts) > _ROWS_MAX:
+        raise InputError(f"{where}: more than {_ROWS_MAX:,} rows; divide the data set")
+    return Rows([part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts))
+
+
+def _forget_other_rows(shared: SetTask, rows: Rows) -> None:
+    """Let every bucket be planned anew where other parts can be used than before."""
+    path, said = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
+    if path.exists() and path.read_text("ascii") == said:
+        return
+    for bucket in range(shared.bucket_count):
+        shared.files.planned_bucket(bucket).unlink(missing_ok=True)
+    path.write_text(said, "ascii")

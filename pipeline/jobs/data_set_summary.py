@@ -1,0 +1,189 @@
+"""The summaries of the parts of a data set, added up to that of the whole."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from pipeline.rules.totals import added, control_totals
+from pipeline.runs.data_set import DataPart
+from pipeline.stages.summarise import SummaryHeader
+from schemas.data_set import PartDecided, PartRead
+from schemas.folder import OUTCOMES
+from schemas.outcomes import ApiName, Outcome, WarningCode
+from schemas.summary import (
+    ROWS_LISTED_MAX,
+    ROWS_NAMED_MAX,
+    ApiCalls,
+    CodeCount,
+    CurrencySources,
+    InputFile,
+    ModulusUsed,
+    NotPayment,
+    OutcomeTotal,
+    PartTotal,
+    RouteCount,
+    Summary,
+    WarningCount,
+)
+
+
+class CheckedPart(NamedTuple):
+    """One part of a data set, and what became of it."""
+
+    part: DataPart
+    read: PartRead
+    decided: PartDecided | None
+    """None where it cannot be used."""
+
+
+def add_up(header: SummaryHeader, parts: Sequence[CheckedPart], calls: Sequence[ApiCalls]) -> Summary:
+    """The summary of a data set.
+
+    Args:
+        header: what to say about the run.
+        parts: all of them, in order.
+        calls: what was asked of each API.
+    """
+    said = [part.decided.summary for part in parts if part.decided is not None]
+    unusable_count = sum(part.read.problem is not None for part in parts)
+    undecided_count = sum(summary.undecided_count for summary in said)
+    attention = sorted(
+        (row for summary in said for row in summary.attention),
+        key=lambda row: (row.amount is None, -(row.amount or 0), row.row),
+    )
+    warnings = [warning for summary in said for warning in summary.warnings]
+    return Summary(
+        tool_version=header.tool_version,
+        profile=header.profile,
+        environment=header.environment,
+        simulated=said[0].simulated,
+        many_names_reason=header.many_names_reason,
+        started=header.started,
+        finished=header.finished,
+        input=header.input,
+        outcomes=[_outcome(outcome, said) for outcome in Outcome],
+        codes=_codes(said),
+        parts=list(_part_totals(parts)),
+        routes=header.routes,
+        calls=list(calls),
+        # Of a part, what each of its questions would save if it asked nothing.
+        saved_call_count=sum(summary.saved_call_count for summary in said)
+        - sum(call.question_count for call in calls),
+        attention=attention[:ROWS_LISTED_MAX],
+        attention_count=sum(summary.attention_count for summary in said),
+        warnings=warnings[:ROWS_LISTED_MAX],
+        warning_count=sum(summary.warning_count for summary in said),
+        warning_codes=_warning_codes(said),
+        modulus=header.modulus,
+        complete=undecided_count == 0 and unusable_count == 0,
+        next_step=header.next_step if undecided_count or unusable_count else None,
+        given_up=header.given_up,
+    )
+
+
+def _outcome(outcome: Outcome, said: Sequence[Summary]) -> OutcomeTotal:
+    of_parts = [total for summary in said for total in summary.outcomes if total.outcome is outcome]
+    return OutcomeTotal(
+        outcome=outcome,
+        row_count=sum(total.row_count for total in of_parts),
+        totals=added([total.totals for total in of_parts]),
+    )
+
+
+def _codes(said: Sequence[Summary]) -> list[CodeCount]:
+    found: dict[tuple[Outcome, str], CodeCount] = {}
+    for count in (count for summary in said for count in summary.codes):
+        before = found.get((count.outcome, count.code))
+        if before is not None:
+            count = count.model_copy(  # noqa: PLW2901 (the same, with those before)
+                update={
+                    # The shortest reason is the one that speaks of this code alone.
+                    "reason": min(before.reason, count.reason, key=len),
+                    "row_count": before.row_count + count.row_count,
+                    "rows": [*before.rows, *count.rows][:ROWS_NAMED_MAX],
+                }
+            )
+        found[count.outcome, count.code] = count
+    return sorted(found.values(), key=lambda count: (-count.row_count, count.code, count.outcome))
+
+
+def _warning_codes(said: Sequence[Summary]) -> list[WarningCount]:
+    found: dict[WarningCode, WarningCount] = {}
+    for count in (count for summary in said for count in summary.warning_codes):
+        before = found.get(count.code)
+        rows = count.rows if before is None else [*before.rows, *count.rows][:ROWS_NAMED_MAX]
+        row_count = count.row_count + (0 if before is None else before.row_count)
+        found[count.code] = WarningCount(code=count.code, row_count=row_count, rows=rows)
+    return [found[code] for code in WarningCode if code in found]
+
+
+def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
+    row = 1
+    for part, read, decided in parts:
+        if decided is None:
+            yield PartTotal(
+                name=part.name,
+                problem=read.problem,
+                first_row=None,
+                row_count=0,
+                to_look_at_count=0,
+                undecided_count=0,
+                totals=[],
+                outcome_file=None,
+            )
+            continue
+        summary = decided.summary
+        yield PartTotal(
+            name=part.name,
+            problem=None,
+            first_row=row,
+            row_count=read.row_count,
+            to_look_at_count=summary.to_look_at_count,
+            undecided_count=summary.undecided_count,
+            totals=control_totals(summary.outcomes),
+            outcome_file=f"{OUTCOMES}/{decided.outcome_name}",
+            outcome_sha256=decided.outcome_sha256,
+            outcome_byte_count=decided.outcome_byte_count,
+        )
+        row += read.row_count
+
+
+def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
+    """How many rows of all parts went which way."""
+    found: dict[tuple[ApiName, str, str | None], int] = {}
+    for route in (route for part in parts for route in part.routes):
+        way = route.api, route.reason, route.bic_source
+        found[way] = found.get(way, 0) + route.row_count
+    return [
+        RouteCount(api=api, reason=reason, bic_source=source, row_count=count)
+        for (api, reason, source), count in found.items()
+    ]
+
+
+def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
+    """The tables that the accounts of all buckets were checked by."""
+    used = [bucket for bucket in buckets if bucket is not None]
+    if not used:
+        return None
+    return used[0].model_copy(update={"uncovered_count": sum(bucket.uncovered_count for bucket in used)})
+
+
+def input_of(file: InputFile, parts: Sequence[tuple[DataPart, PartRead]]) -> InputFile:
+    """What is said of the whole input, with what is known by its usable parts."""
+    sources = [read.currency_sources.model_dump() for _, read in parts]
+    return file.model_copy(
+        update={
+            "row_count": sum(read.row_count for _, read in parts),
+            "byte_count": sum(part.byte_count for part, _ in parts),
+            "not_payments": [_named(row, part) for part, read in parts for row in read.not_payments][
+                :ROWS_LISTED_MAX
+            ],
+            "currency_sources": CurrencySources(
+                **{name: sum(source[name] for source in sources) for name in CurrencySources.model_fields}
+            ),
+        }
+    )
+
+
+def _named(row: NotPayment, part: DataPart) -> NotPayment:
+    """A row that is no payment, said with the part that it stands in."""
+    return row.model_copy(update={"said": f"{part.name}: {row.said}"})

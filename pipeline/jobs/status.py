@@ -1,0 +1,57 @@
+"""What goes on in the ledger that the hosts of a profile share."""
+
+from pipeline.jobs.ledger import LedgerJob, connected_ledger
+from pipeline.stores.sharing import Division
+from schemas.outcomes import ApiName, Environment
+from schemas.shared import AccountStatus, CapStatus, HolderStatus, RunStatus, ShareStatus, Status
+
+
+def status_of(job: LedgerJob) -> Status:
+    """Look at the runs that have not finished, and at the processes that ask.
+
+    Raises:
+        ConfigurationError: the profile names no ledger, or the server refuses.
+        IncompleteError: the server is away.
+    """
+    with connected_ledger(job) as (named, database):
+        from pipeline.stores.postgres.status import state_of
+
+        state = state_of(database)
+    return Status(
+        ledger=named.address.url,
+        time=state.time,
+        runs=[
+            RunStatus(
+                run=row.id,
+                created=row.created,
+                tool_version=row.tool_version,
+                input_sha256=row.input_sha256,
+                environment=Environment(row.environment),
+                attempt_count=row.attempt_count,
+                answer_count=row.answer_count,
+                round=row.round,
+                open=row.is_open,
+                undone_chunk_count=row.undone_count,
+                free_chunk_count=row.free_count,
+            )
+            for row in state.runs
+        ],
+        holders=[HolderStatus.model_validate(row._asdict()) for row in state.holders],
+        accounts=[_account(*account) for account in state.accounts],
+        caps=[CapStatus.model_validate(row._asdict()) for row in state.caps],
+    )
+
+
+def _account(scope: str, api: str, division: Division, now: float) -> AccountStatus:
+    shares = [
+        ShareStatus(
+            host=share.who.host,
+            pid=share.who.pid,
+            requests=share.part.requests,
+            places=share.part.places,
+            lease_s=share.until - now,
+        )
+        for share in division.shares
+    ]
+    paused_s = max(division.paused_until - now, 0.0)
+    return AccountStatus(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)

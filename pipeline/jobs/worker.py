@@ -1,0 +1,63 @@
+"""A worker: it helps with the runs of one profile whose questions lie in a work folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.config.profiles import choose, ledger_address, ledger_key, opened
+from pipeline.errors import ConfigurationError, IncompleteError
+from pipeline.runs.request import Surface
+from pipeline.stores.postgres import require_driver
+
+if TYPE_CHECKING:
+    from pipeline.executors.helping import HelpGiven
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    """Whom to help."""
+
+    profile: str
+    config: Path | None
+    work: Path
+    """The folder that `precheck run --work` writes to."""
+    until_idle: bool = False
+    """End when nothing is left to ask."""
+
+
+def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
+    """Help until a stop is requested, or nothing is left to ask.
+
+    Returns:
+        What was done; a request to stop is no error.
+
+    Raises:
+        ConfigurationError: the profile has no shared ledger, or it cannot be used as the profile says.
+        OutputError: the work folder cannot be read.
+        IncompleteError: something is left that this worker cannot ask now, or its ledger is away.
+        PrecheckError: what ends a run of this profile, such as credentials that are refused.
+    """
+    chosen = choose(job.profile, job.config)
+    if (address := ledger_address(chosen)) is None:
+        raise ConfigurationError(
+            f"profile {chosen.name}: workers help with runs of a shared ledger, and it has none",
+            advice="name one with `ledger`",
+        )
+    require_driver()
+    from pipeline.executors.helping import HelpWanted, help_with_runs
+    from pipeline.executors.joining import open_store
+
+    secret = ledger_key(chosen)
+    assert secret is not None, "a profile with a shared ledger has a key"
+    with opened(chosen) as profile, open_store(address, secret, surface.clock) as store:
+        environment = chosen.environment
+        wanted = HelpWanted(job.work, profile, chosen.fingerprint, environment, job.until_idle)
+        given = help_with_runs(store, wanted, surface)
+    if given.ended_by is not None:
+        raise given.ended_by
+    if job.until_idle and not given.is_idle and surface.stop.first is None:
+        raise IncompleteError(
+            f"{job.work}: questions are left that cannot be asked now: a daily cap is used up, or a server "
+            "asks for a pause; run the same command again later"
+        )
+    return given

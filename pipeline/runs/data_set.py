@@ -1,0 +1,226 @@
+"""A data set: a folder of payment files that are the parts of one table, or one large Parquet file."""
+
+import hashlib
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
+from pipeline.files.dividing import divide_parquet
+from pipeline.formats import csv as delimited
+from pipeline.formats import parquet
+from pipeline.runs.part_files import PartFiles
+from schemas.data_set import DataSetRecord, PartKept
+from schemas.folder import DATA_SET
+from schemas.places import Places
+from schemas.strict import parse
+
+FORMATS = {delimited.NAME: delimited.SUFFIXES, parquet.NAME: parquet.SUFFIXES}
+PART_ROWS = 500_000
+"""Of a file that is divided."""
+_PACKED = ".gz"
+_HIDDEN = (".", "_")
+"""How the names of files begin that are no parts: `_SUCCESS`, `.crc`."""
+
+
+class DataPart(NamedTuple):
+    """One part of a data set: a file."""
+
+    number: int
+    """From 0, in the order of the names."""
+    file: Path
+    name: str
+    outcome_name: str
+    """Of its outcome file, without the suffix."""
+    sha256: str
+    byte_count: int
+
+
+class DataSet(NamedTuple):
+    """What a data set consists of."""
+
+    path: Path
+    format: str
+    parts: tuple[DataPart, ...]
+    sha256: str
+    """Of the names and the bytes of all parts, or of the file that was divided, as hexadecimal digits."""
+    divided: Path | None = None
+    """The folder of the parts of a file that was divided, which is removed once all is decided."""
+
+    @property
+    def byte_count(self) -> int:
+        """Of all parts."""
+        return sum(part.byte_count for part in self.parts)
+
+
+def open_data_set(path: Path, work: Path) -> DataSet:
+    """Find the parts of a data set, and read their bytes once for its identity.
+
+    Args:
+        path: the folder of the parts, or a Parquet file to be divided into parts.
+        work: the work folder, for these.
+
+    Raises:
+        InputError: it has no parts, or files in it that cannot be parts of one table.
+        OutputError, DiskError: its parts cannot be written.
+    """
+    if not path.is_dir():
+        return _divided(path, work)
+    files = _files_in(path)
+    formats = {
+        name: [file for file in files if _suffix(file) in suffixes] for name, suffixes in FORMATS.items()
+    }
+    foreign = [file for file in files if not any(file in some for some in formats.values())]
+    if foreign:
+        raise InputError(
+            f"{foreign[0]}: neither CSV nor Parquet, which the parts of a data set are; move it elsewhere"
+        )
+    if all(formats.values()):
+        first, second = (some[0].name for some in formats.values())
+        raise InputError(
+            f"{path}: {first} is CSV and {second} is Parquet, and the parts of a data set have one format; "
+            "keep each kind in a folder of its own"
+        )
+    names = _outcome_names(files)
+    parts = tuple(
+        DataPart(number, file, file.name, name, *_identity(file))
+        for number, (file, name) in enumerate(zip(files, names, strict=True))
+    )
+    [format_name] = (name for name, some in formats.items() if some)
+    return DataSet(path, format_name, parts, identity_of(parts))
+
+
+def _divided(path: Path, work: Path) -> DataSet:
+    """A Parquet file as a data set: its rows in parts, which are written unless they are there."""
+    if path.suffix.lower() not in parquet.SUFFIXES:
+        raise InputError(f"{path}: not a Parquet file and not a folder; give one of them as a data set")
+    sha256, _ = _identity(path)
+    if not sha256:
+        raise InputError(f"{path}: cannot be read; check the path and its permissions")
+    folder = work.resolve() / f"parts-{sha256[:32]}"
+    whole = folder / "whole"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not whole.exists():
+            divide_parquet(path, folder, rows_max=PART_ROWS)
+            whole.touch()
+    except OSError as error:
+        raise not_writable(folder, error) from error
+    files = sorted(folder.glob("part-*.parquet"))
+    if not files:
+        raise InputError(f"{path}: no payment rows; give a file with payments")
+    parts = tuple(
+        DataPart(number, file, file.name, file.stem, *_identity(file)) for number, file in enumerate(files)
+    )
+    return DataSet(path, parquet.NAME, parts, sha256, folder)
+
+
+def identity_of(parts: Iterable[DataPart]) -> str:
+    """The identity of a data set with these parts."""
+    said = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def identity_in(data: DataSet, folder: Path) -> str:
+    """By what the ledger in a folder knows a data set.
+
+    It stays the same where parts that could not be used were corrected, or taken out.
+    """
+    record = read_record(folder)
+    if record is None:
+        return data.sha256
+    now = {part.name: part.sha256 for part in data.parts}
+    before = {part.name: part for part in record.parts}
+    is_unchanged = all(now.get(part.name) == part.sha256 for part in record.parts if part.is_usable)
+    is_known = all(name in before for name in now)
+    return record.input_sha256 if is_unchanged and is_known else data.sha256
+
+
+def read_record(folder: Path) -> DataSetRecord | None:
+    """The parts of the data set whose run the folder holds; None where it holds none."""
+    try:
+        return parse(DataSetRecord, (folder / DATA_SET).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def write_record(
+    folder: Path, data: DataSet, input_sha256: str, unusable: Collection[int], files: PartFiles
+) -> None:
+    """Record the parts of a data set, and remove the work folder of another one that it was.
+
+    Args:
+        folder: of the run.
+        data: the data set.
+        input_sha256: by which its ledger knows it.
+        unusable: the numbers of the parts that cannot be used.
+        files: its work folder.
+
+    Raises:
+        OutputError, DiskError: as `write_atomically`.
+    """
+    parts = [
+        PartKept(name=part.name, sha256=part.sha256, is_usable=part.number not in unusable)
+        for part in data.parts
+    ]
+    before = read_record(folder)
+    record = DataSetRecord(input_sha256=input_sha256, parts=parts, work=str(files.root))
+    if before is not None and before.work != record.work:
+        PartFiles(Path(before.work)).remove()
+    with write_atomically(folder / DATA_SET) as file:
+        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+
+
+def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> Places:
+    """Where the rows of a data set stand: in which part, and which of its rows they are."""
+    names, stretches, row = [], [], 1
+    for number, (part, row_count) in enumerate(zip(parts, row_counts, strict=True), start=1):
+        names.append(part.name)
+        stretches.append((row, number, 0))
+        row += row_count
+    return Places(unit="part", stretches=stretches, names=names)
+
+
+def _files_in(path: Path) -> list[Path]:
+    try:
+        found = sorted(file for file in path.iterdir() if not file.name.startswith(_HIDDEN))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+    for file in found:
+        if file.is_dir():
+            raise InputError(
+                f"{file}: a folder within a data set; the parts lie in one folder, move them there"
+            )
+    if not found:
+        raise InputError(f"{path}: no files in it; give a folder with CSV or Parquet parts")
+    return found
+
+
+def _suffix(file: Path) -> str:
+    name = file.name.lower().removesuffix(_PACKED)
+    return Path(name).suffix
+
+
+def _outcome_names(files: Iterable[Path]) -> list[str]:
+    """The names of the outcome files, `part-` before each that does not begin so; no two are alike."""
+    names: list[str] = []
+    for file in files:
+        stem = file.name[: -len(_PACKED)] if file.name.lower().endswith(_PACKED) else file.name
+        name = "part-" + Path(stem).stem.removeprefix("part-")
+        if name.casefold() in {other.casefold() for other in names}:
+            raise InputError(f"{file}: another part has this name with another suffix; rename one of them")
+        names.append(name)
+    return names
+
+
+def _identity(file: Path) -> tuple[str, int]:
+    """SHA-256 and size; of what cannot be read an empty hash, and reading it will say why."""
+    try:
+        if not file.is_file():  # to read a pipe would never end
+            return "", 0
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest(), opened.tell()
+    except OSError:
+        return "", 0

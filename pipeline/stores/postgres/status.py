@@ -1,0 +1,99 @@
+"""What goes on in a ledger that processes share, at one moment: its open runs, and who asks."""
+
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import namedtuple_row
+
+from pipeline.stores.division_json import from_json
+from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.daily_caps import EDGE_S
+from pipeline.stores.sharing import Division
+
+SEEN_MAX_S = 60.0
+"""A process that holds nothing and was not seen for so long is not listed."""
+_TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+_NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
+_RUNS = f"""
+SELECT run.id, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
+ (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
+ (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
+  WHERE intent.run = run.run) AS answer_count,
+ coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS is_open,
+ count(chunk) FILTER (WHERE done_at IS NULL) AS undone_count,
+ count(chunk) FILTER (
+  WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp())) AS free_count
+FROM precheck.run
+LEFT JOIN LATERAL (SELECT round, ended_at FROM precheck.round WHERE round.run = run.run
+ ORDER BY round DESC LIMIT 1) AS latest ON true
+LEFT JOIN precheck.chunk ON chunk.run = run.run AND chunk.round = latest.round
+WHERE finished_at IS NULL GROUP BY run.run, latest.round, latest.ended_at ORDER BY run.created_at, run.run
+"""  # noqa: S608 (constants)
+_HOLDERS = f"""
+SELECT host, pid, tool_version, {_TIME.format("started_at")} AS started, {_TIME.format("seen_at")} AS seen,
+ count(chunk) AS chunk_count,
+ extract(epoch FROM min(lease_until) - clock_timestamp())::float8 AS oldest_lease_s
+FROM precheck.holder LEFT JOIN precheck.chunk ON chunk.holder = holder.holder AND done_at IS NULL
+GROUP BY holder.holder HAVING count(chunk) > 0 OR seen_at > clock_timestamp() - %s * interval '1 s'
+ORDER BY started_at, holder.holder
+"""  # noqa: S608 (constants)
+
+
+_ACCOUNTS = """
+SELECT scope, api, division::text AS division,
+ greatest(latest, extract(epoch FROM clock_timestamp())::float8) AS now
+FROM precheck.account ORDER BY scope, api
+"""
+_CAPS = """
+SELECT scope, cap, now < closed_until AS closed, (
+ SELECT coalesce(sum(count), 0)::int FROM precheck.units
+ WHERE units.scope = daily_cap.scope AND second > greatest(
+  counted_from, CASE kind WHEN 'utc_day' THEN now - now %% 86400 ELSE now - 86400 END - %s)) AS used
+FROM precheck.daily_cap, LATERAL (
+ SELECT greatest(latest, extract(epoch FROM clock_timestamp()))::bigint AS now) AS clock ORDER BY scope
+"""
+
+
+class AccountState(NamedTuple):
+    """How the limits of an account are divided."""
+
+    scope: str
+    api: str
+    division: Division
+    now: float
+    """On the clock of the division."""
+
+
+class LedgerState(NamedTuple):
+    """The rows of a ledger at one moment, by the names of their columns."""
+
+    time: str
+    """Of the database, UTC, ISO 8601 with Z."""
+    runs: list[Any]
+    """Those that have not finished, the oldest first."""
+    holders: list[Any]
+    """Processes that hold questions, or did within the last minute."""
+    accounts: list[AccountState]
+    caps: list[Any]
+
+
+def state_of(database: Database) -> LedgerState:
+    """Look at a ledger.
+
+    Raises:
+        ConfigurationError, IncompleteError: as `Database.run`.
+    """
+    return database.run(_state)
+
+
+def _state(db: psycopg.Connection) -> LedgerState:
+    # One snapshot for everything that is shown together.
+    with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        [time] = cursor.execute(_NOW).fetchone() or ("",)
+        runs = cursor.execute(_RUNS).fetchall()
+        holders = cursor.execute(_HOLDERS, (SEEN_MAX_S,)).fetchall()
+        rows: list[Any] = cursor.execute(_ACCOUNTS).fetchall()
+        caps = cursor.execute(_CAPS, (EDGE_S,)).fetchall()
+    accounts = [AccountState(row.scope, row.api, from_json(row.division), row.now) for row in rows]
+    return LedgerState(time, runs, holders, accounts, caps)

@@ -1,0 +1,106 @@
+"""What the desk keeps beside the folder of a run: how a file is read, who decided what, who did what."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.review import Decision
+from schemas.strict import OwnDocument
+
+NOTHING_BEFORE = "0" * 64
+"""What the first entry of a journal names as the one before it."""
+
+
+class Entry(OwnDocument):
+    """A line of a journal that only grows. Each names the one before it: none can be changed unseen."""
+
+    previous: Annotated[str, Field(description="SHA-256 of the line before it, without its end.")]
+    time: Annotated[str, Field(description="UTC, ISO 8601 with Z.")]
+    by: Annotated[str, Field(description="Who did it.")]
+
+
+class RowsDecided(Entry):
+    """A line of `decisions.jsonl`: what one person decided about some rows, in one go."""
+
+    run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
+    rows: list[int]
+    decision: Annotated[Decision | None, Field(description="Null where an earlier decision was taken back.")]
+    reason: str | None = None
+
+
+class Deed(StrEnum):
+    """What people do at the desk that is put on record."""
+
+    OPENED = "opened"
+    """The session, or in a team the first request since the desk started."""
+    CLOSED = "closed"
+    UPLOADED = "uploaded"
+    READ_AS = "read as"
+    STARTED = "started"
+    STOPPED = "stopped"
+    DECIDED = "decided"
+    HANDED_OVER = "handed over"
+    APPROVED = "approved"
+    DOWNLOADED = "downloaded"
+    VERIFIED = "verified"
+    PURGED = "purged"
+    REFUSED = "refused"
+
+
+class AuditEntry(Entry):
+    """A line of `audit.jsonl`: who did what at the desk. It holds no names of payees and no accounts."""
+
+    deed: Deed
+    run: Annotated[str | None, Field(description="The id of the file at the desk.")] = None
+    facts: dict[str, str | int] = {}
+
+
+class Signed(OwnDocument):
+    """That a person handed over or approved what had been decided."""
+
+    by: str
+    time: str
+    decisions: Annotated[str, Field(description="SHA-256 of the last line of decisions.jsonl then.")]
+    run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
+
+
+class DeskFile(OwnDocument):
+    """`desk.json`: one uploaded file, and what people said about it."""
+
+    name: str
+    sha256: str
+    byte_count: int
+    uploaded_by: str
+    uploaded_at: str
+    corrects: Annotated[str | None, Field(description="The id of the file that it is the correction of.")] = (
+        None
+    )
+    profile: Annotated[str | None, Field(description="By which it is checked; null: none is chosen yet.")] = (
+        None
+    )
+    mapping: dict[str, str] = {}
+    encoding: str | None = None
+    sheet: str | None = None
+    input_format: str | None = None
+    many_names_reason: str | None = None
+    planned: Annotated[bool, Field(description="Whether somebody agreed with how it is read.")] = False
+    handed_over: Signed | None = None
+    approved: Signed | None = None
+    purged_at: str | None = None
+
+
+class CheckProgress(OwnDocument):
+    """`progress.json`: how far the check of a file is, written by its process again and again."""
+
+    phase: str
+    started: str
+    waiting_for: str | None = None
+    done_count: int = 0
+    check_count: int = 0
+    asking_since: Annotated[str | None, Field(description="When the first question left.")] = None
+    outcomes: dict[str, int] = {}
+    slowed: Annotated[bool, Field(description="Whether a server wants fewer requests than agreed.")] = False
+    stopping: bool = False
+    exit_code: Annotated[int | None, Field(description="Null while it works.")] = None
+    said: Annotated[str, Field(description="Why it ended early.")] = ""

@@ -1,0 +1,46 @@
+"""Every function of a data set, by the pool of this machine, with made-up answers in the network's place."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+from answers import answered
+
+from pipeline.config.profiles import choose
+from pipeline.executors.datasets.asking import SetAsked
+from pipeline.executors.datasets.engines import engine
+from pipeline.frames import CHECKS
+from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, leave, look_at_answers
+from pipeline.jobs.data_set_plan import plan_parts, task_of
+from pipeline.runs.data_set import open_data_set
+from pipeline.runs.part_files import read_frame, write_frame
+from pipeline.runs.request import CheckJob, DataSetJob
+from pipeline.stages.ask import AskingTally
+from pipeline.stages.validate import Routes
+from schemas.outcomes import ApiName
+
+
+def main(path, folder):
+    job = DataSetJob(CheckJob(path, folder), folder / "work")
+    folder.mkdir(exist_ok=True)
+    data, chosen = open_data_set(path, folder / "work"), choose(None, None)
+    shared = task_of(job, data, chosen, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
+    with engine("pool") as at_work:
+        planned = plan_parts(data, shared, at_work)
+    for bucket in range(shared.bucket_count):
+        answers = answered(read_frame(shared.files.questions(bucket), CHECKS))
+        write_frame(answers, shared.files.answers(bucket) / "all.parquet")
+    asked = SetAsked({}, AskingTally(), 0, None)
+    answers = look_at_answers(shared, planned, asked)
+    run = CheckedSet(job, data, chosen, planned, asked, answers, "2026-01-01T00:00:00.000Z")
+    with engine("pool") as at_work:
+        decided = decide_parts(run, shared, at_work)
+    surface = SimpleNamespace(clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    ledger = SimpleNamespace(finish=lambda *_, **__: None)
+    summary = leave(run, decided, shared.files, ledger, surface)
+    assert summary.complete
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,195 @@
+"""The desk of a team: who the proxy says one is, who may do what, and that nobody approves their own work."""
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
+UP, RITA, ANNA, OTTO, BOTH = (f"{name}@example.com" for name in ("up", "rita", "anna", "otto", "both"))
+
+
+@pytest.fixture(scope="module")
+def checked(team_desk):
+    return team_desk.person(UP).checked(MIXED)
+
+
+@pytest.fixture
+def at(team_desk, checked):
+    """The id of one more such file."""
+    return team_desk.copy(checked)
+
+
+def decide(visitor, at, row, decision="hold", reason="because"):
+    return visitor.post(f"/files/{at}/rows/{row}", {"decision": decision, "reason": reason})
+
+
+def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk, at):
+    rita, anna = map(team_desk.person, (RITA, ANNA))
+    assert decide(rita, at, 10, "release", "paid every month").status == 303
+    assert rita.post(f"/files/{at}/hand-over").status == 303
+    assert "Waiting for approval" in anna.get("/").text
+    assert anna.approve(at).status == 303
+    page = anna.get(f"/files/{at}/release").text
+    assert "four eyes" in page
+    [approval] = json.loads(anna.get(f"/files/{at}/download/approvals.json").body)
+    assert (approval["by"], approval["approved_by"], approval["self_approved"]) == (RITA, ANNA, False)
+    verified = anna.post(f"/files/{at}/verify").text
+    assert "decided by rita@example.com; approved by anna@example.com, four eyes" in verified
+
+
+def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk, at):
+    both, uploader = team_desk.person(BOTH), team_desk.person(UP)
+    head = team_desk.person(ANNA).head_of(at)
+    refused = uploader.post(f"/files/{at}/release", {"decisions": head})
+    assert refused.status == 403
+    assert "You uploaded this file" in refused.text
+    assert decide(both, at, 10, "release", "phoned").status == 303
+    head = team_desk.person(ANNA).head_of(at)
+    for name in (BOTH, BOTH.upper()):  # an identity in capitals is the same person
+        refused = team_desk.person(name).post(f"/files/{at}/release", {"decisions": head})
+        assert refused.status == 403
+        assert "You decided about rows of this file" in refused.text
+    assert "another person has to approve it" in both.get(f"/files/{at}/release").text
+    assert not list((team_desk.folder(at) / "run.precheck").glob("release*"))
+
+
+FORBIDDEN = [
+    (RITA, "POST", "/sample"),
+    (RITA, "POST", "/files"),
+    (RITA, "POST", "/files/{at}/columns"),
+    (RITA, "POST", "/files/{at}/start"),
+    (RITA, "POST", "/files/{at}/stop"),
+    (RITA, "POST", "/files/{at}/check-again"),
+    (RITA, "POST", "/files/{at}/release"),
+    (RITA, "POST", "/files/{at}/forget"),
+    (RITA, "GET", "/audit"),
+    (UP, "POST", "/files/{at}/rows/10"),
+    (UP, "POST", "/files/{at}/groups"),
+    (UP, "POST", "/files/{at}/hand-over"),
+    (UP, "POST", "/files/{at}/decisions.xlsx"),
+    (ANNA, "POST", "/files/{at}/rows/10"),
+    (ANNA, "POST", "/files"),
+    (OTTO, "POST", "/files"),
+    (OTTO, "POST", "/files/{at}/rows/10"),
+    (OTTO, "POST", "/files/{at}/release"),
+    (OTTO, "POST", "/search"),
+    (OTTO, "GET", "/files/{at}/rows/10"),
+    (OTTO, "GET", "/files/{at}/review"),
+    (OTTO, "GET", "/files/{at}/columns"),
+    (OTTO, "GET", "/files/{at}/decisions.xlsx"),
+    (OTTO, "GET", "/files/{at}/download/outcomes.csv"),
+    (OTTO, "GET", "/files/{at}/download/report.html"),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "path"), FORBIDDEN, ids=str)
+def test_nobody_does_what_is_not_theirs_to_do(team_desk, checked, name, method, path):
+    visitor = team_desk.person(name)
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    fields = b"decision=hold&reason=x&text=Thornwood&then=plan"
+    answer = visitor.ask(method, path.format(at=checked), fields if method == "POST" else None, **kind)
+    assert answer.status == 403, answer.text
+
+
+def test_an_auditor_reads_the_evidence_and_who_did_what(team_desk, checked):
+    otto = team_desk.person(OTTO)
+    assert otto.get("/audit").status == 200
+    for name in ("manifest.json", "summary.json"):
+        assert otto.get(f"/files/{checked}/download/{name}").status == 200
+    assert "Thornwood" not in otto.get(f"/files/{checked}/release").text
+    assert otto.post(f"/files/{checked}/verify").status == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X-Forwarded-Email": None}, 401),
+        ({"X-Forwarded-Email": ""}, 401),
+        ({"X-Forwarded-Email": " "}, 401),
+        ({"X-Forwarded-Email": f"{RITA},{ANNA}"}, 401),
+        ({"X-Forwarded-Email": "a" * 300}, 401),
+        ({"X-Forwarded-Email": "nobody@example.com"}, 403),
+        ({"X-Forwarded-Email": None, "X-Forwarded-User": ANNA}, 401),
+        ({"X-Forwarded-Email": None, "Remote-User": ANNA}, 401),
+        ({"X-Forwarded-Email": None, "Authorization": "Bearer x"}, 401),
+    ],
+    ids=str,
+)
+def test_who_is_not_named_once_by_the_one_header_is_nobody(team_desk, headers, status):
+    assert team_desk.person(RITA).get("/", **headers).status == status
+
+
+def test_two_identities_in_one_request_are_nobodys(team_desk):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(str(team_desk.socket))
+        names = f"X-Forwarded-Email: {RITA}\r\nx-forwarded-email: {ANNA}\r\n"
+        line.sendall(f"GET / HTTP/1.1\r\nHost: desk.example\r\n{names}Connection: close\r\n\r\n".encode())
+        assert line.makefile("rb").readline().split()[1] == b"401"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost", "desk.example.evil.example"])
+def test_a_name_that_is_not_the_teams_is_refused(team_desk, host):
+    assert team_desk.person(RITA).get("/", Host=host).status == 403
+
+
+def test_what_another_page_sends_is_refused(team_desk):
+    up = team_desk.person(UP)
+    for site in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": None, "Origin": "http://desk.example"}):
+        assert up.post("/sample", **site).status == 403
+
+
+def test_nobody_signs_in_or_out_at_the_desk_of_a_team(team_desk):
+    rita = team_desk.person(RITA)
+    assert rita.get("/enter?token=x").status == 404
+    assert rita.post("/enter", {"token": "x"}).status == 404
+    assert "Sign out" not in rita.get("/").text
+
+
+def test_the_socket_is_for_its_owner_and_group(team_desk):
+    assert stat.S_IMODE(team_desk.socket.stat().st_mode) == 0o660
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is another user than nobody")
+def test_who_is_not_the_proxy_is_refused_whatever_the_header_says(tmp_path, serve_team):
+    with serve_team(tmp_path, proxy_user="nobody") as desk:
+        answer = desk.person(ANNA).get("/")
+        assert answer.status == 403
+        assert "Only the proxy" in answer.text
+
+
+def test_an_identity_header_means_nothing_on_the_loopback_address(own_desk):
+    stranger = own_desk.stranger()
+    assert stranger.get("/", X_Forwarded_Email=ANNA).status == 401
+
+
+def test_a_team_desk_listens_on_no_port(team_desk):
+    links = [str(link.readlink()) for link in Path(f"/proc/{team_desk.process.pid}/fd").iterdir()]
+    inodes = {link.removeprefix("socket:[").removesuffix("]") for link in links if "socket:" in link}
+    lines = [
+        line.split()
+        for kind in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
+    ]
+    assert not [line for line in lines if line[9] in inodes and line[3] == "0A"]
+
+
+def test_files_that_are_old_enough_are_deleted_by_the_desk_itself(tmp_path, serve_team, wait_until):
+    with serve_team(tmp_path, keep_days=1) as desk:
+        at = desk.person(UP).checked(MIXED)
+        path = desk.folder(at) / "run.precheck" / "summary.json"
+        told = json.loads(path.read_text())
+        path.write_text(json.dumps({**told, "finished": "2020-01-02T03:04:05.678Z"}))
+    with serve_team(tmp_path, keep_days=1) as desk:
+        wait_until(lambda: json.loads((desk.folder(at) / "desk.json").read_text())["purged_at"] is not None)
+        assert not (desk.folder(at) / "input").exists()
+        assert desk.audit()[-1]["by"] == "the desk"
+
+
+def test_the_setting_lets_who_uploaded_approve(tmp_path, serve_team):
+    with serve_team(tmp_path, uploader_may_approve=True) as desk:
+        up = desk.person(UP)
+        assert up.approve(up.checked(MIXED)).status == 303

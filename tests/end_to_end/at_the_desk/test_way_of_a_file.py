@@ -1,0 +1,484 @@
+"""From an upload to released files, asked for page by page as a browser does without scripts."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
+PAIN001 = (Path(__file__).parents[3] / "sample_data" / "payments_pain001.xml").read_bytes()
+HEADER = "payment_id,name,sort_code,account_number,amount,currency"
+REVIEWED = '[profiles.sandbox.policy]\nclose_match = "review"\n'
+
+
+def payments(count, header=HEADER, start=1):
+    lines = [
+        f"P-{n},Invented Payee {n},010203,{10_000_000 + n},{n}.00,GBP" for n in range(start, start + count)
+    ]
+    return "\n".join([header, *lines, ""]).encode()
+
+
+def rows_of(data):
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
+
+
+def reviewing(folder):
+    """The configuration by which a close match is left to a person."""
+    path = folder / "review.toml"
+    path.write_text(REVIEWED)
+    return "--config", path
+
+
+@pytest.fixture(scope="module")
+def desk_with_policy(tmp_path_factory):
+    from visitors import served_desk
+
+    folder = tmp_path_factory.mktemp("policy")
+    with served_desk(folder, *reviewing(folder)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def reviewer(desk_with_policy):
+    return desk_with_policy.visitor("Rita")
+
+
+@pytest.fixture(scope="module")
+def checked(reviewer):
+    """The id of the mixed file, checked, and not touched since."""
+    return reviewer.checked(MIXED, "payments_mixed.csv")
+
+
+@pytest.fixture
+def reviewed(desk_with_policy, checked):
+    """The id of one more such file."""
+    return desk_with_policy.copy(checked)
+
+
+def decide(visitor, at, row, decision, reason="agreed", **headers):
+    return visitor.post(f"/files/{at}/rows/{row}", {"decision": decision, "reason": reason}, **headers)
+
+
+def download(visitor, at, name):
+    answer = visitor.get(f"/files/{at}/download/{name}")
+    assert answer.status == 200, answer.text
+    return answer.body
+
+
+def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_that_is_checked_again(
+    desk_with_policy, reviewer, reviewed
+):
+    assert decide(reviewer, reviewed, 10, "release", "paid every month").status == 303
+    assert decide(reviewer, reviewed, 2, "fix", "seen on the invoice").status == 303
+    assert reviewer.post(f"/files/{reviewed}/hand-over").to.endswith("/release")
+    assert reviewer.approve(reviewed).to.endswith("/release#files")
+    release = rows_of(download(reviewer, reviewed, "release.simulated.csv"))
+    hold = rows_of(download(reviewer, reviewed, "hold.simulated.csv"))
+    assert "PAY-0010" in {row["payment_id"] for row in release}
+    assert len(release) + len(hold) == 24
+    reasons = rows_of(download(reviewer, reviewed, "hold_reasons.csv"))
+    assert next(row["why_held"] for row in reasons if row["row"] == "2").endswith("seen on the invoice.")
+    verified = reviewer.post(f"/files/{reviewed}/verify")
+    assert "Nothing was changed." in verified.text
+
+    again = reviewer.post(f"/files/{reviewed}/check-again").to.split("/")[2]
+    assert reviewer.post(f"/files/{again}/columns", {"then": "plan"}).to.endswith("/plan")
+    assert "saved by answers of the run before" in reviewer.get(f"/files/{again}/plan").text
+    assert reviewer.post(f"/files/{again}/start").status == 303
+    reviewer.wait(again)
+    outcomes = rows_of(download(reviewer, again, "outcomes.csv"))
+    assert outcomes[1]["check_outcome"] == "match"
+
+
+def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(
+    desk_with_policy, reviewer, reviewed
+):
+    second = desk_with_policy.visitor("Ada")
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    decide(second, reviewed, 16, "release", "phoned")
+    assert second.approve(reviewed).status == 303
+    approvals = json.loads(download(second, reviewed, "approvals.json"))
+    told = {
+        row: (one["by"], one["approved_by"], one["self_approved"]) for one in approvals for row in one["rows"]
+    }
+    assert told == {10: ("Rita", "Ada", True), 16: ("Ada", "Ada", True)}
+    recorded = {row: one["time"] for one in desk_with_policy.decisions(reviewed) for row in one["rows"]}
+    assert {row: one["time"] for one in approvals for row in one["rows"]} == recorded
+    manifest = json.loads(download(second, reviewed, "manifest.json"))
+    assert manifest["approvals"] == approvals
+    assert manifest["splits"][-1]["self_approved"] is True
+    assert "self-approved" in second.get(f"/files/{reviewed}/release").text
+
+
+def test_the_same_decisions_by_desk_and_by_workbook_give_byte_equal_files(
+    desk_with_policy, reviewer, reviewed
+):
+    said = {10: ("release", "paid every month"), 2: ("fix", "invoice"), 17: ("hold", "unknown to us")}
+    for row, (decision, reason) in said.items():
+        decide(reviewer, reviewed, row, decision, reason)
+    assert reviewer.approve(reviewed).status == 303
+    names = ("release", "hold", "corrected")
+    files = [*(f"{name}.simulated.csv" for name in names), "hold_reasons.csv", "corrections.csv"]
+    by_desk = {name: download(reviewer, reviewed, name) for name in files}
+
+    by_hand = desk_with_policy.desk
+    (by_hand.folder / "payments_mixed.csv").write_bytes(MIXED)
+    config = reviewing(by_hand.folder)[1]
+    environment = {"PRECHECK_CONFIG": str(config)}
+    assert (
+        by_hand("run", "payments_mixed.csv", "--out", "hand", "--fresh", "--quiet", **environment).status == 0
+    )
+    book = openpyxl.load_workbook(by_hand.folder / "hand" / "report.xlsx")
+    for line in book["All"].iter_rows(min_row=4):
+        if line[0].value in said:
+            headers = [cell.value for cell in book["All"][3]]
+            for header, text in zip(("Decision", "Reason"), said[line[0].value], strict=True):
+                line[headers.index(header)].value = text
+    book.save(by_hand.folder / "decided.xlsx")
+    words = ("hand", "--decisions", "decided.xlsx", "--by", "Mara", "--allow-simulated")
+    for command in ("fix", "split"):
+        assert by_hand(command, *words, **environment).status == 0
+    assert {name: (by_hand.folder / "hand" / name).read_bytes() for name in files} == by_desk
+
+
+def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
+    desk_with_policy, reviewer, reviewed
+):
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    body = reviewer.get(f"/files/{reviewed}/decisions.xlsx").body
+    path = desk_with_policy.desk.folder / "out.xlsx"
+    path.write_bytes(body)
+    book = openpyxl.load_workbook(path)
+    sheet = book["All"]
+    headers = [cell.value for cell in sheet[3]]
+    cells = {line[0].value: line for line in sheet.iter_rows(min_row=4)}
+    at = headers.index("Decision"), headers.index("Reason")
+    assert tuple(cells[10][i].value for i in at) == ("release", "paid every month")
+    for i, text in zip(at, ("release", "phoned"), strict=True):
+        cells[16][i].value = text
+    book.save(path)
+    second = desk_with_policy.visitor("Ada")
+    answer = second.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
+    assert answer.status == 303, answer.text
+    decided = {row: one["by"] for one in desk_with_policy.decisions(reviewed) for row in one["rows"]}
+    assert decided == {10: "Rita", 16: "Ada"}  # what was decided before stays the first one's
+    again = second.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
+    assert "No decision in this workbook is new" in again.text
+
+
+def test_a_workbook_of_another_file_is_refused(desk_with_policy, reviewer, reviewed):
+    body = reviewer.get(f"/files/{reviewed}/decisions.xlsx").body
+    other = reviewer.checked(payments(1))
+    answer = reviewer.upload(f"/files/{other}/decisions.xlsx", "x.xlsx", body)
+    assert answer.status == 422
+    assert "not the workbook of the present answers" in answer.text
+
+
+def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_against_it(
+    desk_with_policy, reviewer, reviewed
+):
+    page = reviewer.get(f"/files/{reviewed}/review").text
+    rows = dict(re.findall(r'<tr class="[^"]*" id="row-(\d+)">(.*?)</tr>', page, re.DOTALL))
+    assert "The policy leaves it to you" in rows["10"]
+    assert 'value="release"' in rows["10"]
+    assert "The policy holds no_match: no decision here releases it." in rows["17"]
+    assert 'value="release"' not in rows["17"]
+    refused = decide(reviewer, reviewed, 17, "release")
+    assert refused.status == 422
+    assert "The policy holds no_match" in refused.text
+    assert not (desk_with_policy.folder(reviewed) / "decisions.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("row", "decision", "reason", "sentence"),
+    [
+        (10, "release", " ", "Give a reason"),
+        (10, "pay", "x", "Choose what to do"),
+        (10, "", "x", "Choose what to do"),
+        (999, "hold", "x", "no such row"),
+        (1, "fix", "x", "nothing in it is known to be wrong"),
+        (17, "fix", "x", "no correction is known"),
+    ],
+)
+def test_a_decision_that_cannot_be_is_refused_with_a_sentence(
+    desk_with_policy, reviewer, reviewed, row, decision, reason, sentence
+):
+    answer = decide(reviewer, reviewed, row, decision, reason)
+    assert answer.status == 422
+    assert sentence in answer.text
+
+
+def test_a_group_is_decided_at_once_but_for_what_was_decided_before(desk_with_policy, reviewer, reviewed):
+    decide(reviewer, reviewed, 10, "hold", "not this one")
+    fields = {"group": "fix_name", "decision": "release", "reason": "all phoned"}
+    assert reviewer.post(f"/files/{reviewed}/groups", fields).status == 303
+    last = desk_with_policy.decisions(reviewed)[-1]
+    assert set(last["rows"]) == {2, 5, 16}
+    nothing_left = reviewer.post(f"/files/{reviewed}/groups", fields)
+    assert nothing_left.status == 422
+
+
+def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(
+    desk_with_policy, reviewer, reviewed
+):
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    reviewer.approve(reviewed)
+    decide(reviewer, reviewed, 10, "none")
+    assert reviewer.get(f"/files/{reviewed}/download/release.simulated.csv").status == 404
+    assert "that approval does not count any more" in reviewer.get(f"/files/{reviewed}/release").text
+    reviewer.approve(reviewed)
+    release = rows_of(download(reviewer, reviewed, "release.simulated.csv"))
+    assert "PAY-0010" not in {row["payment_id"] for row in release}
+
+
+def test_an_approval_of_a_page_on_which_something_was_not_yet_decided_is_refused(
+    desk_with_policy, reviewer, reviewed
+):
+    shown = reviewer.head_of(reviewed)
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    answer = reviewer.post(f"/files/{reviewed}/release", {"decisions": shown})
+    assert answer.status == 409
+    assert not list((desk_with_policy.folder(reviewed) / "run.precheck").glob("release*"))
+
+
+def test_decisions_that_were_changed_on_the_disk_are_found(desk_with_policy, reviewer, reviewed):
+    decide(reviewer, reviewed, 10, "hold", "first")
+    decide(reviewer, reviewed, 16, "hold", "second")
+    path = desk_with_policy.folder(reviewed) / "decisions.jsonl"
+    path.write_text(path.read_text().replace("first", "other"))
+    assert "changed by another program" in reviewer.get(f"/files/{reviewed}/review").text
+
+
+def test_a_search_finds_a_row_by_name_id_and_account_and_puts_nothing_into_the_address(
+    desk_with_policy, reviewer, reviewed
+):
+    for text in ("montferand", "PAY-0016", "FR76 3000 3012", "iban 0733"):
+        answer = reviewer.post(f"/files/{reviewed}/review", {"text": text})
+        assert answer.status == 200
+        assert ('id="row-16"' in answer.text) is (text != "iban 0733")
+    assert 'action="/files/' in answer.text
+    assert "?text" not in answer.text
+    hits = reviewer.post("/search", {"text": "montferand"}).text
+    assert f"/files/{reviewed}/rows/16" in hits
+
+
+def test_the_story_of_a_row_tells_what_was_asked_and_who_decided(desk_with_policy, reviewer, reviewed):
+    decide(reviewer, reviewed, 16, "release", "phoned")
+    page = reviewer.get(f"/files/{reviewed}/rows/16").text
+    assert "What was asked" in page
+    assert "Rita: to release, <q>phoned</q>" in page
+    assert "FR76" not in page
+    assert reviewer.get(f"/files/{reviewed}/rows/999").status == 404
+
+
+def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_with_policy, reviewer):
+    at = reviewer.checked(PAIN001, "payments.xml")
+    assert reviewer.approve(at).status == 303
+    release = download(reviewer, at, "release.simulated.xml")
+    assert release.startswith(PAIN001[:38])
+    assert "Nothing was changed." in reviewer.post(f"/files/{at}/verify").text
+
+
+def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_header(
+    desk_with_policy, reviewer
+):
+    odd = payments(1, "Ref,Wer,sort_code,account_number,amount,currency")
+    at = reviewer.file(odd)
+    page = reviewer.get(f"/files/{at}/columns").text
+    assert "The file cannot be read like this." in page
+    assert "--map" not in page
+    said = {"column:Wer": "name", "then": "plan"}
+    assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
+    next_one = reviewer.file(payments(2, "Ref,Wer,sort_code,account_number,amount,currency"))
+    assert "The file cannot be read" not in reviewer.get(f"/files/{next_one}/columns").text
+
+
+def test_the_same_file_uploaded_before_is_told(desk_with_policy, reviewer):
+    data = payments(3, start=500)
+    first, second = reviewer.file(data), reviewer.file(data)
+    assert f'href="/files/{first}"' in reviewer.get(f"/files/{second}/columns").text
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "sentence"),
+    [
+        (b"", "a.csv", "is empty"),
+        (b"\x00\x01\x02", "a.bin", "not a format that can be read"),
+        (b"%PDF-1.4", "a.pdf", "PDF"),
+        (b"name,amount\n", "a.csv", "no"),
+        (b"<a/>", "a.xml", "not"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_and_the_desk_lives(
+    desk_with_policy, reviewer, data, name, sentence
+):
+    answer = reviewer.upload("/files", name, data)
+    if answer.status == 303:
+        answer = reviewer.get(answer.to)
+    assert sentence in answer.text
+    assert "--" not in re.sub(r"<!--.*?-->|<[^>]*>", "", answer.text)
+    assert reviewer.get("/").status == 200
+
+
+def process_of(desk, at):
+    """The process that checks a file."""
+    return json.loads((desk.folder(at) / "run.precheck" / ".lock").read_text())["pid"]
+
+
+def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
+    tmp_path, serve_desk, serve, wait_until
+):
+    count = 600
+    with serve(tmp_path / "slow", "--latency", "0.5") as sandbox:
+        environment = {"PRECHECK_CONFIG": str(sandbox.config)}
+        with serve_desk(tmp_path, environment=environment) as desk:
+            visitor = desk.visitor()
+            at = visitor.planned(payments(count))
+            assert visitor.post(f"/files/{at}/start", {"profile": "sandbox"}).status == 303
+            assert visitor.post(f"/files/{at}/start", {"profile": "sandbox"}).status == 409  # a double click
+            wait_until(lambda: visitor.progress(at)["done"] > 0)
+            os.kill(
+                process_of(desk, at), signal.SIGSTOP
+            )  # so that it is not done before the next desk is there
+            desk.process.kill()
+            desk.process.wait()
+        with serve_desk(tmp_path, environment=environment) as desk:
+            visitor = desk.visitor()
+            done = visitor.progress(at)["done"]
+            assert visitor.progress(at)["is_on"]
+            os.kill(process_of(desk, at), signal.SIGCONT)
+            wait_until(
+                lambda: visitor.progress(at)["done"] > done
+            )  # it goes on, without the desk it came from
+            assert visitor.post(f"/files/{at}/stop").status == 303
+            visitor.wait(at)
+            page = visitor.get(f"/files/{at}/progress").text
+            assert "Go on" in page
+            assert "command" not in page
+            assert visitor.post(f"/files/{at}/stop").status == 409
+            assert 0 < len(sandbox.questions()) < count
+            assert visitor.post(f"/files/{at}/start").status == 303
+            visitor.wait(at)
+            assert len(sandbox.questions()) == count  # an answered question is never asked again
+            assert visitor.get(f"/files/{at}").to.endswith("/review")
+
+
+def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve, wait_until):
+    with (
+        serve(tmp_path / "slow", "--latency", "0.5") as sandbox,
+        serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(sandbox.config)}) as desk,
+    ):
+        visitor = desk.visitor()
+        at = visitor.planned(payments(50))
+        visitor.post(f"/files/{at}/start", {"profile": "sandbox"})
+        wait_until(lambda: visitor.progress(at)["done"] > 0)
+        os.kill(process_of(desk, at), signal.SIGKILL)
+        visitor.wait(at)
+        assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
+        visitor.post(f"/files/{at}/start")
+        visitor.wait(at)
+        assert visitor.get(f"/files/{at}").to.endswith("/review")
+
+
+def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandbox):
+    section = sandbox.section("sandbox", "cop", daily_cap=2, server="test")
+    lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in section.items())
+    config = tmp_path / "capped.toml"
+    config.write_text(f"[profiles.mine.cop]\n{lines}\n")
+    with serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(config)}) as desk:
+        visitor = desk.visitor()
+        at = visitor.planned(payments(5))
+        assert "2 a day" in visitor.get(f"/files/{at}/plan").text
+        visitor.post(f"/files/{at}/start", {"profile": "mine"})
+        visitor.wait(at)
+        page = visitor.get(f"/files/{at}/progress").text
+        assert "Waiting for the next day" in page
+        assert "the daily cap of 2 is used up. Go on after" in page
+        assert "3 rows of 5" in page
+        assert visitor.get(f"/files/{at}/review").status == 200
+        refused = visitor.approve(at)
+        assert refused.status == 422
+        assert visitor.approve(at, hold_undecided="yes").status == 303
+
+
+def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path, serve_desk):
+    config = tmp_path / "small.toml"
+    config.write_text("[desk]\nupload_mib_max = 1\nperson_mib_max = 2\n")
+    with serve_desk(tmp_path, "--config", config) as desk:
+        visitor = desk.visitor()
+        too_large = visitor.upload("/files", "a.csv", b"x" * (1024 * 1024 + 1))
+        assert too_large.status == 413
+        assert "larger than 1 MB" in too_large.text
+        assert list((desk.home / "runs").iterdir()) == []
+        for _ in range(2):
+            assert visitor.upload("/files", "a.csv", b"x" * (1024 * 1024)).status == 303
+        full = visitor.upload("/files", "a.csv", b"x")
+        assert full.status == 413
+        assert "as many files here as one person may" in full.text
+        connection = visitor.connect()
+        connection.putrequest("POST", "/files")
+        cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+        kind = "multipart/form-data; boundary=x"
+        sent = {"Origin": desk.origin, "Cookie": cookies, "Content-Type": kind, "Content-Length": "100000"}
+        for name, value in sent.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        connection.send(
+            b'--x\r\nContent-Disposition: form-data; name="file"; filename="half.csv"\r\n\r\nname'
+        )
+        connection.close()
+        desk.desk.start("--version").end()
+        assert len(list((desk.home / "runs").iterdir())) == 2
+
+
+def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewer, reviewed):
+    assert "Montferand" in reviewer.get(f"/files/{reviewed}/review").text
+    reviewer.approve(reviewed)
+    assert reviewer.post(f"/files/{reviewed}/forget", {"reason": " "}).status == 422
+    assert reviewer.post(f"/files/{reviewed}/forget", {"reason": "no longer needed"}).status == 303
+    page = reviewer.get(f"/files/{reviewed}/release").text
+    assert "The names were deleted" in page
+    kept = b"".join(
+        path.read_bytes() for path in desk_with_policy.folder(reviewed).rglob("*") if path.is_file()
+    )
+    assert b"Montferand" not in kept
+    assert reviewer.get(f"/files/{reviewed}/download/manifest.json").status == 200
+    for page in ("review", "columns", "rows/16", "download/outcomes.csv", "decisions.xlsx"):
+        answer = reviewer.get(f"/files/{reviewed}/{page}")
+        assert answer.status in (404, 409), page
+        assert "Montferand" not in answer.text
+    assert "Montferand" not in reviewer.post("/search", {"text": "Montferand"}).text.replace(
+        'value="Mont', ""
+    )
+    assert reviewer.post(f"/files/{reviewed}/verify").status == 200
+
+
+def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, serve_desk):
+    with serve_desk(tmp_path) as desk:
+        visitor = desk.visitor("Ada")
+        at = visitor.checked(payments(1))
+        download(visitor, at, "manifest.json")
+        page = visitor.get("/audit").text
+        for deed in ("opened", "uploaded", "read as", "started", "downloaded"):
+            assert f"<td>{deed}</td>" in page
+        path = desk.home / "audit.jsonl"
+        path.write_text(path.read_text().replace('"by":"Ada"', '"by":"Bob"', 1))
+        assert "changed by another program" in visitor.get("/audit").text
+
+
+def test_the_sample_goes_all_the_way(tmp_path, serve_desk):
+    with serve_desk(tmp_path) as desk:
+        visitor = desk.visitor()
+        assert "Try the sample file" in visitor.get("/").text
+        at = visitor.post("/sample").to.split("/")[2]
+        assert visitor.post(f"/files/{at}/columns", {"then": "plan"}).to.endswith("/plan")
+        visitor.post(f"/files/{at}/start")
+        visitor.wait(at)
+        assert visitor.get(f"/files/{at}").to.endswith("/review")
+        assert visitor.approve(at).status == 303

@@ -1,0 +1,193 @@
+"""Workers: they ask what a run leaves them, and whatever ends them, nothing is lost or repeated."""
+
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+COUNT = 300
+SLOW_PER_S = 40
+IN_FLIGHT_MAX = 8
+
+
+@pytest.fixture
+def file(desk, network_payments):
+    return desk.payments(network_payments(COUNT))
+
+
+@pytest.fixture
+def run(file, shared_profile, host):
+    """`run("a")`: a run on a host, which leaves its questions to workers; the folder has the host's name."""
+    return lambda name: host(name)(
+        "run", file, *shared_profile(rate_per_s=SLOW_PER_S), "--out", name, "--work", "work"
+    )
+
+
+@pytest.fixture
+def worker(shared_profile, host):
+    """`worker("b")`: a worker on a host."""
+    return lambda name, *more: host(name)(
+        "worker", *shared_profile(rate_per_s=SLOW_PER_S), "--work", "work", *more
+    )
+
+
+@pytest.fixture
+def work(desk):
+    """The work folder; there before anything is in it."""
+    folder = desk.folder / "work"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def held_chunks(in_ledger):
+    return lambda: in_ledger(
+        "SELECT count(*) FROM precheck.chunk WHERE holder IS NOT NULL AND done_at IS NULL"
+    )
+
+
+@pytest.fixture
+def answer_count(in_ledger):
+    return lambda: in_ledger("SELECT count(*) FROM precheck.answer")
+
+
+def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behind(
+    desk, sandbox, file, run, worker, work, in_ledger
+):
+    before = sandbox.call_count
+
+    with worker("b", "--metrics", "b.prom") as helper, run("a") as checking:
+        done = checking.end()
+        helper.send_signal(signal.SIGTERM)
+        helped = helper.end()
+
+    assert (done.status, helped.status) == (0, 0), (done.err, helped.err)
+    assert len(sandbox.questions(before)) == COUNT
+    by_worker = int(helped.err.split("precheck: ")[1].split()[0])
+    assert 50 <= by_worker <= COUNT - 50
+    asked = re.findall(
+        r"^precheck_live_requests_total\{(.*)\} (.*)$", (desk.folder / "b.prom").read_text(), re.MULTILINE
+    )
+    labels = f'api="cop",host="{socket.gethostname()}",process="b",profile="mine"'
+    assert [(",".join(sorted(said.split(","))), float(count)) for said, count in asked] == [
+        (labels, by_worker)
+    ]
+    assert list(work.iterdir()) == []
+    assert desk("verify", "a", "--input", file).status == 0
+    alone = desk("run", file, *sandbox.using("production"), "--out", "alone")
+    assert alone.status == 0
+    assert desk.stable_outcomes("a") == desk.stable_outcomes("alone")
+
+
+def test_what_lies_in_the_work_folder_is_for_its_owner_only(desk, run, work, wait_until):
+    with run("a") as checking:
+        wait_until(lambda: list(work.glob("*/work.json")))
+        found = list(work.rglob("*"))
+        modes = {path.name: path.stat().st_mode & 0o777 for path in found}
+        checking.end()
+
+    assert {mode for name, mode in modes.items() if "." in name} == {0o600}
+    assert {mode for name, mode in modes.items() if "." not in name} == {0o700}
+
+
+def test_a_worker_that_is_killed_loses_nothing_and_repeats_no_answer(
+    sandbox, run, worker, work, answer_count, wait_until
+):
+    before = sandbox.call_count
+
+    with worker("b") as helper, run("a") as checking:
+        wait_until(lambda: answer_count() > COUNT // 3)
+        helper.kill()
+        helper.communicate()
+        done = checking.end()
+
+    assert done.status == 0, done.err
+    assert answer_count() == COUNT
+    assert len(sandbox.questions(before)) - COUNT <= IN_FLIGHT_MAX
+
+
+def test_a_worker_that_sleeps_beyond_its_lease_and_wakes_changes_nothing(
+    sandbox, run, worker, work, answer_count, held_chunks, wait_until
+):
+    before = sandbox.call_count
+
+    with worker("b") as helper, run("a") as checking:
+        wait_until(lambda: answer_count() > COUNT // 3)
+        with helper.stopped():
+            done = checking.end()
+            asked = sandbox.call_count
+        helper.send_signal(signal.SIGTERM)
+        helped = helper.end()
+
+    assert (done.status, helped.status) == (0, 0), (done.err, helped.err)
+    assert answer_count() == COUNT
+    assert asked - before - COUNT <= IN_FLIGHT_MAX + 2, "and the tokens"
+    assert len(sandbox.questions(before)) - COUNT <= IN_FLIGHT_MAX
+    assert held_chunks() == 0
+
+
+def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_asked(
+    sandbox, run, worker, work, answer_count, held_chunks, wait_until
+):
+    with run("a") as checking:
+        wait_until(lambda: answer_count() > 0)
+        checking.kill()
+        checking.communicate()
+    with worker("b") as helper:
+        wait_until(lambda: answer_count() > COUNT // 2)
+        helper.send_signal(signal.SIGTERM)
+        helped = helper.end()
+
+    assert helped.status == 0, helped.err
+    assert held_chunks() == 0
+    assert answer_count() < COUNT
+    with worker("c", "--until-idle") as last:
+        assert last.end().status == 0
+    assert answer_count() == COUNT
+
+
+def test_the_database_crashes_while_questions_are_asked_and_nothing_is_lost(
+    sandbox, run, worker, work, postgres, answer_count, wait_until
+):
+    before = sandbox.call_count
+
+    with worker("b") as helper, run("a") as checking:
+        wait_until(lambda: answer_count() > COUNT // 3)
+        postgres.restart("immediate")
+        done = checking.end()
+        helper.send_signal(signal.SIGTERM)
+        helped = helper.end()
+
+    assert (done.status, helped.status) == (0, 0), (done.err, helped.err)
+    assert answer_count() == COUNT
+    assert len(sandbox.questions(before)) - COUNT <= 2 * IN_FLIGHT_MAX
+
+
+def test_a_worker_goes_on_when_the_database_is_back_that_was_away_for_longer_than_it_waits(
+    sandbox, file, shared_profile, host, work, postgres, proxy_to, answer_count, wait_until
+):
+    proxy, before = proxy_to(postgres.port), sandbox.call_count
+    direct = shared_profile(rate_per_s=SLOW_PER_S)
+    with host("a")("run", file, *direct, "--out", "a", "--work", "work") as checking:
+        wait_until(lambda: answer_count() > 0)
+        checking.kill()
+        checking.communicate()
+    words = shared_profile("proxied.toml", rate_per_s=SLOW_PER_S, port=proxy.port)
+    with host("b")("worker", *words, "--work", "work", PRECHECK_TEST_WAIT_S="2") as helper:
+        wait_until(lambda: answer_count() > COUNT // 3)
+        proxy.close_door()
+        answered = answer_count()
+        with pytest.raises(subprocess.TimeoutExpired):
+            helper.wait(6)
+        proxy.open_door()
+        wait_until(lambda: answer_count() == COUNT)
+        helper.send_signal(signal.SIGTERM)
+        helped = helper.end()
+
+    assert helped.status == 0, helped.err
+    assert "nothing can be asked now" in helped.err
+    assert f"127.0.0.1:{proxy.port}: the ledger's database" in helped.err
+    assert answered < COUNT
+    assert len(sandbox.questions(before)) - COUNT <= 2 * IN_FLIGHT_MAX

@@ -1,0 +1,275 @@
+"""`precheck desk` in a process of its own, and people who ask it for pages without a browser.
+
+A pytest plugin: tests/conftest.py loads it.
+"""
+
+import getpass
+import http.client
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from desk import COMMAND, COMMAND_MAX_S, Desk, hold_until
+
+_NUMBERS = count(1)
+BOUNDARY = "------------------------visitor"
+HOST = "desk.example"
+ROLES = {
+    "uploader": ["up@example.com"],
+    "reviewer": ["rita@example.com", "both@example.com"],
+    "approver": ["anna@example.com", "up@example.com", "both@example.com"],
+    "auditor": ["otto@example.com"],
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def to(self):
+        return self.headers["Location"]
+
+
+class _OnSocket(http.client.HTTPConnection):
+    """A connection to a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__(HOST, timeout=COMMAND_MAX_S)
+        self._path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(self._path)
+
+
+@dataclass
+class Visitor:
+    """Somebody who asks for pages; cookies are kept as a browser would."""
+
+    connect: object
+    origin: str
+    headers: dict = field(default_factory=dict)
+    cookies: dict = field(default_factory=dict)
+
+    def ask(self, method, path, body=None, *, bare=False, **headers):
+        """One request; `bare` without what a browser adds by itself. None as a value leaves a header out."""
+        own = {} if bare else {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = {**self.headers, **own, **({"Cookie": cookies} if cookies else {})}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = self.connect()
+        try:
+            connection.request(method, path, body, {name: v for name, v in sent.items() if v is not None})
+            response = connection.getresponse()
+            answer = Answer(response.status, response.headers, response.read())
+        finally:
+            connection.close()
+        for cookie in answer.headers.get_all("Set-Cookie", []):
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        return answer
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, **headers)
+
+    def post(self, path, fields=(), **headers):
+        headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        return self.ask("POST", path, urlencode(dict(fields)), **headers)
+
+    def upload(self, path, name, data, **headers):
+        quoted = name.replace('"', "%22")
+        head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"\r\n\r\n'
+        body = head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
+        kind = f"multipart/form-data; boundary={BOUNDARY}"
+        return self.ask("POST", path, body, **{"Content-Type": kind, **headers})
+
+    def file(self, data, name="payments.csv"):
+        """Upload a payment file; give its id."""
+        answer = self.upload("/files", name, data)
+        assert answer.status == 303, answer.text
+        return answer.to.split("/")[2]
+
+    def planned(self, data, name="payments.csv"):
+        """Upload one, and agree with how it is read."""
+        at = self.file(data, name)
+        assert self.post(f"/files/{at}/columns", {"then": "plan"}).to.endswith("/plan")
+        return at
+
+    def checked(self, data, name="payments.csv"):
+        """Upload one and have it checked to its end."""
+        at = self.planned(data, name)
+        assert self.post(f"/files/{at}/start").status == 303
+        self.wait(at)
+        return at
+
+    def progress(self, at):
+        return json.loads(self.get(f"/files/{at}/progress.json").text)
+
+    def wait(self, at):
+        hold_until(lambda: not self.progress(at)["is_on"])
+
+    def head_of(self, at):
+        """The hash of the last decision, as the page of the approval shows it."""
+        return re.search('name="decisions" value="([0-9a-f]{64})"', self.get(f"/files/{at}/release").text)[1]
+
+    def approve(self, at, **fields):
+        return self.post(f"/files/{at}/release", {"decisions": self.head_of(at), **fields})
+
+
+@dataclass
+class ServedDesk:
+    """A desk that runs."""
+
+    home: Path
+    process: subprocess.Popen
+    link: str = ""
+    socket: Path | None = None
+    words: tuple = ()
+    desk: Desk | None = None
+
+    @property
+    def port(self):
+        return urlsplit(self.link).port
+
+    @property
+    def origin(self):
+        return f"http://127.0.0.1:{self.port}" if self.socket is None else f"https://{HOST}"
+
+    @property
+    def token(self):
+        return urlsplit(self.link).query.removeprefix("token=")
+
+    def stranger(self):
+        """Somebody who is not signed in."""
+        return Visitor(lambda: http.client.HTTPConnection("127.0.0.1", self.port, timeout=60), self.origin)
+
+    def visitor(self, name="Mara"):
+        """Somebody who has used a link of this name."""
+        said = self.desk.start("desk", "--home", self.home, "--new-link", name).end()
+        visitor = self.stranger()
+        token = urlsplit(said.out.strip()).query.removeprefix("token=")
+        assert visitor.post("/enter", {"token": token}).status == 303
+        return visitor
+
+    def person(self, name):
+        """Somebody of a team, as its proxy lets them through."""
+        identity = {"X-Forwarded-Email": name}
+        return Visitor(lambda: _OnSocket(self.socket), self.origin, {"Host": HOST, **identity})
+
+    def folder(self, at):
+        return self.home / "runs" / at
+
+    def copy(self, at):
+        """Another file at the desk, as this one is: a check takes longer than what is tried with it."""
+        new = f"{at[:14]}{next(_NUMBERS):010x}"
+        shutil.copytree(self.folder(at), self.folder(new))
+        return new
+
+    def decisions(self, at):
+        lines = (self.folder(at) / "decisions.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def audit(self):
+        return [json.loads(line) for line in (self.home / "audit.jsonl").read_text().splitlines()]
+
+
+@contextmanager
+def served_desk(folder, *words, environment=(), home=None):
+    """A desk of one person, while the block lasts."""
+    desk = Desk(folder)
+    home = home or folder / "desk"
+    command = [*COMMAND, "desk", "--home", home, "--port", "0", "--no-browser", *words]
+    with (
+        (folder / "desk.err").open("a") as errors,
+        subprocess.Popen(
+            [str(word) for word in command],
+            cwd=folder,
+            env=desk.environment | dict(environment),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        try:
+            link = process.stdout.readline().strip()
+            assert link.startswith("http://127.0.0.1:"), (folder / "desk.err").read_text()
+            yield ServedDesk(home, process, link, desk=desk)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(COMMAND_MAX_S)
+
+
+@contextmanager
+def served_team(folder, config="", **told):
+    """The desk of a team, while the block lasts: on a socket to which this process is the proxy."""
+    desk = Desk(folder)
+    path = folder / "s"
+    said = {"host": HOST, "proxy_user": getpass.getuser(), **told}
+    section = "\n".join(f"{key} = {json.dumps(value)}" for key, value in said.items())
+    roles = "\n".join(f"{role} = {json.dumps(names)}" for role, names in ROLES.items())
+    written = desk.file("team.toml", f"[desk]\n{section}\n[desk.roles]\n{roles}\n{config}")
+    command = [*COMMAND, "desk", "--home", folder / "desk", "--config", written, "--socket", path]
+    with (
+        (folder / "desk.err").open("a") as errors,
+        subprocess.Popen(
+            [str(word) for word in command], cwd=folder, env=desk.environment, stderr=errors
+        ) as process,
+    ):
+        try:
+            hold_until(lambda: path.exists() or process.poll() is not None)
+            hold_until(lambda: "listens" in (folder / "desk.err").read_text())
+            yield ServedDesk(folder / "desk", process, socket=path, desk=desk)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(COMMAND_MAX_S)
+
+
+@pytest.fixture(scope="session")
+def own_desk(tmp_path_factory):
+    """A desk of one person that many tests share."""
+    with served_desk(tmp_path_factory.mktemp("own")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def team_desk(tmp_path_factory):
+    """The desk of a team that many tests share."""
+    policy = '[profiles.sandbox.policy]\nclose_match = "review"\n'
+    with served_team(tmp_path_factory.mktemp("team"), policy) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def mara(own_desk):
+    """Somebody at one's own desk."""
+    return own_desk.visitor("Mara Ellery")
+
+
+@pytest.fixture
+def serve_desk():
+    """`serve_desk(folder)`: a desk for a test of its own."""
+    return served_desk
+
+
+@pytest.fixture
+def serve_team():
+    """`serve_team(folder)`: the desk of a team for a test of its own."""
+    return served_team
