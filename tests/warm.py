@@ -4,8 +4,8 @@ A third of a short command is its own work, the rest is imports. What is tried h
 the words, the environment, the folder and the streams of a command of its own, and ends as one does. Whatever
 is about the start itself, about signals or about resources starts an interpreter (`Desk.start`).
 
-The children that such a command starts are forks too, and those that the program starts in a process of tests:
-the parsers of files that may be hostile, with their limits of memory and time, and embedded sandboxes.
+The children that such a command starts are forks too, and so are those that the program starts in a process
+of tests: parsers of files that may be hostile, with their limits of memory and time, and embedded sandboxes.
 """
 
 import atexit
@@ -54,6 +54,8 @@ class Warm:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="warm"))
+        self.inherited = os.environ.get("PYTHONPATH", "")
+        """What PYTHONPATH was: with it, children are interpreters of their own, as users have them."""
         self.python_path = make_place(self._folder)
         """With this PYTHONPATH, the program has its children run by such processes too."""
         self._tests = os.getpid()
@@ -114,19 +116,21 @@ class Server:
     def _fork(self) -> None:
         line, _ = self._door.accept()
         content, streams, _, _ = socket.recv_fds(line, REQUEST_BYTES_MAX, 3)
-        while not content.endswith(b"\n"):
-            content += line.recv(REQUEST_BYTES_MAX)
-        pid = os.fork()
-        if pid == 0:
+        while content and not content.endswith(b"\n") and (more := line.recv(REQUEST_BYTES_MAX)):
+            content += more
+        if not content.endswith(b"\n"):
+            line.close()  # whoever was asking has been killed
+        elif (pid := os.fork()) == 0:
             self._door.close()
             line.close()
             _become(json.loads(content), streams, self._run)
+        else:
+            self._asking[pid] = line
+            process = os.pidfd_open(pid)
+            self._when_ready(process, self._ended, pid, process)
+            self._when_ready(line, self._left, pid)
         for stream in streams:
             os.close(stream)
-        self._asking[pid] = line
-        process = os.pidfd_open(pid)
-        self._when_ready(process, self._ended, pid, process)
-        self._when_ready(line, self._left, pid)
 
     def _left(self, pid: int) -> None:
         """Nobody asks any more: whoever was asking has been killed."""
