@@ -13,7 +13,7 @@ So a run that was killed goes on.
 
 from contextlib import ExitStack
 
-from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened
+from pipeline.config.profiles import Chosen, choose, ledger_address, ledger_key, modulus_of, opened
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
@@ -51,6 +51,11 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     now = timestamp(started)
     data = open_data_set(check.file, job.work)
     chosen = choose(check.profile, check.config)
+    if ledger_address(chosen) is not None:
+        raise UsageError(
+            f"{chosen.name}: the profile has a ledger that processes share, and the record of a data set is in "
+            "its folder only; use a profile without `ledger`"
+        )
     refuse_foreign_files(check.out, fresh=check.fresh)
     input_sha256 = identity_in(data, check.out)
     identity = RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
