@@ -7,11 +7,13 @@
 #   docker build --build-arg PYTHON=python:3.13-slim@sha256:... -t payee-precheck .
 ARG PYTHON=python:3.13-slim
 FROM ${PYTHON} AS install
-COPY constraints.txt dist/*.whl /source/
+# For hosts that share a ledger (docs/many-machines.md): --build-arg CONSTRAINTS=constraints-many.txt
+ARG CONSTRAINTS=constraints.txt
+COPY ${CONSTRAINTS} dist/*.whl /source/
 # All that is fetched is known by its hash; the wheel is ours, and nothing is built here.
 RUN python -m venv /opt/precheck \
  && /opt/precheck/bin/python -m pip install --no-cache-dir --only-binary :all: --require-hashes \
-    --requirement /source/constraints.txt \
+    --requirement "/source/${CONSTRAINTS}" \
  && /opt/precheck/bin/python -m pip install --no-cache-dir --no-index --no-deps /source/*.whl
 
 FROM ${PYTHON}

@@ -14,7 +14,9 @@ RUN_ONLY := .cache/run-only
 # Every file of a package that any machine may need, by its hash; no address, so that any registry will do.
 PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
-.PHONY: help demo tools test search lowest check lint types imports docs faults faults-long mutants bench sandbox constraints wheel clean
+# What hosts need that share a ledger.
+MANY := --extra postgres --extra dask --extra metrics --extra otel
+.PHONY: help demo demo-many tools test search lowest check lint types imports docs faults faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +35,9 @@ demo: .venv/installed  ## check three sample files through all three APIs on the
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
 	$(BIN)/precheck run sample_data/payments_pain001.xml --out $(DEMO)/pain001 --fresh
 	$(BIN)/precheck run sample_data/payments_pain001.xml --profile sandbox-standard --out $(DEMO)/pain001-standard --fresh
+
+demo-many: .venv/installed  ## share a file among three processes over a real PostgreSQL, kill one, and count what is left
+	$(BIN)/python tests/demo_many.py $(ARGS)
 
 tools: $(AXE) $(SSLYZE)  ## fetch what some tests need: axe-core, sslyze and, as root on Debian, the programs they call
 	@missing=; \
@@ -105,6 +110,7 @@ sandbox: .venv/installed  ## serve the three APIs with simulated answers until s
 constraints: .venv/installed  ## pin what pyproject.toml names now, with hashes; ARGS=--upgrade takes the newest
 	$(PIN) --extra dev --output-file constraints-dev.txt
 	$(PIN) --constraint constraints-dev.txt --output-file constraints.txt
+	$(PIN) $(MANY) --constraint constraints-dev.txt --output-file constraints-many.txt
 
 wheel: .venv/installed $(RUN_ONLY)/installed  ## build the wheel, the source archive and the software bill of materials
 	rm -rf dist

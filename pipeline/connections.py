@@ -25,7 +25,7 @@ from pipeline.errors import TlsError
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import WholeShare
-from pipeline.stores.protocols import Share, Shares
+from pipeline.stores.protocols import Quota, Share, Shares
 from pipeline.stores.scopes import canonical, scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
@@ -150,7 +150,12 @@ def shares_of_this_machine(
 
 @asynccontextmanager
 async def open_channels(
-    profile: Profile, needed: Collection[ApiName], *, now: Callable[[], datetime], shares: Shares | None
+    profile: Profile,
+    needed: Collection[ApiName],
+    *,
+    now: Callable[[], datetime],
+    shares: Shares | None,
+    quotas: Mapping[ApiName, Quota] | None = None,
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
@@ -162,6 +167,7 @@ async def open_channels(
         needed: the APIs that there is something to ask of.
         now: the time.
         shares: divides the limits among processes; None for an embedded sandbox, which no other process asks.
+        quotas: the daily caps, of APIs that have one; None: those that all processes of this user count.
 
     Raises:
         IncompleteError: other runs left no share of a server at the end of the wait.
@@ -173,14 +179,20 @@ async def open_channels(
         leased: Mapping[str, Share] = {account.api: WholeShare(account) for account in accounts}
         if shares is not None:
             leased = await stack.enter_async_context(shares.lease(accounts))
+        if quotas is None:
+            quotas = {
+                name: QuotaInThreads(stack.enter_context(quota))
+                for name, server in servers.items()
+                if (quota := quota_of(server, now=now)) is not None
+            }
         yield {
-            name: await _opened(server, leased[name], now=now, stack=stack)
+            name: await _opened(server, leased[name], quotas.get(name), now=now, stack=stack)
             for name, server in servers.items()
         }
 
 
 async def _opened(
-    server: Server, share: Share, *, now: Callable[[], datetime], stack: AsyncExitStack
+    server: Server, share: Share, quota: Quota | None, *, now: Callable[[], datetime], stack: AsyncExitStack
 ) -> ApiChannel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
     from pipeline.stages.ask import ApiChannel
@@ -205,7 +217,6 @@ async def _opened(
         tokens=tokens,
         door=door,
     )
-    quota = quota_of(server, now=now)
     api = api_of(server)
     return ApiChannel(
         api=api,
@@ -213,7 +224,7 @@ async def _opened(
         share=share,
         pace=pace,
         places=places,
-        quota=None if quota is None else QuotaInThreads(stack.enter_context(quota)),
+        quota=quota,
         in_flight_max=server.in_flight_max,
         attempts_max=server.attempts_max,
         deadline_s=_deadline_s(server),

@@ -1,8 +1,9 @@
 """`make demo-many`: one payment file, one account of a provider, three processes, one of which is killed.
 
-A real PostgreSQL is started in a folder of its own, and the sandbox as the provider. `precheck run` and two workers
-share the questions, each as on a host of its own: only the database connects them. Then one worker is killed with
-SIGKILL. What is left is counted: in the outcomes, in the database, and at the server that was asked.
+A real PostgreSQL is started in a folder of its own, and the sandbox as the provider. `precheck run` and two
+workers share the questions, each as on a host of its own: only the database and the work folder connect them.
+Then one worker is killed with SIGKILL. What is left is counted: in the outcomes, in the database, and at the
+server that was asked.
 """
 
 import argparse
@@ -25,9 +26,11 @@ import psycopg
 from postgres import PostgresServer, programs
 
 PRECHECK = Path(sys.executable).with_name("precheck")
+SHORT_LEASE = Path(__file__).with_name("short_lease.py")
 OWNER, RUNNER, DATABASE, PROFILE = "precheck_owner", "precheck", "precheck", "many"
 RATE_PER_S = {"cop": 20, "vop": 20}
 """Agreed with the provider, for all processes together."""
+AGREED = sum(RATE_PER_S.values())
 SERVER_PER_S_MAX = 50
 """What the server takes: requests arrive less evenly than they leave."""
 IN_FLIGHT_MAX = 16
@@ -38,11 +41,12 @@ TIME_MAX_S = 300.0
 class Demo:
     """The hosts, the provider and the database, and how long all this may take."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, prefix: list[str | Path]) -> None:
         self.folder = folder
         self.config = folder / "sandbox" / "many.toml"
         self.call_log = folder / "calls.jsonl"
         self._stack = stack
+        self._prefix = prefix
         self._began = time.monotonic()
         self._environment = {
             name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TMPDIR") if name in os.environ
@@ -65,7 +69,7 @@ class Demo:
         home.mkdir(exist_ok=True)
         with (home / "log").open("a") as log:
             process = subprocess.Popen(
-                [PRECHECK, *map(str, words)],
+                [*self._prefix, PRECHECK, *map(str, words)],
                 cwd=home,
                 env={**self._environment, "XDG_STATE_HOME": str(home / "state")},
                 stdin=subprocess.DEVNULL,
@@ -91,25 +95,31 @@ class Demo:
         return (self.folder / host / "log").read_text()
 
     def calls(self) -> list[dict]:
-        """The questions that the server was asked so far."""
+        """The questions that the server looked at so far."""
         if not self.call_log.exists():
             return []
         lines = self.call_log.read_text().splitlines(keepends=True)
         calls = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [call for call in calls if call["api"] != "token"]
+        return [call for call in calls if call["question"] is not None]
 
 
 def main() -> None:
     """Show it."""
     words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     words.add_argument("--rows", type=int, default=600, help="payments in the file")
-    row_count = words.parse_args().rows
+    words.add_argument(
+        "--lease", type=float, metavar="SECONDS", help="how long a dead process holds questions"
+    )
+    said = words.parse_args()
+    row_count = said.rows
     if (found := programs()) is None:
         sys.exit("demo-many: no PostgreSQL here; `make tools` installs it on Debian")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="precheck-demo-")))
-        demo = Demo(folder, stack)
+        demo = Demo(
+            folder, stack, [] if said.lease is None else [sys.executable, SHORT_LEASE, str(said.lease)]
+        )
         database = stack.enter_context(_postgres(found, demo))
         sandbox = _provider(demo, database.url(DATABASE, RUNNER))
         demo.run("admin", "sandbox", "--write-payments", folder / "payments.csv", "--rows", str(row_count))
@@ -161,9 +171,7 @@ def _provider(demo: Demo, ledger: str) -> subprocess.Popen[str]:
         section = ready[api] | {"rate_per_s": rate_per_s, "in_flight_max": IN_FLIGHT_MAX}
         lines += [f"[profiles.{PROFILE}.{api}]", *(f"{key} = {json.dumps(section[key])}" for key in section)]
     demo.config.write_text("\n".join(lines) + "\n")
-    demo.tell(
-        f"the sandbox is the provider: it takes {SERVER_PER_S_MAX} requests a second, and answers in {LATENCY_S} s"
-    )
+    demo.tell(f"the sandbox is the provider: {SERVER_PER_S_MAX} requests a second, answered in {LATENCY_S} s")
     return sandbox
 
 
@@ -173,24 +181,16 @@ def _profile(demo: Demo) -> tuple[str | Path, ...]:
 
 def _ask(demo: Demo, row_count: int) -> None:
     """A run and two workers; one of them is killed on the way."""
-    work = ("--work", demo.folder / "work")
-    workers = {host: demo.start(host, "worker", *_profile(demo), *work) for host in ("host-2", "host-3")}
-    run = demo.start(
-        "host-1",
-        "run",
-        demo.folder / "payments.csv",
-        "--out",
-        demo.folder / "outcomes",
-        *_profile(demo),
-        *work,
-    )
-    agreed = sum(RATE_PER_S.values())
-    demo.tell(
-        f"host-1 runs a file of {row_count} rows, host-2 and host-3 help; {agreed} requests a second are agreed"
-    )
-    demo.wait_until(
-        lambda: len(demo.calls()) > row_count / 3 or run.poll() is not None, "a third of the file"
-    )
+    work = demo.folder / "work"
+    work.mkdir(mode=0o700)
+    words = (*_profile(demo), "--work", work)
+    workers = {host: demo.start(host, "worker", *words) for host in ("host-2", "host-3")}
+    run = demo.start("host-1", "run", demo.folder / "payments.csv", "--out", demo.folder / "outcomes", *words)
+    demo.tell(f"host-1 runs a file of {row_count} rows, host-2 and host-3 help; agreed are {AGREED} a second")
+    third = row_count // 3
+    demo.wait_until(lambda: len(demo.calls()) > third or run.poll() is not None, "a third of the file")
+    if workers["host-2"].poll() is not None:
+        sys.exit(f"demo-many: host-2 had ended\n{demo.log('host-2')}")
     workers["host-2"].kill()
     workers["host-2"].wait()
     demo.tell(f"host-2 is killed with -9, after {len(demo.calls())} requests of all hosts")
@@ -218,16 +218,14 @@ def _counted(demo: Demo, db: psycopg.Connection, row_count: int) -> list[str]:
     repeated = [ids for ids in attempts.values() if answered & set(ids[:-1])]
     most = _most_in_a_second([call["monotonic"] for call in calls])
     verdict = json.loads((demo.folder / "verdict.json").read_text())
-    agreed = sum(RATE_PER_S.values())
     in_words = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     print(f"{row_count} rows, {sum(outcomes.values())} outcomes: {in_words}")
     print(f"{len(attempts)} questions, {len(answered)} answers on record, {len(calls)} requests")
     print(f"{len(twice)} questions were on their way when host-2 was killed, and were asked again")
     print(f"{len(repeated)} questions were asked again after their answer was on record")
-    print(f"at most {most} requests in any second, and {agreed} were agreed")
-    print(
-        f"verdict of the sandbox: {verdict['counts']['kept']} rules kept, {verdict['counts']['broken']} broken"
-    )
+    print(f"at most {most} requests in any second; agreed were {AGREED}, the server takes {SERVER_PER_S_MAX}")
+    kept, broken = (verdict["counts"][standing] for standing in ("kept", "broken"))
+    print(f"verdict of the sandbox: {kept} rules kept, {broken} broken")
     expected = {
         f"{row_count} rows and {sum(outcomes.values())} outcomes": sum(outcomes.values()) == row_count,
         "rows without an answer": not {"unanswered", "deferred"} & outcomes.keys(),

@@ -56,7 +56,9 @@ _PHRASES = (
 def sentence_of(error: PrecheckError) -> str:
     """An error as sentences for a page."""
     text = in_desk_words("; ".join(error.sentences(PAGES)))
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    is_name = "." in text.split(maxsplit=1)[0]  # of a file, which is not written otherwise
+    first = text[:1] if is_name else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def in_desk_words(sentence: str) -> str:

@@ -12,9 +12,8 @@ from math import inf
 import anyio
 import polars as pl
 
-from pipeline.config import Profile
-from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.executors.asking import Caps, caps_of
+from pipeline.executors.joining import SharedAccess
 from pipeline.runs.request import Phase, RunObserver
 from pipeline.stages.ask import AskingContext, ask
 from pipeline.stores.postgres.shared_run import SharedRun
@@ -72,7 +71,7 @@ class RoundAsker:
     """The part of one process in the asking of a shared run."""
 
     run: SharedRun
-    profile: Profile
+    access: SharedAccess
     apis: Collection[ApiName]
     """Those that there are questions for."""
     world: AskingContext
@@ -111,15 +110,14 @@ class RoundAsker:
     async def ask_what_is_free(self, part: SharedPart) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""
         before = part.claim_count
-        # Whoever waits for others has no share: they ask with all of it.
-        shares = shares_of_this_machine(
-            clock=self.world.now, ticks=self.world.clock, waiting=self.watch.wait, wait_max_s=self.wait_max_s
-        )
         self.watch.enter(Phase.CONNECTING)
-        async with open_channels(self.profile, self.apis, now=self.world.now, shares=shares) as channels:
+        # Whoever waits for others has no share: they ask with all of it.
+        async with self.access.channels(
+            self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
+        ) as channels:
             self.watch.enter(Phase.ASKING)
             await ask(part, channels, self.run, self.world, has_answered=self.has_answered)
-            self.caps |= await caps_of(self.profile.servers, channels)
+            self.caps |= await caps_of(self.access.profile.servers, channels)
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 

@@ -3,6 +3,7 @@
 They are the model that the others are compared with: as short as the protocols allow.
 """
 
+import asyncio
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,6 @@ from hashlib import sha256
 from typing import Self
 
 import anyio
-import anyio.lowlevel
 
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
@@ -132,7 +132,7 @@ class MemoryLedger:
         assert attempt == self._attempts(question) + 1
         self._latest[question] = _RecordedRequest(question, attempt, request_id)
         self._lines.append(self._latest[question])
-        await anyio.lowlevel.checkpoint()
+        await asyncio.sleep(0)
 
     async def fail(
         self,
@@ -146,14 +146,14 @@ class MemoryLedger:
         """Record that an attempt gave nothing usable."""
         self._require_latest(question, attempt)
         self._latest[question].failure = code, len(self._finishes)
-        await anyio.lowlevel.checkpoint()
+        await asyncio.sleep(0)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:  # noqa: ARG002
         """Record the final answer."""
         assert answer.state in _FINAL
         self._require_latest(question, answer.attempts)
         self._answers[question] = FinalAnswer(question, *answer[1:])
-        await anyio.lowlevel.checkpoint()
+        await asyncio.sleep(0)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record answers of an earlier run."""
@@ -348,7 +348,7 @@ class MemoryQuota:
 
     async def reserve(self) -> bool:
         """Take one unit."""
-        await anyio.lowlevel.checkpoint()
+        await asyncio.sleep(0)
         if self.is_closed or self.used_count >= self.cap:
             return False
         self.used_count += 1

@@ -1,4 +1,4 @@
-"""What is installed is pinned, in one file to run and in one to develop, by hashes and by no address."""
+"""What is installed is pinned, to run, to run on many hosts and to develop, by hashes and by no address."""
 
 import json
 import re
@@ -33,7 +33,8 @@ def with_extras(requirements):
 
 DEVELOP = [*RUN, *with_extras(EXTRAS["dev"])]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
-FILES = {"constraints.txt": RUN, "constraints-dev.txt": DEVELOP}
+MANY = [*RUN, *(text for extra in ("postgres", "dask", "metrics", "otel") for text in EXTRAS[extra])]
+FILES = {"constraints.txt": RUN, "constraints-many.txt": MANY, "constraints-dev.txt": DEVELOP}
 BILL = ROOT / "dist" / "payee-precheck.cdx.json"
 each_file = pytest.mark.parametrize("name", FILES)
 
@@ -115,9 +116,10 @@ def test_the_pins_keep_to_the_bounds_of_the_project(name):
         assert pinned.version in wanted.specifier, str(wanted)
 
 
-def test_what_is_developed_with_is_what_is_run():
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-many.txt"])
+def test_what_is_developed_with_is_what_is_run(name):
     """Each file is enough by itself; where both name a package, they say the same."""
-    run, develop = pins("constraints.txt"), pins("constraints-dev.txt")
+    run, develop = pins(name), pins("constraints-dev.txt")
     assert run.keys() <= develop.keys()
     for key, (requirement, hashes) in run.items():
         other, its_hashes = develop[key]

@@ -106,7 +106,7 @@ class ConcurrencyLimit:
 
     def _wait_s(self) -> float:
         """How long until there is a place: 0 where there is one; inf where one must be given back first."""
-        if self._has_none:
+        if self._has_none or self.in_flight >= self._most:
             return inf
         if self._is_trying:
             most = 1

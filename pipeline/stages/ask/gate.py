@@ -162,8 +162,6 @@ class RequestGate:
         self._bulkhead.give_back(responder, check.check, now)
         self._places.give_back()
         ticket = self._tickets.pop(check.check)
-        if isinstance(reply, httpx.Response):
-            await self._heed(reply, ticket)
         match reply:
             case _ if asks_for_a_pause(reply, self._world.now()) or was_held(reply):
                 streak = None
@@ -212,10 +210,16 @@ class RequestGate:
         """Whether a run of failures, as returned by `note`, became an outage; None while that is open."""
         return False if streak is None else self._server.was_outage(streak)
 
-    async def _heed(self, response: httpx.Response, ticket: DepartureState) -> None:
-        """Keep silent for as long as the server asks; longer than a while is for a later run."""
+    async def heed(self, check: Check, response: httpx.Response) -> None:
+        """Keep silent for as long as the server asks; longer than a while is for a later run.
+
+        At once: what has passed the gate already is held back at the door.
+        """
+        ticket = self._tickets[check.check]
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)
+        if wished_s > PAUSE_MAX_S:
+            self._paused_until = self._world.clock() + wished_s  # also for what has passed the gate already
         if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
             await quota.close_for_today()

@@ -231,6 +231,8 @@ class ApiAsker:
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
+            if isinstance(reply, httpx.Response):
+                await self._gate.heed(check, reply)
             verdict = self._judge.judge(check, reply, request_id, attempt)
             try:
                 answer = await self._record(task, verdict, request_id)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from math import inf
 
 import anyio
@@ -36,7 +37,7 @@ class PostgresShares:
         database: Database,
         process: AskingProcess,
         *,
-        began: str,
+        clock: Callable[[], datetime],
         ticks: Callable[[], float],
         waiting: Callable[[LeaseHolder], None],
         wait_max_s: float = inf,
@@ -46,14 +47,14 @@ class PostgresShares:
         Args:
             database: where the ledger is; a connection of its own is made for each lease.
             process: who asks.
-            began: when, in UTC, for those who wait for it.
+            clock: the time in UTC, for those who wait for it.
             ticks: the monotonic clock of this host.
             waiting: called with each other process that is waited for.
             wait_max_s: how long to wait for them, in all.
         """
         self._database = database
         self._process = process
-        self._began = began
+        self._clock = clock
         self._ticks = ticks
         self._announce = waiting
         self._wait_max_s = wait_max_s
@@ -82,8 +83,10 @@ class PostgresShares:
     def _renewal(self, database: Database, account: ServerAccount) -> Renew:
         """The renewal of one lease of an account."""
         server = account.scope.partition("|")[0]
-        who = LeaseHolder(server, self._process.pid, self._began, self._process.host)
-        me = sharing.joining(str(self._process.id), who, account)
+        began = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        who = LeaseHolder(server, self._process.pid, began, self._process.host)
+        # Of this lease alone: what an earlier one of this process sent still counts.
+        me = sharing.joining(f"{self._process.id} {self._ticks():.9f}", who, account)
 
         async def renew(wish: ShareWish) -> ShareRenewal:
             return await database.run_in_thread(lambda db: _renewed(db, account, wish, me))

@@ -49,6 +49,16 @@ def test_behind_a_shut_door_there_is_one_place_and_another_for_who_waits_too_lon
     assert taken(places) == 6
 
 
+def test_behind_a_shut_door_a_slow_server_gets_no_more_than_there_are_places(clock):
+    places = ConcurrencyLimit(2, 20.0, clock)
+
+    assert taken(places) == 1
+    clock.now_s += ALONE_MAX_S + 0.1
+    assert taken(places) == 1
+    clock.now_s += ALONE_MAX_S + 0.1
+    assert taken(places) == 0
+
+
 def test_who_gives_a_place_back_makes_room_for_one(places):
     assert taken(places) == 8
     places.give_back()
@@ -134,6 +144,17 @@ def test_no_place_at_all_lets_nobody_leave_until_there_is_one(places):
     assert taken(places) == 0
     places.resize(2, 5.0)
     assert taken(places) == 2
+
+
+def test_a_server_that_wants_fewer_gets_no_more_after_a_while_without_any_place(places):
+    taken(places, 4)
+    places.halve()
+    places.grow()
+    window = places.window
+    places.resize(0, 0.0)
+    places.resize(8, 20.0)
+    assert places.window == window
+    assert places.in_flight == 4
 
 
 def test_a_server_that_wants_fewer_gets_no_more_because_our_part_grew(places):

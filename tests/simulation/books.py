@@ -1,0 +1,201 @@
+"""The ledger of a simulated run: what is durable, and the way of a write to it.
+
+A write takes its time. It becomes durable somewhere in the middle, and the process hears of it later: a process
+that is killed in between has written and does not know.
+"""
+
+from asyncio import Future
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from simulation.weather import Weather
+from simulation.world import Clock, Process, World
+
+from pipeline.frames import Answer, Check
+from pipeline.stores.memory import MemoryLedger
+from pipeline.stores.protocols import LeaseLostError
+from pipeline.stores.sqlite.quota import SqliteQuota
+from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
+
+T = TypeVar("T")
+
+
+class Book(MemoryLedger):
+    """What is durable, whoever dies."""
+
+    def __init__(self) -> None:
+        super().__init__(RunIdentity("input", "profile", "test", "1"), "2030-01-01T09:00:00Z")
+        self.is_writing = True
+        self.intended: dict[str, bytes] = {}
+        """Correlation id -> question, of every durable intent."""
+        self.settled_at: dict[bytes, float] = {}
+        """Question -> when its answer was durable."""
+
+    def final_now(self) -> list[FinalAnswer]:
+        """Every final answer."""
+        self.is_writing = False
+        try:
+            return list(self.answers())
+        finally:
+            self.is_writing = True
+
+    def now(self, write: "Callable[[], object]") -> None:
+        """Make a write durable: the coroutine of the model ends at its one checkpoint."""
+        step = write()
+        try:
+            step.send(None)  # type: ignore[attr-defined]
+        except StopIteration:
+            return
+        finally:
+            step.close()  # type: ignore[attr-defined]
+
+
+class LedgerOfProcess:
+    """The ledger as one process sees it."""
+
+    def __init__(self, book: Book, process: Process, weather: Weather) -> None:
+        self._book = book
+        self._process = process
+        self._world: World = process.world
+        self._weather = weather
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """How many requests and answers it holds."""
+        return self._book.counts
+
+    def question_key(self, check: Check) -> bytes:
+        """The key of a question."""
+        return self._book.question_key(check)
+
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+        """The history of these questions."""
+        return await self._unlocked(self._book.known(questions))
+
+    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+        """The open questions that runs got no answer to."""
+        return await self._unlocked(self._book.fruitless())
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends."""
+        yield
+
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
+        """Record that a request is about to leave."""
+
+        def write() -> None:
+            self._book.now(
+                lambda: self._book.intend(question, attempt=attempt, request_id=request_id, time=time)
+            )
+            self._book.intended[request_id] = question
+
+        await self._commit(question, write)
+
+    async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
+        """Record that an attempt gave nothing usable."""
+        await self._commit(
+            question,
+            lambda: self._book.now(
+                lambda: self._book.fail(question, attempt=attempt, code=code, time=time, detail=detail)
+            ),
+        )
+
+    async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
+        """Record the final answer."""
+
+        def write() -> None:
+            self._book.now(lambda: self._book.settle(question, answer, detail))
+            self._book.settled_at[question] = self._world.now_s
+
+        await self._commit(question, write)
+
+    async def _unlocked(self, reading):
+        """The model reads only while nobody writes; here each write is over at once."""
+        self._book.is_writing = False
+        try:
+            return await reading
+        finally:
+            self._book.is_writing = True
+
+    async def _commit(self, question: bytes, write: Callable[[], None]) -> None:
+        """Write in half the time of a commit, and hear of it in the other half."""
+
+        def work() -> None:
+            self._require(question)
+            write()
+
+        await called(self._process, work, self._takes_s())
+
+    def _takes_s(self) -> float:
+        chance = self._world.chance
+        takes_s = chance.uniform(0, self._weather.commit_s)
+        if not self._weather.is_well(self._world.now_s) and chance.random() < self._weather.slow_commit_share:
+            takes_s += 2.0
+        return takes_s
+
+    def _require(self, question: bytes) -> None:
+        """Nobody else writes."""
+
+
+async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
+    """Have something done by a store that is elsewhere: half way there, half way back.
+
+    A process that is killed meanwhile may or may not have had it done.
+    """
+    world = process.world
+    reply: Future[T] = process.loop.create_future()
+
+    def arrive() -> None:
+        if not process.is_alive:
+            return  # what was still in its memory is gone
+        try:
+            result = work()
+        except LeaseLostError as error:
+            world.after(takes_s / 2, partial(_fail, reply, error))
+        else:
+            world.after(takes_s / 2, partial(_answer, reply, result))
+
+    world.after(takes_s / 2, arrive)
+    return await reply
+
+
+def _answer(reply: "Future[T]", result: T) -> None:
+    if not reply.done():
+        reply.set_result(result)
+
+
+def _fail(reply: "Future[T]", error: Exception) -> None:
+    if not reply.done():
+        reply.set_exception(error)
+
+
+class QuotaOfProcess:
+    """The daily cap: the product's count in its file, called at once, as there are no threads here."""
+
+    def __init__(self, path: Path, cap: int, clock: Clock) -> None:
+        self._quota = SqliteQuota(path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._quota.close()
+
+    async def reserve(self) -> bool:
+        """Take one unit."""
+        return self._quota.reserve()
+
+    async def resets_at(self) -> datetime:
+        """When there is more to take."""
+        return self._quota.resets_at()
+
+    async def close_for_today(self) -> None:
+        """Take the server's word that nothing is left."""
+        self._quota.close_for_today()
+
+    async def go_by(self, server_now: datetime) -> None:
+        """Count by the server's clock."""
+        self._quota.go_by(server_now)

@@ -1,0 +1,215 @@
+"""One history: a file of questions, a provider, people who start runs, and whatever goes wrong."""
+
+import random
+import traceback
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import structlog
+from simulation.books import Book, QuotaOfProcess
+from simulation.loops import LivelockError
+from simulation.provider import DEADLINE_S, Provider
+from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
+from simulation.runs import RunEnd, RunOptions, Scene, run
+from simulation.sharing import DividedAccount, SharedQuestions
+from simulation.weather import Weather, without
+from simulation.world import Clock, Process, World
+
+from pipeline.stores.values import ServerAccount
+from pipeline.transport.rate_limiter import window_of
+
+QUESTION_COUNT = 200
+RUN_MAX_S = 6 * 3600.0
+"""What one run may take, however the world is."""
+RUNS_ILL_MAX = 6
+DAY_S = 86_400.0
+PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
+
+_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where files lie that need not outlive the history."""
+
+
+class Report(NamedTuple):
+    """What came of a history."""
+
+    seed: int
+    breaches: list[Breach]
+    digest: str
+    story: list[str]
+    faults: tuple[str, ...]
+    met: dict[str, int]
+    request_count: int
+    simulated_s: float
+    run_count: int
+
+
+@dataclass(slots=True)
+class History:
+    """One seed, played."""
+
+    seed: int
+    question_count: int = QUESTION_COUNT
+    left_out: frozenset[str] = frozenset()
+    is_told: bool = False
+    world: World = field(init=False)
+    weather: Weather = field(init=False)
+    provider: Provider = field(init=False)
+    book: Book = field(init=False)
+    ends: list[RunEnd] = field(default_factory=list)
+    breaches: list[Breach] = field(default_factory=list)
+    options: RunOptions = field(init=False)
+    _names: "count[int]" = field(default_factory=lambda: count(1))
+    scene: Scene = field(init=False)
+    _clock: Clock = field(init=False)
+    _folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.world = World(self.seed, self.is_told)
+        self.weather = without(self.seed, self.question_count, self.left_out)
+        chance = self.world.chance
+        self.options = RunOptions(chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64]))
+        self.provider = Provider(self.world, self.weather, self.options.rate, self.question_count)
+        self.book = Book()
+        self._clock = Clock(self.world)
+        account = ServerAccount(
+            "cop.example|c", "cop", self.options.rate, self.options.in_flight_max, window_of(self.options.rate), DEADLINE_S
+        )
+        self.scene = Scene(
+            self.world,
+            self.weather,
+            self.provider,
+            self.book,
+            self._clock,
+            DividedAccount(self.world, account),
+            SharedQuestions(self.world) if self.weather.process_count > 1 else None,
+        )
+        for moment, by_s in self.weather.clock_jumps:
+            self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
+
+    def play(self) -> Report:
+        """Play it to its end, and judge it."""
+        random.seed(self.seed)  # libraries that draw from the common source
+        self.world.tell("world", f"faults: {', '.join(self.weather.names) or 'none'}; {self.options}")
+        with TemporaryDirectory(dir=_MEMORY) as folder:
+            self._folder = Path(folder)
+            self._play()
+        self.breaches += broken_rules(self)
+        return Report(
+            self.seed,
+            self.breaches,
+            self.world.digest,
+            self.world.story,
+            self.weather.names,
+            dict(self.provider.met),
+            len(self.provider.departures),
+            self.world.now_s,
+            len(self.ends),
+        )
+
+    def _play(self) -> None:
+        try:
+            self._runs()
+        except LivelockError:
+            self.breaches.append(Breach("livelock", "a process goes round without waiting for anything"))
+        except AssertionError as error:
+            self.breaches.append(Breach("assertion", "".join(traceback.format_exception(error)[-2:]).strip()))
+        finally:
+            self.world.close()
+
+    def _runs(self) -> None:
+        """Run after run, until everything is decided: a person does what the exit status asks for.
+
+        A few runs meet the ill world. Then it heals, and in a few more everything must be answered that can
+        be: once by the same command, and once by one that asks also what was given up.
+        """
+        for number in range(RUNS_ILL_MAX):
+            if self.weather.is_well(self.world.now_s):
+                break
+            if self._ended_complete(self.options._replace(limit=self.weather.limit if number == 0 else None)):
+                return
+            self._wait(self.world.chance.choice(PAUSE_BETWEEN_RUNS_S))
+        self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
+        runs_well = self._runs_by_cap()
+        for number in range(runs_well):
+            options = self.options._replace(retry_unanswered=number >= runs_well // 2)
+            if self._ended_complete(options):
+                return
+            self._wait(DAY_S if self.weather.cap is not None else 60)
+
+    def _runs_by_cap(self) -> int:
+        """How many runs a healthy world may need: one a day under a cap, and as many rows for ever ill."""
+        if self.weather.cap is None:
+            return 2
+        lasting = self.weather.disliked_rows | self.weather.broken_rows | self.weather.failing_rows
+        requests = self.question_count + len(lasting) * REQUESTS_PER_RUN_MAX
+        return 2 * (2 + requests // self.weather.cap)
+
+    def _ended_complete(self, options: RunOptions) -> bool:
+        """One run, by one process or several; whether it left nothing to do."""
+        ends = self._run_together(options)
+        if not ends:
+            return False
+        self.ends += ends
+        last = ends[-1]
+        is_open = ~last.answers["state"].is_in(["answered", "refused"])
+        self.book.finish(
+            "", question_count=self.question_count, unanswered_count=int(is_open.sum()), outcome_sha256=""
+        )
+        return last.is_complete
+
+    def _run_together(self, options: RunOptions) -> list[RunEnd]:
+        """Some processes until each has ended or is killed; how they ended, the last one last."""
+        ends: list[RunEnd] = []
+        processes = [self._start(options, ends) for _ in range(self.weather.process_count)]
+        begun_s = self.world.now_s
+        self._plan_faults(processes)
+        self.world.run(begun_s + RUN_MAX_S, lambda: not any(process.is_at_work for process in processes))
+        for process in processes:
+            self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
+            if process.is_at_work:
+                self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
+            process.is_alive = False
+        return ends
+
+    def _start(self, options: RunOptions, ends: list[RunEnd]) -> Process:
+        process = self.world.process(f"run {next(self._names)}")
+        self.world.tell(process.name, f"starts with {options}")
+        quota = self._quota()
+
+        def ended(end: RunEnd) -> None:
+            self.world.tell(process.name, f"ends: {end.error or 'by itself'}")
+            process.is_at_work = False
+            ends.append(end)
+
+        process.begin(run(self.scene, process, options, quota, ended))
+        return process
+
+    def _quota(self) -> QuotaOfProcess | None:
+        """The daily cap as one process counts it, in the file of all."""
+        if self.weather.cap is None:
+            return None
+        return QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock)
+
+    def _plan_faults(self, processes: list[Process]) -> None:
+        """What happens to processes happens at its time, to one of those that run then."""
+        now, chance = self.world.now_s, self.world.chance
+        for moment in self.weather.kills:
+            if moment > now:
+                self.world.after(moment - now, chance.choice(processes).kill)
+        for moment, for_s in self.weather.stops:
+            if moment > now:
+                self.world.after(moment - now, partial(chance.choice(processes).stop, for_s))
+
+    def _jump(self, by_s: float) -> None:
+        self._clock.ahead_s += by_s
+        self.world.tell("clock", f"jumps by {by_s:.0f} s")
+
+    def _wait(self, wait_s: float) -> None:
+        self.world.run(self.world.now_s + wait_s, lambda: False)
+
+
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))

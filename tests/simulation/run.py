@@ -1,0 +1,168 @@
+"""Play histories: `python tests/simulation/run.py --histories 2000`.
+
+The last line is JSON: histories, questions, requests, simulated_hours, failed, first_failing_seed. A history
+that fails is made as small as it can be, and printed as a story. `--seed N` replays one, `--mistake NAME` makes
+a known mistake first, which must then be found.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")  # frames of 200 rows
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+if TYPE_CHECKING:
+    from simulation.history import Report
+
+AT_ONCE = 25
+STORY_MAX = 400
+
+
+class Batch(NamedTuple):
+    """What came of some histories."""
+
+    histories: int
+    questions: int
+    requests: int
+    simulated_s: float
+    met: "Counter[str]"
+    failed: list[int]
+    rules: "Counter[str]"
+
+
+def play(seeds: range, mistake: str | None, question_count: int, *, stop_at_first: bool) -> Batch:
+    """Play some histories in this process."""
+    _prepare(mistake)
+    from simulation.history import History
+
+    batch = Batch(0, 0, 0, 0.0, Counter(), [], Counter())
+    for seed in seeds:
+        report = History(seed, question_count).play()
+        batch = batch._replace(
+            histories=batch.histories + 1,
+            questions=batch.questions + question_count,
+            requests=batch.requests + report.request_count,
+            simulated_s=batch.simulated_s + report.simulated_s,
+        )
+        batch.met.update(report.met)
+        if report.breaches:
+            batch.failed.append(seed)
+            batch.rules.update({breach.rule for breach in report.breaches})
+            if stop_at_first:
+                break
+    return batch
+
+
+def smallest(seed: int, question_count: int) -> "tuple[Report, list[str]]":
+    """The history with as few faults as still break one of its rules, and the faults that were left out."""
+    from simulation.history import History
+
+    report = History(seed, question_count).play()
+    rules, left_out = {breach.rule for breach in report.breaches}, set[str]()
+    for name in report.faults:
+        fewer = History(seed, question_count, frozenset({*left_out, name})).play()
+        if rules & {breach.rule for breach in fewer.breaches}:
+            left_out.add(name)
+    told = History(seed, question_count, frozenset(left_out), is_told=True).play()
+    return told, sorted(left_out)
+
+
+def main() -> int:
+    """Play, print, and say in the exit status whether every history was as it must be."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--histories", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--mistake")
+    asked = parser.parse_args()
+    if asked.seed is not None:
+        return _replay(asked.seed, asked.questions, asked.mistake)
+    total = Batch(0, 0, 0, 0.0, Counter(), [], Counter())
+    for batch in _played(asked):
+        total = Batch(
+            total.histories + batch.histories,
+            total.questions + batch.questions,
+            total.requests + batch.requests,
+            total.simulated_s + batch.simulated_s,
+            total.met + batch.met,
+            [*total.failed, *batch.failed],
+            total.rules + batch.rules,
+        )
+        if asked.mistake and total.failed:
+            break
+    for what, times in sorted(total.met.items()):
+        print(f"{times:>12,}  {what}")
+    first = min(total.failed, default=None)
+    if first is not None and not asked.mistake:
+        _replay(first, asked.questions, None)
+    found = {
+        "histories": total.histories,
+        "questions": total.questions,
+        "requests": total.requests,
+        "simulated_hours": round(total.simulated_s / 3600, 1),
+        "failed": len(total.failed),
+        "first_failing_seed": first,
+    }
+    if asked.mistake:
+        found["rules"] = dict(total.rules)
+    print(json.dumps(found))
+    return 1 if total.failed else 0
+
+
+def _played(asked: argparse.Namespace) -> Iterator[Batch]:
+    """The batches, as they end."""
+    end = asked.first + asked.histories
+    starts = range(asked.first, end, AT_ONCE)
+    with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
+        futures = [
+            pool.submit(
+                play,
+                range(start, min(start + AT_ONCE, end)),
+                asked.mistake,
+                asked.questions,
+                stop_at_first=asked.mistake is not None,
+            )
+            for start in starts
+        ]
+        for future in futures:
+            yield future.result()
+            if asked.mistake and future.result().failed:
+                for other in futures:
+                    other.cancel()
+                return
+
+
+def _replay(seed: int, question_count: int, mistake: str | None) -> int:
+    _prepare(mistake)
+    report, left_out = smallest(seed, question_count)
+    story = report.story
+    if len(story) > STORY_MAX:
+        cut = len(story) - STORY_MAX
+        story = [*story[: STORY_MAX // 2], f"... {cut} lines ...", *story[-STORY_MAX // 2 :]]
+    print(f"seed {seed}, without: {', '.join(left_out) or 'nothing'}")
+    print("\n".join(story))
+    for breach in report.breaches:
+        print(f"BROKEN {breach.rule}: {breach.what}")
+    print(f"replay: python tests/simulation/run.py --seed {seed} --questions {question_count}")
+    return 1 if report.breaches else 0
+
+
+def _prepare(mistake: str | None) -> None:
+    from simulation.mistakes import MISTAKES, make
+
+    if mistake is not None and MISTAKES[mistake].module not in sys.modules:
+        make(mistake)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

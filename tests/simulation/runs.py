@@ -1,0 +1,211 @@
+"""One `precheck run` in a simulated process: the asking of the product, with everything around it simulated."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import NamedTuple
+from uuid import UUID
+
+import anyio
+import polars as pl
+from simulation.books import Book, LedgerOfProcess
+from simulation.provider import DEADLINE_S, Provider, Wire
+from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
+from simulation.weather import Weather
+from simulation.world import Clock, Process, World
+
+from pipeline.apis import cop
+from pipeline.errors import PrecheckError
+from pipeline.frames import CHECKS, Check, slim
+from pipeline.stages.ask import (
+    ApiChannel,
+    AskingContext,
+    AskingTally,
+    RemainingQuestions,
+    answers_so_far,
+    ask,
+    remaining_questions,
+)
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stores.leased_shares import LeasedShare
+from pipeline.stores.local_source import LocalSource
+from pipeline.stores.protocols import Quota
+from pipeline.stores.values import ShareLimits
+from pipeline.transport.client import Client
+from pipeline.transport.rate_limiter import Pace
+from pipeline.transport.tokens import Tokens
+from schemas.outcomes import ApiName
+from schemas.token import TokenRequest
+
+ATTEMPTS_MAX = 3
+POLL_INTERVAL_S = 1.0
+"""How often a process looks for more to ask while others hold the rest."""
+_REQUEST = TokenRequest.model_validate(
+    {"grant_type": "client_credentials", "client_id": "c", "client_secret": "s", "scope": "p"}
+)
+
+
+class RunOptions(NamedTuple):
+    """How a person starts a run."""
+
+    rate: int
+    in_flight_max: int
+    limit: int | None = None
+    retry_unanswered: bool = False
+
+
+@dataclass(slots=True)
+class RunEnd:
+    """How a run ended."""
+
+    answers: pl.DataFrame
+    """`Answers`: one per question."""
+    error: PrecheckError | None
+    tally: AskingTally
+    durable: frozenset[int]
+    """The questions whose final answer the ledger had as the run ended."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every question has its final answer."""
+        return self.error is None and self.answers["state"].is_in(["answered", "refused", "reused"]).all()
+
+
+@cache
+def questions(count: int) -> pl.DataFrame:
+    """`Checks`: so many for CoP, at five banks."""
+    rows = [
+        {
+            "check": row,
+            "api": "cop",
+            "account": f"{row % 5:06d}{row:08d}",
+            "name": f"Payee {row}",
+            "account_type": "Personal",
+        }
+        for row in range(1, count + 1)
+    ]
+    return pl.DataFrame(rows, schema=CHECKS)
+
+
+@dataclass(slots=True)
+class Scene:
+    """What every process of a history meets."""
+
+    world: World
+    weather: Weather
+    provider: Provider
+    book: Book
+    clock: Clock
+    account: DividedAccount
+    shared: SharedQuestions | None
+    """None where the run has its folder, and its ledger, to itself."""
+
+
+async def run(
+    scene: Scene,
+    process: Process,
+    options: RunOptions,
+    quota: Quota | None,
+    ended: Callable[[RunEnd], None],
+) -> None:
+    """Ask what is left to ask, as the command does, and hand over what came of it."""
+    checks, tally = questions(scene.provider.question_count), AskingTally()
+    chance = scene.world.chance
+    context = AskingContext(
+        scene.clock.now,
+        process.loop.time,
+        chance.random,
+        lambda: str(UUID(int=chance.getrandbits(128), version=4)),
+        anyio.Event(),
+        tally,
+    )
+    if scene.shared is None:
+        ledger = LedgerOfProcess(scene.book, process, scene.weather)
+    else:
+        ledger = SharedRunOfProcess(scene.shared, scene.book, process, scene.weather)
+    error: PrecheckError | None = None
+    asked: pl.DataFrame | None = None
+    left: RemainingQuestions | None = None
+    try:
+        async with scene.account.lease(process) as share, _channel(scene, process, options, share) as channel:
+            channel = replace(channel, quota=quota)
+            left = await remaining_questions(
+                checks, ledger, tally, limit=options.limit, retry_unanswered=options.retry_unanswered
+            )
+            asking = partial(ask, channels={ApiName.COP: channel}, ledger=ledger, world=context)
+            if isinstance(ledger, SharedRunOfProcess):
+                await _ask_with_others(scene, ledger, left, tally, asking)
+            else:
+                source = LocalSource(left.todo, ledger.question_key)
+                asked = await asking(source, has_answered=left.has_answered)
+    except PrecheckError as ending:
+        error = ending
+    answers = (
+        await answers_so_far(checks, ledger) if asked is None or left is None else slim(left.answers, asked)
+    )
+    final = {answer.question for answer in scene.book.final_now()}
+    rows = {ledger.question_key(Check(*check)): check[0] for check in checks.iter_rows()}
+    ended(RunEnd(answers, error, tally, frozenset(rows[question] for question in final)))
+
+
+async def _ask_with_others(
+    scene: Scene,
+    run: SharedRunOfProcess,
+    left: RemainingQuestions,
+    tally: AskingTally,
+    asking: Callable[..., Awaitable[object]],
+) -> None:
+    """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
+    assert scene.shared is not None
+    columns = [left.todo.columns.index(column) for column in CHECKS]
+    scene.shared.open_round([Check(*(row[n] for n in columns)) for row in left.todo.iter_rows()])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run.keep)
+        while scene.shared.undone_count and not tally.closures:
+            if scene.shared.free_count:
+                before = scene.shared.undone_count
+                await asking(run, has_answered=left.has_answered)
+                if scene.shared.undone_count == before:
+                    break  # nothing may be sent
+            await anyio.sleep(POLL_INTERVAL_S)
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _channel(
+    scene: Scene, process: Process, options: RunOptions, share: LeasedShare
+) -> AsyncIterator[ApiChannel]:
+    """The way to the provider, within a share of its account."""
+    pace, door = (Pace(options.rate, clock=process.loop.time) for _ in range(2))
+    places = ConcurrencyLimit(options.in_flight_max, options.rate, pace.clock)
+
+    def use(part: ShareLimits) -> None:
+        for each in (pace, door):
+            each.resize(part.rate_per_s, until=part.until)
+        places.resize(part.in_flight_max, part.rate_per_s)
+
+    share.follow(use, in_flight=lambda: places.in_flight)
+    tokens = Tokens(
+        scene.provider.token, _REQUEST, clock=process.loop.time, chance=scene.world.chance.random
+    )
+    client = Client(
+        "https://cop.example",
+        context=None,  # type: ignore[arg-type]
+        in_flight_max=options.in_flight_max,
+        tokens=tokens,
+        door=door,
+        open_transport=lambda _context, _count: Wire(process, scene.provider),
+    )
+    async with client:
+        yield ApiChannel(
+            api=cop.API,
+            sender=client,
+            share=share,
+            pace=pace,
+            places=places,
+            quota=None,
+            in_flight_max=options.in_flight_max,
+            attempts_max=ATTEMPTS_MAX,
+            deadline_s=DEADLINE_S,
+        )

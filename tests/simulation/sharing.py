@@ -1,0 +1,169 @@
+"""What processes share in the simulated world: the division of the account, and the chunks of a run.
+
+They are what a store on another machine keeps: they outlive every process, and a call to them takes its time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from simulation.books import Book, LedgerOfProcess, called
+from simulation.weather import Weather
+from simulation.world import Process, World
+
+from pipeline.frames import Check
+from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_share
+from pipeline.stores.protocols import LeaseLostError
+from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
+from pipeline.stores.values import ChunkLease, LeaseHolder, Question, QuestionChunk, ServerAccount
+from schemas.outcomes import ApiName
+
+CHUNK_SIZE = 10
+CHUNK_LEASE_S = 10.0
+RENEWED_EVERY_S = 1.0
+
+
+@dataclass
+class DividedAccount:
+    """The provider's account, divided among the processes that ask."""
+
+    world: World
+    account: ServerAccount
+    division: Division = Division()
+
+    @asynccontextmanager
+    async def lease(self, process: Process) -> AsyncIterator[LeasedShare]:
+        """Hold a share, as a process does."""
+        me = joining(process.name, LeaseHolder("cop.example", len(process.name)), self.account)
+
+        async def renew(wish: ShareWish) -> ShareRenewal:
+            def divide() -> ShareRenewal:
+                self.division, renewal = renewed(self.division, self.account, wish, me, self.world.now_s)
+                return renewal
+
+            return await called(process, divide, self.world.chance.uniform(0, 0.05))
+
+        share = LeasedShare(self.account, renew, ticks=process.loop.time)
+        async with leased_share(share, every_s=RENEWED_EVERY_S, waiting=Waiting(lambda _: None)):
+            yield share
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Questions that one process asks at a time."""
+
+    checks: list[Check]
+    fence: int = 0
+    lease_until: float = -1.0
+    is_done: bool = False
+
+
+@dataclass
+class SharedQuestions:
+    """The questions of a run that several processes ask."""
+
+    world: World
+    chunks: list[Chunk] = field(default_factory=list)
+
+    def open_round(self, checks: list[Check]) -> None:
+        """Divide what is left into chunks, unless others are at it."""
+        if all(chunk.is_done for chunk in self.chunks):
+            starts = range(0, len(checks), CHUNK_SIZE)
+            self.chunks += [Chunk(checks[start : start + CHUNK_SIZE]) for start in starts]
+
+    @property
+    def undone_count(self) -> int:
+        """Chunks that are still to be done, by whomever."""
+        return sum(not chunk.is_done for chunk in self.chunks)
+
+    @property
+    def free_count(self) -> int:
+        """Those of them that nobody holds."""
+        now = self.world.now_s
+        return sum(not chunk.is_done and chunk.lease_until <= now for chunk in self.chunks)
+
+    def is_latest(self, hold: ChunkLease) -> bool:
+        """Whether nobody else has taken the chunk over."""
+        return self.chunks[hold.chunk].fence == hold.fence
+
+
+class SharedRunOfProcess(LedgerOfProcess):
+    """One process's view of a run that others ask, too: its ledger, and the source of its questions."""
+
+    is_shared = True
+
+    def __init__(self, shared: SharedQuestions, book: Book, process: Process, weather: Weather) -> None:
+        super().__init__(book, process, weather)
+        self._shared = shared
+        self._held: dict[ChunkLease, None] = {}
+        self._hold_of: dict[bytes, ChunkLease] = {}
+
+    async def claim(self, api: ApiName) -> QuestionChunk | None:  # noqa: ARG002 (there is one)
+        """Take a chunk that nobody holds."""
+
+        def take() -> QuestionChunk | None:
+            for number, chunk in enumerate(self._shared.chunks):
+                if not chunk.is_done and chunk.lease_until <= self._world.now_s:
+                    chunk.fence += 1
+                    chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
+                    return QuestionChunk(ChunkLease(number, chunk.fence), list(self._questions(chunk)))
+            return None
+
+        taken = await called(self._process, take, self._takes_s())
+        if taken is not None:
+            self._held[taken.hold] = None
+            self._hold_of |= {question.key: taken.hold for question in taken.questions}
+        return taken
+
+    def _questions(self, chunk: Chunk):
+        for check in chunk.checks:
+            key = self.question_key(check)
+            known = self._book.look_up(key)
+            if known.answer is None:
+                yield Question(check, key, known.attempts, is_suspect=False)
+
+    def holds(self, hold: ChunkLease) -> bool:
+        """Whether the chunk is still ours, as far as this process knows."""
+        return hold in self._held
+
+    async def keep(self) -> None:
+        """Renew the leases of the chunks that are held, for ever."""
+        while True:
+            await asyncio.sleep(CHUNK_LEASE_S / 3)
+
+            def renew() -> list[ChunkLease]:
+                lost = [hold for hold in self._held if not self._shared.is_latest(hold)]
+                for hold in self._held:
+                    if hold not in lost:
+                        self._shared.chunks[hold.chunk].lease_until = self._world.now_s + CHUNK_LEASE_S
+                return lost
+
+            for hold in await called(self._process, renew, self._takes_s()):
+                self._held.pop(hold, None)
+
+    async def done(self, hold: ChunkLease) -> None:
+        """All of it is asked."""
+        self._held.pop(hold, None)
+
+        def end() -> None:
+            if self._shared.is_latest(hold):
+                self._shared.chunks[hold.chunk].is_done = True
+
+        await called(self._process, end, self._takes_s())
+
+    async def give_back(self, api: ApiName | None = None) -> None:  # noqa: ARG002 (there is one)
+        """Leave the rest to others."""
+        given, self._held = list(self._held), {}
+
+        def leave() -> None:
+            for hold in given:
+                if self._shared.is_latest(hold):
+                    self._shared.chunks[hold.chunk].lease_until = -1.0
+
+        await called(self._process, leave, self._takes_s())
+
+    def _require(self, question: bytes) -> None:
+        """Nothing is written under an older fence."""
+        if not self._shared.is_latest(self._hold_of[question]):
+            raise LeaseLostError

@@ -1,0 +1,246 @@
+"""What can go wrong in one history: a random subset of all faults, each with parameters of its own.
+
+Every seed switches on some faults and leaves out the others, so that rare meetings of two faults are met, too,
+and are not drowned by a third. Faults that are of the world (outages, latency, lost replies) end when it heals;
+those that are of a row last for ever.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+ROWS_OF_THEIR_OWN_MAX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of the history."""
+
+    from_s: float
+    to_s: float
+
+    def covers(self, now_s: float) -> bool:
+        """Whether it is now."""
+        return self.from_s <= now_s < self.to_s
+
+
+@dataclass(slots=True)
+class Weather:
+    """The faults of one history. A share is of all requests."""
+
+    heals_at_s: float = 0.0
+    latency_s: float = 0.05
+    slow_share: float = 0.0
+    slow_s: float = 3.0
+    error_share: float = 0.0
+    error_status: int = 500
+    lost_share: float = 0.0
+    """Processed, and then the connection breaks."""
+    silent_share: float = 0.0
+    """No reply at all."""
+    crossed_share: float = 0.0
+    """The answer of another request."""
+    broken_share: float = 0.0
+    """A reply that breaks the contract."""
+    refused_connection_share: float = 0.0
+    outages: list[Span] = field(default_factory=list)
+    outage_kind: str = "503"
+    server_rate: int | None = None
+    """What the server lets through in a second of its own, where that is less than agreed."""
+    retry_after: str | None = None
+    silent_banks: dict[str, Span] = field(default_factory=dict)
+    refused_rows: frozenset[int] = frozenset()
+    disliked_rows: frozenset[int] = frozenset()
+    broken_rows: frozenset[int] = frozenset()
+    failing_rows: frozenset[int] = frozenset()
+    token_life_s: int = 3600
+    token_outages: list[Span] = field(default_factory=list)
+    revocations: list[float] = field(default_factory=list)
+    cap: int | None = None
+    commit_s: float = 0.001
+    slow_commit_share: float = 0.0
+    kills: list[float] = field(default_factory=list)
+    stops: list[tuple[float, float]] = field(default_factory=list)
+    clock_jumps: list[tuple[float, float]] = field(default_factory=list)
+    limit: int | None = None
+    process_count: int = 1
+    names: tuple[str, ...] = ()
+    """Of the faults that are on."""
+
+    def is_well(self, now_s: float) -> bool:
+        """Whether the world has healed."""
+        return now_s >= self.heals_at_s
+
+
+def weather_of(chance: Random, question_count: int) -> Weather:
+    """Draw the faults of a history."""
+    weather = Weather(heals_at_s=chance.choice([20.0, 120.0, 900.0]))
+    weather.latency_s = chance.choice([0.01, 0.05, 0.3])
+    share = chance.choice([0.1, 0.3, 0.6])
+    on = [name for name in FAULTS if chance.random() < share]
+    for name in on:
+        FAULTS[name](weather, chance, question_count)
+    weather.names = tuple(on)
+    return weather
+
+
+def without(weather_seed: int, question_count: int, left_out: frozenset[str]) -> Weather:
+    """The same history with fewer faults: the others are drawn as they were."""
+    chance = Random(weather_seed)
+    weather = Weather(heals_at_s=chance.choice([20.0, 120.0, 900.0]))
+    weather.latency_s = chance.choice([0.01, 0.05, 0.3])
+    share = chance.choice([0.1, 0.3, 0.6])
+    on = [name for name in FAULTS if chance.random() < share]
+    kept = [name for name in on if name not in left_out]
+    for name in on:
+        drawn = weather if name in kept else Weather()
+        FAULTS[name](drawn, chance, question_count)
+    weather.names = tuple(kept)
+    return weather
+
+
+def _some_share(chance: Random) -> float:
+    return chance.choice([0.01, 0.05, 0.3, 1.0])
+
+
+def _rows(chance: Random, question_count: int) -> frozenset[int]:
+    few = chance.randint(1, ROWS_OF_THEIR_OWN_MAX)
+    first = chance.random() < 0.5
+    return frozenset(range(1, few + 1) if first else chance.sample(range(1, question_count + 1), few))
+
+
+def _span(weather: Weather, chance: Random) -> Span:
+    start = chance.uniform(0, weather.heals_at_s or 20)
+    return Span(start, start + chance.choice([0.5, 5, 60, 600]))
+
+
+def _slow(weather: Weather, chance: Random, _count: int) -> None:
+    weather.slow_share, weather.slow_s = _some_share(chance), chance.choice([1.5, 4.0, 12.0])
+
+
+def _errors(weather: Weather, chance: Random, _count: int) -> None:
+    weather.error_share, weather.error_status = _some_share(chance), chance.choice([500, 502, 503, 504, 408])
+
+
+def _lost(weather: Weather, chance: Random, _count: int) -> None:
+    weather.lost_share = _some_share(chance)
+
+
+def _silent(weather: Weather, chance: Random, _count: int) -> None:
+    weather.silent_share = _some_share(chance)
+
+
+def _crossed(weather: Weather, chance: Random, _count: int) -> None:
+    weather.crossed_share = _some_share(chance)
+
+
+def _broken(weather: Weather, chance: Random, _count: int) -> None:
+    weather.broken_share = _some_share(chance)
+
+
+def _connections(weather: Weather, chance: Random, _count: int) -> None:
+    weather.refused_connection_share = _some_share(chance)
+
+
+def _outages(weather: Weather, chance: Random, _count: int) -> None:
+    weather.outages = [_span(weather, chance) for _ in range(chance.randint(1, 4))]
+    weather.outage_kind = chance.choice(["503", "500", "connect", "silent", "403", "401"])
+
+
+def _hurried(weather: Weather, chance: Random, _count: int) -> None:
+    weather.server_rate = chance.choice([1, 5, 20])
+    weather.retry_after = chance.choice([None, "0", "1", "7", "90", "nonsense"])
+
+
+def _banks(weather: Weather, chance: Random, _count: int) -> None:
+    weather.silent_banks = {f"{bank:06d}": _span(weather, chance) for bank in chance.sample(range(5), 2)}
+
+
+def _refused(weather: Weather, chance: Random, count: int) -> None:
+    weather.refused_rows = _rows(chance, count)
+
+
+def _disliked(weather: Weather, chance: Random, count: int) -> None:
+    weather.disliked_rows = _rows(chance, count)
+
+
+def _broken_rows(weather: Weather, chance: Random, count: int) -> None:
+    weather.broken_rows = _rows(chance, count)
+
+
+def _failing_rows(weather: Weather, chance: Random, count: int) -> None:
+    weather.failing_rows = _rows(chance, count)
+
+
+def _tokens(weather: Weather, chance: Random, _count: int) -> None:
+    weather.token_life_s = chance.choice([0, 5, 30])
+
+
+def _token_outages(weather: Weather, chance: Random, _count: int) -> None:
+    weather.token_outages = [_span(weather, chance)]
+
+
+def _revoked(weather: Weather, chance: Random, _count: int) -> None:
+    weather.revocations = sorted(chance.uniform(0, weather.heals_at_s) for _ in range(3))
+
+
+def _capped(weather: Weather, chance: Random, count: int) -> None:
+    weather.cap = chance.choice([count // 4, count // 2, count + 10])
+
+
+def _commits(weather: Weather, chance: Random, _count: int) -> None:
+    weather.commit_s = chance.choice([0.0, 0.02, 0.4])
+    weather.slow_commit_share = chance.choice([0.0, 0.01])
+
+
+def _kills(weather: Weather, chance: Random, _count: int) -> None:
+    weather.kills = sorted(chance.uniform(0, chance.choice([3, 30])) for _ in range(chance.randint(1, 5)))
+
+
+def _stops(weather: Weather, chance: Random, _count: int) -> None:
+    weather.stops = sorted(
+        (chance.uniform(0, 20), chance.choice([0.2, 2.0, 9.0, 70.0])) for _ in range(chance.randint(1, 4))
+    )
+
+
+def _clocks(weather: Weather, chance: Random, _count: int) -> None:
+    weather.clock_jumps = sorted(
+        (chance.uniform(0, 20), chance.choice([-86_400.0, -3_600.0, -1.0, 1.0, 3_600.0, 86_400.0]))
+        for _ in range(chance.randint(1, 3))
+    )
+
+
+def _limited(weather: Weather, chance: Random, count: int) -> None:
+    weather.limit = chance.choice([1, count // 3])
+
+
+def _processes(weather: Weather, chance: Random, _count: int) -> None:
+    weather.process_count = chance.choice([2, 3])
+
+
+FAULTS = {
+    "slow replies": _slow,
+    "errors": _errors,
+    "lost replies": _lost,
+    "silence": _silent,
+    "crossed answers": _crossed,
+    "broken contract": _broken,
+    "refused connections": _connections,
+    "outages": _outages,
+    "429": _hurried,
+    "silent banks": _banks,
+    "rows refused": _refused,
+    "rows turned away": _disliked,
+    "rows broken": _broken_rows,
+    "rows failing": _failing_rows,
+    "short tokens": _tokens,
+    "token endpoint out": _token_outages,
+    "tokens revoked": _revoked,
+    "daily cap": _capped,
+    "slow commits": _commits,
+    "kill -9": _kills,
+    "SIGSTOP": _stops,
+    "clock jumps": _clocks,
+    "--limit": _limited,
+    "several processes": _processes,
+}
+"""Name -> draws its parameters."""

@@ -1,0 +1,143 @@
+"""The simulated world: one clock, one source of chance, and everything that happens, in order.
+
+One seed is one history. Whatever is random is drawn from `World.chance`, in an order that the world decides,
+so the same seed gives the same history, byte for byte.
+"""
+
+import heapq
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import count
+from math import inf
+from random import Random
+from typing import Any
+
+from simulation.loops import VirtualLoop
+
+ROUND_S = 1e-6
+BEGINNING = datetime(2030, 1, 1, 9, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Clock:
+    """The wall clock of one machine, which may be wrong."""
+
+    world: "World"
+    ahead_s: float = 0.0
+
+    def now(self) -> datetime:
+        """What it shows, UTC."""
+        return BEGINNING + timedelta(seconds=self.world.now_s + self.ahead_s)
+
+
+class Process:
+    """A process that can be stopped, woken and killed at any await."""
+
+    def __init__(self, world: "World", name: str) -> None:
+        self.world = world
+        self.name = name
+        self.is_alive = True
+        self.is_at_work = True
+        """Until it has ended or is killed."""
+        self.is_stopped = False
+        self.loop = VirtualLoop(lambda: world.now_s, world.spend)
+
+    def begin(self, main: Coroutine[Any, Any, Any]):
+        """Start its first task."""
+        return self.loop.create_task(main)
+
+    def kill(self) -> None:
+        """It ends here: no task of it goes on, and nothing is cleaned up."""
+        if self.is_at_work:
+            self.is_alive = self.is_at_work = False
+            self.world.tell(self.name, "killed")
+
+    def stop(self, for_s: float) -> None:
+        """It stands still for a while, and does not know it."""
+        if self.is_alive and not self.is_stopped:
+            self.is_stopped = True
+            self.world.tell(self.name, f"stopped for {for_s:.1f} s")
+            self.world.after(for_s, self._wake)
+
+    def _wake(self) -> None:
+        self.is_stopped = False
+        if self.is_alive:
+            self.world.tell(self.name, "woken")
+
+    @property
+    def due_at(self) -> float:
+        """When it has something to do."""
+        return inf if self.is_stopped or not self.is_alive else self.loop.due_at
+
+
+@dataclass(slots=True)
+class World:
+    """One history."""
+
+    seed: int
+    is_told: bool = False
+    """Whether the story is kept line by line, for a person to read."""
+    now_s: float = 0.0
+    chance: Random = field(init=False)
+    processes: list[Process] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    _numbers: "count[int]" = field(default_factory=count)
+    _digest: Any = field(default_factory=sha256)
+
+    def __post_init__(self) -> None:
+        self.chance = Random(self.seed)
+
+    def process(self, name: str) -> Process:
+        """Start an empty process."""
+        started = Process(self, name)
+        self.processes.append(started)
+        return started
+
+    def spend(self) -> None:
+        """Let the moment pass that a round of an event loop takes."""
+        self.now_s += ROUND_S
+
+    def after(self, wait_s: float, do: Callable[[], None]) -> None:
+        """Let something happen later."""
+        heapq.heappush(self._events, (self.now_s + wait_s, next(self._numbers), do))
+
+    def tell(self, who: str, what: str) -> None:
+        """Add a line to the history."""
+        line = f"{self.now_s:.6f} {who}: {what}"
+        self._digest.update(line.encode())
+        if self.is_told:
+            self.story.append(line)
+
+    @property
+    def digest(self) -> str:
+        """The hash of all that happened."""
+        return self._digest.hexdigest()
+
+    def run(self, until_s: float, is_over: Callable[[], bool]) -> None:
+        """Let things happen in the order of their time, until it is over or the time has come."""
+        while not is_over():
+            ready = [process for process in self.processes if process.due_at <= self.now_s]
+            while ready:
+                process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
+                process.loop.run_until_idle()
+                ready = [process for process in self.processes if process.due_at <= self.now_s]
+                if is_over():
+                    return
+            due_s = min((process.due_at for process in self.processes), default=inf)
+            if self._events:
+                due_s = min(due_s, self._events[0][0])
+            if due_s > until_s:
+                self.now_s = until_s
+                return
+            self.now_s = max(self.now_s, due_s)
+            while self._events and self._events[0][0] <= self.now_s:
+                heapq.heappop(self._events)[2]()
+
+    def close(self) -> None:
+        """End every process, so that nothing is left open."""
+        for process in self.processes:
+            process.is_alive = False
+            process.loop.abandon()
