@@ -316,7 +316,7 @@ def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
 def test_workers_ask_about_a_data_set_and_the_same_command_then_writes_it(
     desk, sandbox, rows, shared_profile, host
 ):
-    as_data_set(desk, [row for row in rows if not row["iban"]])
+    as_data_set(desk, [row for row in rows if not row.get("iban")])
     words = ("--work", "work", *shared_profile())
     before = len(sandbox.questions())
 
