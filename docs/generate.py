@@ -28,7 +28,7 @@ from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
-from pipeline.formats import NOTHING_SAID
+from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, SummaryLine
 from pipeline.formats.layouts.shapes import Shape
 from pipeline.jobs.formats import known_formats
@@ -59,8 +59,8 @@ MEANINGS: Mapping[str, str] = {
     "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
     "`not_possible` (`OUT_OF_REACH`) without a call.",
     "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
-    "ledger": "The ledger that many machines share, `postgresql://USER@HOST:PORT/DATABASE`; without it each run has "
-    "its own in its folder. See [a ledger for many machines](#a-ledger-for-many-machines).",
+    "ledger": "The ledger that many machines share, `postgresql://USER@HOST:PORT/DATABASE`; without it each "
+    "run has its own in its folder. See [a ledger for many machines](#a-ledger-for-many-machines).",
     "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
     "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
     "sign_with": "The private key, PEM, mode 0600, that signs the manifest of each run: see "
@@ -359,7 +359,7 @@ def formats() -> str:
     """Every format that is built in, as `precheck formats` lists it."""
     rows = [
         (f"`{each.name}`", each.title, each.known_by, each.written_as or f"nothing: {each.why_not}")
-        for each in known_formats(NOTHING_SAID).formats
+        for each in known_formats(ANY_FORMAT).formats
     ]
     return _table(("`--input-format`", "format", "known by", "fix and split write"), rows)
 

@@ -76,7 +76,7 @@ def _missing(page: Path, text: str, *, bare_names: bool) -> Iterator[str]:
 def _dotted() -> re.Pattern[str]:
     """Dotted paths from a room; `files.md`, `config.toml` and the like are files."""
     rooms = "|".join(sorted(path.stem for path in HOUSE.iterdir() if path.name[0] not in "_."))
-    return re.compile(rf"(?<![\w./-])(?:pipeline\.)?(?:{rooms})(?:\.[A-Za-z_]\w*)+(?![\w/])")
+    return re.compile(rf"(?<![\w./\[-])(?:pipeline\.)?(?:{rooms})(?:\.[A-Za-z_]\w*)+(?![\w/])")
 
 
 def _exists(name: str) -> bool:

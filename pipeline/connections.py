@@ -7,15 +7,8 @@ is refused, or has nothing left to ask, needs none of them.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
-from contextlib import (
-    AbstractContextManager,
-    AsyncExitStack,
-    ExitStack,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-)
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from math import inf
@@ -47,12 +40,6 @@ from schemas.token import TokenRequest
 
 if TYPE_CHECKING:
     from pipeline.stages.ask import ApiChannel
-    from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps
-    from pipeline.stores.postgres.shares import PostgresShares
-    from pipeline.stores.postgres.store import PostgresStore
-
-Quotas = Callable[[Server], AbstractContextManager[Quota | None]]
-"""Gives the daily cap of a server, None where it has none; closed with the channel."""
 
 
 def quota_path() -> Path:
@@ -161,59 +148,6 @@ def shares_of_this_machine(
     return LocalShares(leases_path(), clock=clock, ticks=ticks, waiting=waiting, wait_max_s=wait_max_s)
 
 
-def shares_of_all_hosts(
-    store: PostgresStore,
-    *,
-    clock: Callable[[], datetime],
-    ticks: Callable[[], float],
-    waiting: Callable[[LeaseHolder], None],
-    wait_max_s: float = inf,
-) -> PostgresShares:
-    """The shares of all processes that ask by one ledger; as `shares_of_this_machine`."""
-    from pipeline.stores.postgres.shares import PostgresShares
-
-    return PostgresShares(
-        store.database, store.process, clock=clock, ticks=ticks, waiting=waiting, wait_max_s=wait_max_s
-    )
-
-
-def caps_of_all_hosts(profile: Profile) -> DailyCaps | None:
-    """What the intents in a ledger that hosts share take their units from; None where there is no cap."""
-    from pipeline.stores.postgres.daily_caps import DailyCaps
-
-    caps = {server.name.value: cap for server in profile.servers if (cap := _shared_cap(server)) is not None}
-    return DailyCaps(caps) if caps else None
-
-
-def quotas_of_all_hosts(store: PostgresStore) -> Quotas:
-    """The daily cap of a server, for the gate of one of all processes that ask by one ledger."""
-    from pipeline.stores.postgres.daily_caps import PostgresQuota
-
-    def quota(server: Server) -> AbstractContextManager[Quota | None]:
-        cap = _shared_cap(server)
-        return nullcontext(None if cap is None else PostgresQuota(store.database, cap))
-
-    return quota
-
-
-def quotas_of_this_machine(now: Callable[[], datetime]) -> Quotas:
-    """The daily cap of a server, for the gate of one of this user's processes."""
-
-    @contextmanager
-    def quota(server: Server) -> Iterator[Quota | None]:
-        with ExitStack() as stack:
-            made = quota_of(server, now=now)
-            yield None if made is None else QuotaInThreads(stack.enter_context(made))
-
-    return quota
-
-
-def _shared_cap(server: Server) -> AccountCap | None:
-    from pipeline.stores.postgres.daily_caps import cap_of
-
-    return None if server.cap is None else cap_of(_spelled(server), server.cap, server.cap_window)
-
-
 @asynccontextmanager
 async def open_channels(
     profile: Profile,
@@ -221,7 +155,7 @@ async def open_channels(
     *,
     now: Callable[[], datetime],
     shares: Shares | None,
-    quotas: Quotas | None = None,
+    quotas: Mapping[ApiName, Quota] | None = None,
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
@@ -233,7 +167,7 @@ async def open_channels(
         needed: the APIs that there is something to ask of.
         now: the time.
         shares: divides the limits among processes; None for an embedded sandbox, which no other process asks.
-        quotas: keeps the daily caps; None: in this machine's count.
+        quotas: the daily caps, of APIs that have one; None: those that all processes of this user count.
 
     Raises:
         IncompleteError: other runs left no share of a server at the end of the wait.
@@ -241,19 +175,24 @@ async def open_channels(
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
     accounts = [_account(server) for server in servers.values()]
-    quota_of_server = quotas_of_this_machine(now) if quotas is None else quotas
     async with AsyncExitStack() as stack:
         leased: Mapping[str, Share] = {account.api: WholeShare(account) for account in accounts}
         if shares is not None:
             leased = await stack.enter_async_context(shares.lease(accounts))
+        if quotas is None:
+            quotas = {
+                name: QuotaInThreads(stack.enter_context(quota))
+                for name, server in servers.items()
+                if (quota := quota_of(server, now=now)) is not None
+            }
         yield {
-            name: await _opened(server, leased[name], quota_of_server, now=now, stack=stack)
+            name: await _opened(server, leased[name], quotas.get(name), now=now, stack=stack)
             for name, server in servers.items()
         }
 
 
 async def _opened(
-    server: Server, share: Share, quotas: Quotas, *, now: Callable[[], datetime], stack: AsyncExitStack
+    server: Server, share: Share, quota: Quota | None, *, now: Callable[[], datetime], stack: AsyncExitStack
 ) -> ApiChannel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
     from pipeline.stages.ask import ApiChannel
@@ -285,7 +224,7 @@ async def _opened(
         share=share,
         pace=pace,
         places=places,
-        quota=stack.enter_context(quotas(server)),
+        quota=quota,
         in_flight_max=server.in_flight_max,
         attempts_max=server.attempts_max,
         deadline_s=_deadline_s(server),

@@ -18,6 +18,8 @@ class PartRead(OwnDocument):
     """Of its columns, in order."""
     decision: dict[str, str] = {}
     """Field -> the columns that it was read from, by place, as `--map` would take it."""
+    blank: list[str] = []
+    """The columns without any cell, by place: how these are read makes no difference."""
     columns: dict[str, str] = {}
     """Header -> the field that it was read as."""
     notes: list[str] = []

@@ -76,7 +76,9 @@ class DeskFile(OwnDocument):
     corrects: Annotated[str | None, Field(description="The id of the file that it is the correction of.")] = (
         None
     )
-    profile: Annotated[str | None, Field(description="By which it is checked; null: simulated.")] = None
+    profile: Annotated[str | None, Field(description="By which it is checked; null: none is chosen yet.")] = (
+        None
+    )
     mapping: dict[str, str] = {}
     encoding: str | None = None
     sheet: str | None = None

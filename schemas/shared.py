@@ -63,6 +63,36 @@ class HolderStatus(OwnDocument):
     ]
 
 
+class ShareStatus(OwnDocument):
+    """What one process may use of an account now."""
+
+    host: str | None
+    pid: int | None
+    requests: Annotated[int, Field(description="In any window of the account's rate.")]
+    places: Annotated[int, Field(description="Requests at the same time.")]
+    lease_s: Annotated[
+        float, Field(description="How long it may, unless it renews; negative where it ended.")
+    ]
+
+
+class AccountStatus(OwnDocument):
+    """A provider's account, and how its limits are divided."""
+
+    scope: Annotated[str, Field(description="The server and the client.")]
+    api: ApiName
+    paused_s: Annotated[float, Field(description="How long nobody sends, as the server asked for a pause.")]
+    shares: list[ShareStatus]
+
+
+class CapStatus(OwnDocument):
+    """The daily cap of an account."""
+
+    scope: Annotated[str, Field(description="The server and the client.")]
+    cap: int
+    used: Annotated[int, Field(description="Requests of the window now.")]
+    closed: Annotated[bool, Field(description="Whether the server said that nothing is left.")]
+
+
 class Status(OwnDocument):
     """What goes on in a shared ledger."""
 
@@ -70,3 +100,5 @@ class Status(OwnDocument):
     time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]
     runs: list[RunStatus]
     holders: list[HolderStatus]
+    accounts: list[AccountStatus]
+    caps: list[CapStatus]

@@ -1,6 +1,6 @@
-"""A real PostgreSQL for tests: `fsync` on, by an unprivileged user, on a free loopback port, gone with the session.
+"""A real PostgreSQL for tests: `fsync` on, unprivileged, on a free loopback port, gone with the session.
 
-`postgres` is the server, `ledger_database` a database of its own for one test with the tables of the ledger in it,
+`postgres` is the server, `ledger_database` a database for one test with the tables of the ledger in it, and
 `proxy_to` a way to it that can be cut wherever a test likes.
 """
 
@@ -21,8 +21,13 @@ from pydantic import SecretStr
 
 OWNER, RUNNER = "keeper", "runner"
 LEDGER_KEY = SecretStr("the key that these tests hide names under")
-TEMPLATE = "ledger_template"
-READY_MAX_S = 60
+STATE = [
+    "SELECT version, salt, hidden_key FROM precheck.store",
+    "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE tgenabled <> 'O'",
+    """SELECT count(*) FROM pg_db_role_setting
+    WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())""",
+]
+"""What a test may have changed of a ledger that is no line."""
 
 
 def programs():
@@ -74,9 +79,14 @@ class PostgresServer:
         with (self._data / "postgresql.conf").open("a") as file:
             file.write("\n".join(settings) + "\n")
 
+    @property
+    def _unprivileged(self):
+        """What stands before a command, as the server does not run as root."""
+        ours = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        return ours if os.geteuid() == 0 else []
+
     def _call(self, program, *words):
-        unprivileged = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        command = [*(unprivileged if os.geteuid() == 0 else []), self._programs / program, *words]
+        command = [*self._unprivileged, self._programs / program, *words]
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": str(self.folder)}
         done = subprocess.run(
             command,
@@ -154,6 +164,22 @@ class PostgresServer:
             time.sleep(0.05)
         raise AssertionError("the server does not read its pg_hba.conf")
 
+    @contextmanager
+    def replicated(self):
+        """Have an asynchronous replica until the block ends: one that only receives what is written."""
+        words = ["-D", self.folder, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "--no-loop"]
+        command = [*self._unprivileged, self._programs / "pg_receivewal", *words]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as receiving, self.connect() as db:
+            try:
+                for _ in range(200):
+                    [count_] = db.execute("SELECT count(*) FROM pg_stat_replication").fetchone()
+                    if count_:
+                        break
+                    time.sleep(0.05)
+                yield db
+            finally:
+                receiving.terminate()
+
     def close(self):
         with suppress(AssertionError):  # a test may have stopped it
             self.stop("immediate")
@@ -175,21 +201,62 @@ def postgres():
         server.close()
 
 
+class LedgerDatabases:
+    """Databases with the tables of a ledger, under `LEDGER_KEY`; used again, as a copy takes a second.
+
+    One in which a test has changed more than lines is not."""
+
+    def __init__(self, postgres):
+        from pipeline.stores.postgres.administration import create
+
+        self._postgres = postgres
+        self._template = postgres.empty_database()
+        with database_of(postgres, self._template, OWNER) as db:
+            create(db, LEDGER_KEY, grant_to=RUNNER)
+        self._pristine = self._state(self._template)
+        self._free = []
+
+    def take(self):
+        """One without a line, by its name."""
+        return self._free.pop() if self._free else self._postgres.empty_database(self._template)
+
+    def put_back(self, name):
+        with suppress(psycopg.OperationalError):  # a test may have stopped the server
+            self.empty(name)
+            if self._state(name) == self._pristine:
+                self._free.append(name)
+
+    def empty(self, name):
+        """Delete every line, and end every connection."""
+        with self._postgres.connect(name) as db:
+            db.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            db.execute("SET session_replication_role = replica")  # no trigger
+            kinds = dict.fromkeys(("r", "S"), "")
+            for kind in kinds:
+                kinds[kind] = db.execute(
+                    "SELECT oid::regclass::text FROM pg_class"
+                    " WHERE relnamespace = 'precheck'::regnamespace AND relkind = %s",
+                    (kind,),
+                ).fetchall()
+            with db.transaction():
+                for (table,) in kinds["r"]:
+                    if table != "precheck.store":
+                        db.execute(f"DELETE FROM {table}")
+                for (sequence,) in kinds["S"]:
+                    db.execute("SELECT setval(%s, 1, false)", (sequence,))
+
+    def _state(self, name):
+        with self._postgres.connect(name) as db:
+            return [db.execute(query).fetchall() for query in STATE]
+
+
 @pytest.fixture(scope="session")
-def ledger_template(postgres):
-    """A database with the tables of a ledger, under `LEDGER_KEY`, that others are copies of."""
-    from pipeline.stores.postgres.administration import create
-
-    name = postgres.empty_database()
-    create_ledger(postgres, name, create)
-    with postgres.connect() as db:
-        db.execute(f"ALTER DATABASE {name} RENAME TO {TEMPLATE}")
-    return TEMPLATE
-
-
-def create_ledger(postgres, database, create):
-    with database_of(postgres, database, OWNER) as db:
-        create(db, LEDGER_KEY, grant_to=RUNNER)
+def ledger_databases(postgres):
+    """Where tests get a ledger of their own from."""
+    return LedgerDatabases(postgres)
 
 
 def clocks(wait_max_s=20.0):
@@ -210,9 +277,11 @@ def database_of(postgres, name, user=RUNNER, *, port=None, wait_max_s=20.0):
 
 
 @pytest.fixture
-def ledger_database(postgres, ledger_template):
+def ledger_database(ledger_databases):
     """The name of a database of this test's own, with the tables of a ledger."""
-    return postgres.empty_database(ledger_template)
+    name = ledger_databases.take()
+    yield name
+    ledger_databases.put_back(name)
 
 
 @pytest.fixture
@@ -233,8 +302,8 @@ class CuttingProxy:
     """A TCP proxy to PostgreSQL that loses connections on purpose.
 
     `cut_reply(needle)`: the next request with these bytes in it is carried out, and its reply is lost.
-    `cut_request(needle)`: the connection ends before the request arrives. Both once. `close_door` and `open_door`:
-    no new connection, and the end of those that there are.
+    `cut_request(needle)`: the connection ends before the request arrives. Both once. `close_door` and
+    `open_door`: no new connection, and the end of those that there are.
     """
 
     def __init__(self, port):

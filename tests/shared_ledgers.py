@@ -35,13 +35,17 @@ class LedgerDesk:
         self._resources = ExitStack()
         self.checks = checks_of(0)
 
+    def url(self, user=RUNNER, port=None):
+        """The address of the ledger."""
+        return self.postgres.url(self.database, user, port)
+
     def store(self, *, port=None, wait_max_s=20.0, user=RUNNER, key=LEDGER_KEY):
         """Open the ledger, as another process would."""
         from pipeline.stores.postgres.address import parsed
         from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 
         process = AskingProcess(uuid4(), "host", os.getpid(), "0.1.0")
-        address = parsed(self.postgres.url(self.database, user, port))
+        address = parsed(self.url(user, port))
         return self._resources.enter_context(PostgresStore.open(address, key, process, clocks(wait_max_s)))
 
     def begin(self, store, count, *, chunk_size=10):

@@ -7,17 +7,20 @@ import getpass
 import http.client
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from desk import COMMAND, COMMAND_MAX_S, Desk, hold_until
 
+_NUMBERS = count(1)
 BOUNDARY = "------------------------visitor"
 HOST = "desk.example"
 ROLES = {
@@ -173,6 +176,12 @@ class ServedDesk:
 
     def folder(self, at):
         return self.home / "runs" / at
+
+    def copy(self, at):
+        """Another file at the desk, as this one is: a check takes longer than what is tried with it."""
+        new = f"{at[:14]}{next(_NUMBERS):010x}"
+        shutil.copytree(self.folder(at), self.folder(new))
+        return new
 
     def decisions(self, at):
         lines = (self.folder(at) / "decisions.jsonl").read_text().splitlines()

@@ -18,6 +18,7 @@ import tempfile
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
@@ -183,6 +184,7 @@ def command():
     import pipeline
     from pydantic import BaseModel
 
+    from pipeline.headers.footer_labels import label_of
     from pipeline.headers.meaning import meaning
     from pipeline.reports.page import template
 
@@ -192,7 +194,9 @@ def command():
     for document in _kinds_of(BaseModel):
         document.model_rebuild()
     template()
-    meaning("payee name")  # reads all words of all languages
+    meaning("payee name")  # these two read all words of all languages
+    label_of("total")
+    version("polars")  # looks for all packages that there are
     return payee_precheck.main
 
 

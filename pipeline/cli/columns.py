@@ -27,14 +27,14 @@ def columns(  # noqa: PLR0913 (one argument per option)
 
     Three values of each are shown, whole: mind who looks on.
     """
-    from pipeline.config.profiles import said_of_format
+    from pipeline.config.profiles import format_choice_of
     from pipeline.jobs.columns import columns_of
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
 
-    of_format = said_of_format(input_format, config)
+    format_choice = format_choice_of(input_format, config)
     found, refusal = columns_of(
-        file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet, of_format=of_format
+        file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet, format_choice=format_choice
     )
     if refusal is not None:
         found = found.model_copy(update={"refusal": refusal.sentence(OPTIONS)})

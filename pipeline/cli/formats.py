@@ -15,12 +15,12 @@ def formats(*, config: Path | None, as_json: bool) -> None:
 
     Those that the configuration describes as [layouts.NAME] are among them.
     """
-    from pipeline.config.profiles import said_of_format
+    from pipeline.config.profiles import format_choice_of
     from pipeline.jobs.formats import known_formats
     from pipeline.reports.formats import print_formats
     from pipeline.reports.terminal import console
 
-    known = known_formats(said_of_format(None, config))
+    known = known_formats(format_choice_of(None, config))
     if as_json:
         click.echo(known.model_dump_json())
     else:

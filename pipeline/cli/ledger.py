@@ -42,7 +42,8 @@ def ledger() -> None:
 @click.option(
     "--grant-to",
     metavar="ROLE",
-    help="The role of the runs, which may read and add; without it, with --as, the user of the profile's `ledger`.",
+    help="The role of the runs, which may read and add; without it, with --as, the user of the profile's "
+    "`ledger`.",
 )
 def init(*, profile: str, config: Path | None, role: str | None, grant_to: str | None) -> None:
     """Create the tables in an empty database, and let the role of the runs use them.

@@ -141,7 +141,8 @@ reuse_options: list[Callable[..., Any]] = [
         default="30d",
         show_default=True,
         metavar="DAYS",
-        help="How old an answer of --reuse-from may be.",
+        help="How old an answer of --reuse-from may be; given alone, with a shared ledger: use the matches "
+        "of all its runs again.",
     ),
 ]
 data_set_options: list[Callable[..., Any]] = [

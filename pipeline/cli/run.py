@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
@@ -133,7 +134,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "--quiet",
     is_flag=True,
     help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
-    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, and the last.",
+    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, the last.",
 )
 @click.option(
     "--log",
@@ -217,6 +218,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     ctx.find_root().obj = log_form
     terminal = None if quiet or log_form == "json" else _terminal()
     places = folders(files, out)
+    asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
     names = _names(places, quiet=quiet)
     ends = {file: FileEnd(names[file], None, None) for file in places}
     if len(files) > 1 and terminal is not None:
@@ -244,7 +246,7 @@ def run(  # noqa: PLR0913 (one argument per option)
                 fresh=fresh,
                 many_names_reason=many_names_reason,
                 pain002=pain002,
-                reusable=ReusePermission(reuse_from, reuse_max_age),
+                reusable=ReusePermission(reuse_from, reuse_max_age, in_ledger=asks_ledger),
                 wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
                 work=work,
                 compare_with=compare_with,

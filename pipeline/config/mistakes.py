@@ -14,7 +14,7 @@ from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, S
 
 _OF_SERVERS: tuple[type[BaseModel], ...] = tuple(declared.section for declared in APIS.values())
 """The sections that name a server."""
-_SAID = {
+_SENTENCES = {
     "missing": "is missing; add it",
     "greater_than_equal": "must be {ge:g} or more",
     "greater_than": "must be more than {gt:g}",
@@ -72,12 +72,12 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
         for mistake in listed
         if mistake["type"] == "extra_forbidden" and (near := _near(mistake, whole)) is not None
     }
-    said: dict[Place, str] = {}
+    sentences: dict[Place, str] = {}
     for mistake in listed:
         place = _place(mistake)
         if mistake["type"] != "missing" or place not in meant:
-            said.setdefault(place, _sentence(mistake, ".".join(place), whole))
-    return list(said.values())
+            sentences.setdefault(place, _sentence(mistake, ".".join(place), whole))
+    return list(sentences.values())
 
 
 def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
@@ -156,19 +156,19 @@ def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> str:
         return "api must be " + " or ".join(f'"{form}"' for form in forms)
     if mistake["type"] == "string_pattern_mismatch":
         return _pattern(mistake)
-    if (said := _SAID.get(mistake["type"])) is not None:
-        return said.format_map({key: _in_toml(said) for key, said in mistake.get("ctx", {}).items()})
+    if (sentence := _SENTENCES.get(mistake["type"])) is not None:
+        return sentence.format_map({key: _in_toml(value) for key, value in mistake.get("ctx", {}).items()})
     return _message(mistake)
 
 
 def _message(mistake: Mistake) -> str:
-    said: str = mistake["msg"]
-    return said.removeprefix("Value error, ").replace("Input should be", "must be")
+    text: str = mistake["msg"]
+    return text.removeprefix("Value error, ").replace("Input should be", "must be")
 
 
-def _in_toml(said: object) -> object:
+def _in_toml(value: object) -> object:
     """Words in the quotes that the file has them in."""
-    return said.replace("'", '"') if isinstance(said, str) else said
+    return value.replace("'", '"') if isinstance(value, str) else value
 
 
 def _pattern(mistake: Mistake) -> str:

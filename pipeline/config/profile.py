@@ -47,16 +47,16 @@ def _policy_key(key: str) -> str:
     raise ValueError(f"no such outcome or code; {f'did you mean {near[0]}?' if near else 'remove it'}")
 
 
-def _countries(said: object) -> Literal["any"] | list[str]:
-    if said == "any":
+def _countries(value: object) -> Literal["any"] | list[str]:
+    if value == "any":
         return "any"
-    if not (isinstance(said, list) and all(isinstance(country, str) for country in said)):
+    if not (isinstance(value, list) and all(isinstance(country, str) for country in value)):
         raise ValueError('must be "any" or a list of countries, such as ["DE", "FR"]')
-    if any(country not in iban_structures() for country in said):
+    if any(country not in iban_structures() for country in value):
         raise ValueError(
             'names a country without IBANs; write each country as two capital letters, such as ["DE", "FR"]'
         )
-    return said
+    return value
 
 
 class Choices(Section):
@@ -159,8 +159,8 @@ def _sections() -> Iterator[tuple[str, Any]]:
         either: Any = reduce(operator.or_, forms.values())
         if len(forms) > 1:
             either = Annotated[either, Field(discriminator="api")]
-        said = next(api.asked for api in APIS.values() if api.key == key)
-        about = f"The section of {next(iter(said.values()))}."
+        asked = next(api.asked for api in APIS.values() if api.key == key)
+        about = f"The section of {next(iter(asked.values()))}."
         yield key, (either | None, Field(None, description=about))
 
 
@@ -209,5 +209,5 @@ class Profile(_WithSections):
         later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
         later |= {key: True for key in SECTIONS if key not in _FIRST_KEYS and getattr(self, key) is None}
         sections: Mapping[str, Any] = dict.fromkeys(SECTIONS, unsaid)
-        said = self.model_dump(mode="json", exclude={**sections, **ours, **later})
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        settings = self.model_dump(mode="json", exclude={**sections, **ours, **later})
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

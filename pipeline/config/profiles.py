@@ -23,7 +23,7 @@ from pipeline.config import BUILT_IN, Profile
 from pipeline.errors import Advice, ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
-from pipeline.formats import SaidOfFormat
+from pipeline.formats import FormatChoice
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections.secrets import secret_if_named
@@ -84,8 +84,8 @@ def _built_in(name: str) -> Chosen:
     return Chosen(name, None, fingerprint, Environment.SANDBOX)
 
 
-def said_of_format(name: str | None, config: Path | None) -> SaidOfFormat:
-    """What is said of the format of a file: its name, and the layouts that the configuration adds.
+def format_choice_of(name: str | None, config: Path | None) -> FormatChoice:
+    """The format that was chosen for a file, if any, and the layouts that the configuration adds.
 
     Args:
         name: from `--input-format`.
@@ -95,7 +95,7 @@ def said_of_format(name: str | None, config: Path | None) -> SaidOfFormat:
         ConfigurationError: the file cannot be read, or has layouts and a mistake.
     """
     path = settings.usual() if config is None else settings.find(config)
-    return SaidOfFormat(name, {} if path is None else settings.layouts_in(path))
+    return FormatChoice(name, {} if path is None else settings.layouts_in(path))
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:

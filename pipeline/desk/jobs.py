@@ -1,18 +1,22 @@
 """From what people said about a file to the arguments of jobs."""
 
-from pipeline.config import read, usual
+from pipeline.config import BUILT_IN, read, usual
 from pipeline.desk.folders import FileFolder
 from pipeline.runs.request import CheckJob, ReusePermission
 
+SIMULATED = BUILT_IN[0]
+"""The profile by which a sandbox answers; it is always there."""
+
 
 def profiles() -> list[str]:
-    """The profiles that a file may be checked by; none where there is no configuration.
+    """The profiles that a file may be checked by; the first is the usual one.
 
     Raises:
         ConfigurationError: the configuration has mistakes.
     """
     path = usual()
-    return [] if path is None else [*read(path).profiles]
+    configured = [] if path is None else [*read(path).profiles]
+    return list(dict.fromkeys([*configured, SIMULATED]))
 
 
 def job_of(folder: FileFolder) -> CheckJob:

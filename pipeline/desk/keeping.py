@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.refusals import Conflict
+from pipeline.desk.review import forget_all
 from pipeline.desk.states import Standing, State, standing
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
@@ -31,6 +32,7 @@ def forget(at: Standing, by: str, reason: str, now: datetime) -> None:
     if has_begun(at.folder.run):
         job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
         purge(at.folder.run, job, now=now)
+    forget_all()
     shutil.rmtree(at.folder.path / "input", ignore_errors=True)
     at.folder.change(purged_at=timestamp(now))
 

@@ -37,6 +37,22 @@ class Person(NamedTuple):
         """Whether this person has one of these roles."""
         return not self.roles.isdisjoint(roles)
 
+    def require_names(self) -> None:
+        """Refuse who does not work with single payments.
+
+        Raises:
+            Forbidden: this person does not.
+        """
+        if not self.has_names:
+            raise Forbidden(
+                "You may not look at single payments here. Evidence without names is open to you."
+            )
+
+    @property
+    def has_names(self) -> bool:
+        """Whether this person works with single payments, and may know whose they are."""
+        return self.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
+
     def require(self, *roles: Role) -> None:
         """Refuse who has none of these roles.
 

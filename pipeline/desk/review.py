@@ -10,6 +10,7 @@ import polars as pl
 from pipeline.config.profiles import choose
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import Journal
+from pipeline.errors import InputError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
 from pipeline.reports.choices import CORRECTABLE, policy_of
 from pipeline.reports.documents import Rows
@@ -201,7 +202,14 @@ def opened(folder: FileFolder) -> Review:
     """
     run = ended_run(folder.run)
     policy = choose(run.manifest.profile.name, None).policy
+    if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
+        raise InputError(f"{run.outcome_file.name}: {forgotten}")
     return _opened(folder.run, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
+
+
+def forget_all() -> None:
+    """Keep no run in memory any more, as names of one were deleted."""
+    _opened.cache_clear()
 
 
 @lru_cache(maxsize=3)

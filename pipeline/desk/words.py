@@ -29,6 +29,11 @@ PAGES: Words = MappingProxyType({
     Advice.ALLOW_MANY_NAMES: "allow it below with a reason, which is recorded",
     Advice.ALLOW_SIMULATED: "check the file with a real profile",
     Advice.WAIT_LONGER: "go on later",
+    Advice.NAME_LEDGER: "ask who looks after this desk to name one in the configuration",
+    Advice.NAME_SHEET: "name the sheet with the payments below",
+    Advice.NAME_NO_SHEET: "name no sheet",
+    Advice.MAP_NOTHING: "choose no columns",
+    Advice.CHECK_AS_DATA_SET: "ask who looks after this desk to check it as one data set",
     Advice.READ_FROM: "{choices}",
 })  # fmt: skip
 """For every kind of advice."""
@@ -51,7 +56,9 @@ _PHRASES = (
 def sentence_of(error: PrecheckError) -> str:
     """An error as sentences for a page."""
     text = in_desk_words("; ".join(error.sentences(PAGES)))
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    is_name = "." in text.split(maxsplit=1)[0]  # of a file, which is not written otherwise
+    first = text[:1] if is_name else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def in_desk_words(sentence: str) -> str:

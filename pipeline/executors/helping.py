@@ -2,19 +2,20 @@
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
+import anyio
 import anyio.to_thread
 import structlog
 
 from pipeline.config import Profile
-from pipeline.connections import caps_of_all_hosts
-from pipeline.errors import IncompleteError, PrecheckError
+from pipeline.errors import IncompleteError, PrecheckError, first_of
 from pipeline.executors.asking import new_context, watched
+from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
 from pipeline.runs.request import Surface
 from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
@@ -59,7 +60,7 @@ def help_with_runs(store: PostgresStore, wanted: HelpWanted, surface: Surface) -
         OutputError: the work folder cannot be read.
     """
     world = new_context(surface)
-    helper = _Helper(store, wanted, world, surface)
+    helper = _Helper(SharedAccess(store, wanted.profile), wanted, world, surface)
     with helper.runs:
         is_idle, ended_by = watched(helper.work, world, surface)
     return HelpGiven(sum(world.tally.answered.values()), bool(is_idle), ended_by)
@@ -80,7 +81,7 @@ class _Turn:
 class _Helper:
     """A worker at its work."""
 
-    store: PostgresStore
+    access: SharedAccess
     wanted: HelpWanted
     world: AskingContext
     surface: Surface
@@ -126,33 +127,44 @@ class _Helper:
             await self._forget_if_finished(record.run)
             return
         if state.free_count and not self._rests(record.run):
-            asker = RoundAsker(
-                self.store, shared, self.wanted.profile, record.apis, self.world, self.surface.watch
-            )
-            turn.has_asked |= await self._ask(asker, record)
+            turn.has_asked |= await self._ask(shared, record)
             state = await shared.latest_round()
         if state.is_open and state.undone_count == 0:
             await shared.end_round(state.number)
         turn.undone_count += state.undone_count
         turn.workable_count += 0 if self._rests(record.run) else state.undone_count
 
-    async def _ask(self, asker: RoundAsker, record: WorkRecord) -> bool:
+    async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
+        """Ask until there is nothing to claim; whether there was anything."""
         tally = self.world.tally
         tally.closures.clear()
         tally.closed.clear()
-        counts = await anyio.to_thread.run_sync(lambda: asker.run.counts, abandon_on_cancel=True)
+        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, and not the worker
+        asker = RoundAsker(shared, self.access, record.apis, world, self.surface.watch)
+        counts = await anyio.to_thread.run_sync(lambda: shared.counts, abandon_on_cancel=True)
         if counts.answer_count:
             asker.has_answered = record.apis
-        has_asked = await asker.ask_what_is_free(SharedPart(asker.run))
+        has_asked = False
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._pass_on_a_stop, world)
+                has_asked = await asker.ask_what_is_free(SharedPart(shared))
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:
+            raise first_of(failures) from None
         if tally.closures:
             self._resting[record.run] = time.monotonic() + REST_S
         return has_asked
+
+    async def _pass_on_a_stop(self, world: AskingContext) -> None:
+        await self.world.stop.wait()
+        world.stop.set()
 
     async def _opened(self, record: WorkRecord) -> SharedRun | None:
         """A run of this ledger that has not finished."""
         if (known := self._known.get(record.run)) is not None:
             return known
-        run = await anyio.to_thread.run_sync(self.store.find, record.run, abandon_on_cancel=True)
+        run = await anyio.to_thread.run_sync(self.access.store.find, record.run, abandon_on_cancel=True)
         if run is None:
             return None
         if run.finished_at is not None:
@@ -160,14 +172,13 @@ class _Helper:
             return None
         folder = work_of(self.wanted.root, record.run)
         questions = lru_cache(maxsize=2)(partial(read_questions, folder))
-        units = caps_of_all_hosts(self.wanted.profile)
-        opened = self.runs.enter_context(self.store.shared_run(run, questions, units=units))
+        opened = self.runs.enter_context(self.access.shared_run(run, questions))
         self._known[record.run] = opened
         return opened
 
     async def _forget_if_finished(self, run_id: UUID) -> None:
         """Close a run that has finished, and remove its questions."""
-        run = await anyio.to_thread.run_sync(self.store.find, run_id, abandon_on_cancel=True)
+        run = await anyio.to_thread.run_sync(self.access.store.find, run_id, abandon_on_cancel=True)
         if run is not None and run.finished_at is not None:
             self._known.pop(run_id).close()
             remove_work(self.wanted.root, run_id)

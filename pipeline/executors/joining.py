@@ -1,20 +1,74 @@
-"""The way into a ledger that processes share, and into a run of it."""
+"""The way into a ledger that processes share: into a run of it, and to the servers within limits for all."""
 
 import os
 import time
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import version
+from math import inf
 from socket import gethostname
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 import polars as pl
 from pydantic import SecretStr
 
-from pipeline.runs.request import Clock
+from pipeline.config import Profile
+from pipeline.connections import open_channels, scope_for
+from pipeline.runs.request import Clock, RunObserver
+from pipeline.stages.ask import ApiChannel, AskingContext
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import StoreClocks
+from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota, cap_of
 from pipeline.stores.postgres.lines import StoredRun
+from pipeline.stores.postgres.shared_run import QuestionParts, SharedRun
+from pipeline.stores.postgres.shares import PostgresShares
 from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 from pipeline.stores.values import RunIdentity
+from schemas.outcomes import ApiName
+
+
+class SharedAccess(NamedTuple):
+    """A shared ledger, and the servers that are asked within the limits that it keeps for all."""
+
+    store: PostgresStore
+    profile: Profile
+
+    def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
+        """This process's view of a run, whose requests count for the caps of their accounts; to be closed."""
+        caps = self._caps
+        return self.store.shared_run(run, questions, units=DailyCaps(caps) if caps else None)
+
+    @asynccontextmanager
+    async def channels(
+        self, apis: Collection[ApiName], world: AskingContext, watch: RunObserver, *, wait_max_s: float = inf
+    ) -> AsyncIterator[Mapping[ApiName, ApiChannel]]:
+        """The channels to these APIs, each with a share of its account, until the block ends.
+
+        Raises:
+            ConfigurationError: a process on another host has other limits for an account.
+            IncompleteError: others left no share in time, or the database is away.
+            PrecheckError: as `open_channels`.
+        """
+        shares = PostgresShares(
+            self.store.database,
+            self.store.process,
+            clock=world.now,
+            ticks=world.clock,
+            waiting=watch.wait,
+            wait_max_s=wait_max_s,
+        )
+        quotas = {ApiName(api): PostgresQuota(self.store.database, cap) for api, cap in self._caps.items()}
+        async with open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas) as channels:
+            yield channels
+
+    @property
+    def _caps(self) -> dict[str, AccountCap]:
+        return {
+            server.name.value: cap_of(scope_for(server), server.cap, server.cap_window)
+            for server in self.profile.servers
+            if server.cap is not None
+        }
 
 
 def open_store(address: LedgerAddress, secret: SecretStr, clock: Clock) -> PostgresStore:

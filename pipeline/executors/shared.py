@@ -12,13 +12,11 @@ from math import inf
 import anyio
 import polars as pl
 
-from pipeline.config import Profile
-from pipeline.connections import open_channels, quotas_of_all_hosts, shares_of_all_hosts
 from pipeline.executors.asking import Caps, caps_of
+from pipeline.executors.joining import SharedAccess
 from pipeline.runs.request import Phase, RunObserver
 from pipeline.stages.ask import AskingContext, ask
 from pipeline.stores.postgres.shared_run import SharedRun
-from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
 from schemas.outcomes import ApiName
 
@@ -72,10 +70,8 @@ class SharedPart:
 class RoundAsker:
     """The part of one process in the asking of a shared run."""
 
-    store: PostgresStore
-    """Keeps the limits of the servers for all hosts."""
     run: SharedRun
-    profile: Profile
+    access: SharedAccess
     apis: Collection[ApiName]
     """Those that there are questions for."""
     world: AskingContext
@@ -114,22 +110,14 @@ class RoundAsker:
     async def ask_what_is_free(self, part: SharedPart) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""
         before = part.claim_count
-        # Whoever waits for others has no share: they ask with all of it.
-        shares = shares_of_all_hosts(
-            self.store,
-            clock=self.world.now,
-            ticks=self.world.clock,
-            waiting=self.watch.wait,
-            wait_max_s=self.wait_max_s,
-        )
-        quotas = quotas_of_all_hosts(self.store)
         self.watch.enter(Phase.CONNECTING)
-        async with open_channels(
-            self.profile, self.apis, now=self.world.now, shares=shares, quotas=quotas
+        # Whoever waits for others has no share: they ask with all of it.
+        async with self.access.channels(
+            self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
         ) as channels:
             self.watch.enter(Phase.ASKING)
             await ask(part, channels, self.run, self.world, has_answered=self.has_answered)
-            self.caps |= await caps_of(self.profile.servers, channels)
+            self.caps |= await caps_of(self.access.profile.servers, channels)
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 

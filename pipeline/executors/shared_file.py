@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.errors import IncompleteError
 from pipeline.executors.asking import AskingPlan, AskingResult, new_context, or_stopped, watched
+from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, round_to_ask
 from pipeline.frames import ANSWERS, Answers, AnswerState, Check, Checks, OwnCode
 from pipeline.runs.request import CheckJob, Phase, Surface
@@ -17,7 +18,6 @@ from pipeline.stages.ask import AskingTally, answers_so_far, count_given_up, rem
 from pipeline.stages.ask.values import Closure
 from pipeline.stores.postgres.lines import StoredRun
 from pipeline.stores.postgres.shared_run import SharedRun
-from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RecordedRequest
 from schemas.outcomes import ApiName, Environment
@@ -31,7 +31,7 @@ _ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
 class JoinedRun(NamedTuple):
     """The shared run of a file."""
 
-    store: PostgresStore
+    access: SharedAccess
     run: StoredRun
     shared: SharedRun
     """This process's view of it."""
@@ -49,19 +49,19 @@ def ask_with_others(
         DiskError: the ledger of the folder cannot be written.
         StoppedError: the run is to stop at once; what was answered is in the shared ledger.
     """
-    store, run, shared = joined
+    access, run, shared = joined
     world = new_context(surface)
     apis = {ApiName(api) for api in asking.checks["api"].unique()}
-    asker = RoundAsker(store, shared, asking.profile, apis, world, surface.watch, job.limit, job.wait_max_s)
+    asker = RoundAsker(shared, access, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s)
     _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
     ended_by = or_stopped(ended_by, job.file.name, surface.stop)
     if isinstance(ended_by, IncompleteError):
-        store.wait_at_most(LAST_WAIT_MAX_S)
+        access.store.wait_at_most(LAST_WAIT_MAX_S)
     given_up_count = 0
     try:
         anyio.run(_leave, asker)
         given_up_count = anyio.run(count_given_up, asking.checks, shared)
-        _copy(store.lines(run), asking.checks, asker, ledger)
+        _copy(access.store.lines(run), asking.checks, asker, ledger)
     except IncompleteError as error:
         ended_by = ended_by or error
     answers = _with_reasons(anyio.run(answers_so_far, asking.checks, ledger), asking.checks, asker)

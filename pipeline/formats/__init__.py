@@ -59,11 +59,11 @@ NAMES = tuple(_OUTCOME_FORMATS)
 """Of the formats in which outcomes are written."""
 
 
-class SaidOfFormat(NamedTuple):
-    """What is said about the format of a file, beside the file."""
+class FormatChoice(NamedTuple):
+    """Which format the user says a file has, and the layouts that come into question."""
 
     name: str | None = None
-    """From `--input-format`; None: the file says it."""
+    """From `--input-format`; None: the file itself shows it."""
     layouts: Mapping[str, BankLayout] = MappingProxyType({})
     """The user's own, by name."""
 
@@ -77,16 +77,16 @@ class SaidOfFormat(NamedTuple):
         )
 
 
-NOTHING_SAID = SaidOfFormat()
+ANY_FORMAT = FormatChoice()
 
 
-def said_before(file: InputFile) -> SaidOfFormat:
-    """How to have a file read in the format in which it was read before.
+def format_as_read(file: InputFile) -> FormatChoice:
+    """The format in which a file was read before, to read it again.
 
-    Its own layout is the recorded one: the configuration may say something else by now.
+    Its own layout is the recorded one, as the configuration may have changed since.
     """
     layout = layout_before(file)
-    return SaidOfFormat(file.format, {} if layout is None else {file.format: layout})
+    return FormatChoice(file.format, {} if layout is None else {file.format: layout})
 
 
 def layout_before(file: InputFile) -> BankLayout | None:
@@ -106,45 +106,45 @@ def layout_before(file: InputFile) -> BankLayout | None:
 def entry_of(
     name: PurePath,
     head: Callable[[], bytes],
-    said: SaidOfFormat = NOTHING_SAID,
+    choice: FormatChoice = ANY_FORMAT,
     *,
     is_table: bool = False,
     where: str = "",
 ) -> Entry:
-    """The format of a file: what is said, or else what it starts as, or else the suffix of its name.
+    """The format of a file: the chosen one, or else what it starts as, or else the suffix of its name.
 
     Args:
         name: Of the file; of one that is compressed, of what is in it.
         head: Reads its first `HEAD_BYTES`.
-        said: About its format.
+        choice: The format that was chosen for it, if any.
         is_table: It is known to have columns, so that it has no layout that it could be mistaken for.
         where: The file, for messages, if it is not of that name.
 
     Raises:
-        UsageError: no format has the name that is said.
+        UsageError: no format has the name that was chosen.
         InputError: no format has such files, or several could be meant.
     """
-    if said.name is not None:
-        return _said_entry(said)
+    if choice.name is not None:
+        return _chosen_entry(choice)
     where = where or name.name
     if name.suffix.lower() in _OTHER_WORKBOOKS:
         raise InputError(
             f"{where}: a kind of workbook that cannot be read; save it as .xlsx, or the sheet as CSV"
         )
     start = head()
-    named = [entry for entry in said.entries if name.suffix.lower() in entry.format.SUFFIXES]
+    named = [entry for entry in choice.entries if name.suffix.lower() in entry.format.SUFFIXES]
     tables = [entry for entry in named if isinstance(entry, FormatEntry)]
     is_no_message = is_table and bool(tables)
     found = [
         entry
-        for entry in said.entries
+        for entry in choice.entries
         if not (is_no_message and isinstance(entry, MessageEntry)) and entry.format.sniff(start)
     ]
     match found:
         case [entry]:
             return entry
         case []:
-            return _by_suffix(where, start, named, said)
+            return _by_suffix(where, start, named, choice)
         case several:
             names = [entry.format.NAME for entry in several]
             raise InputError(
@@ -152,18 +152,18 @@ def entry_of(
             )
 
 
-def _said_entry(said: SaidOfFormat) -> Entry:
-    for entry in said.entries:
-        if said.name == entry.format.NAME:
+def _chosen_entry(choice: FormatChoice) -> Entry:
+    for entry in choice.entries:
+        if choice.name == entry.format.NAME:
             return entry
     raise UsageError(
-        f"no format {said.name!r}",
-        advice=(Advice.CHOOSE_FORMAT, f"describe it as [layouts.{said.name}] in the configuration"),
-        choices=[entry.format.NAME for entry in said.entries],
+        f"no format {choice.name!r}",
+        advice=(Advice.CHOOSE_FORMAT, f"describe it as [layouts.{choice.name}] in the configuration"),
+        choices=[entry.format.NAME for entry in choice.entries],
     )
 
 
-def _by_suffix(where: str, start: bytes, named: list[Entry], said: SaidOfFormat) -> Entry:
+def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoice) -> Entry:
     """The format of a file that starts as no other: a table, or nothing that can be read.
 
     An empty file has the format of its suffix, which says that it is empty.
@@ -171,7 +171,7 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], said: SaidOfFormat)
     if (what := what_else_it_is(start)) is not None:
         raise InputError(f"{where}: {what}")
     if not named:
-        suffixes = dict.fromkeys(suffix for entry in said.entries for suffix in entry.format.SUFFIXES)
+        suffixes = dict.fromkeys(suffix for entry in choice.entries for suffix in entry.format.SUFFIXES)
         raise InputError(
             f"{where}: not a format that can be read",
             advice=(f"give a file whose name ends in {', '.join(suffixes)}", Advice.NAME_FORMAT),
@@ -188,7 +188,7 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], said: SaidOfFormat)
 
 def entry_before(file: InputFile) -> Entry:
     """The line of the format in which a file was read."""
-    return _said_entry(said_before(file))
+    return _chosen_entry(format_as_read(file))
 
 
 def entry_named(name: str) -> Entry:

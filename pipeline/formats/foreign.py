@@ -23,7 +23,7 @@ _STARTS: tuple[tuple[bytes, str], ...] = (
         "is XML of another kind; of XML only pain.001 (credit transfers) is read",
     ),
 )
-_FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), said) for start, said in _STARTS)
+_FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) for start, kind in _STARTS)
 
 
 def what_else_it_is(head: bytes) -> str | None:
@@ -36,4 +36,4 @@ def what_else_it_is(head: bytes) -> str | None:
     ('is a PDF', None)
     """
     start = head.removeprefix(codecs.BOM_UTF8)[:_START_BYTES]
-    return next((said for pattern, said in _FOREIGN if pattern.match(start)), None)
+    return next((kind for pattern, kind in _FOREIGN if pattern.match(start)), None)

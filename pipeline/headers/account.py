@@ -22,12 +22,12 @@ _EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
 
 
-def choose(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
+def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
     """The columns of the payee's account.
 
     Args:
         cells: The columns that `--map` does not name.
-        said: The fields that it does name, and where they are read from.
+        mapped: The fields that it names, and where they are read from.
 
     Raises:
         ColumnsRefused: two columns could be the account and differ in a row.
@@ -45,26 +45,26 @@ def choose(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) ->
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, "nobody says whose account, so taken for your own beside the payee's")
     choices = []
-    for field in _left_to_headers(cells, said):
+    for field in _left_to_headers(cells, mapped):
         of_field = [header for header, meant in kept.items() if meant.what == field]
         if of_field:
             others = tuple(header for header, meant in candidates.items() if meant.what == field)
             choices.append(_one(field, of_field, others, cells)._replace(why_not=why_not))
         elif field == "sort_code":
-            choices += _sort_code_of_bank({**said, **_sources(choices)}, cells)
+            choices += _sort_code_of_bank({**mapped, **_sources(choices)}, cells)
     _refuse_unread_accounts(choices, cells)
     _refuse_same_account(_sources(choices), cells)
     return choices
 
 
-def _left_to_headers(cells: ColumnCells, said: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
+def _left_to_headers(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
     """The fields that `--map` leaves open: of an account, the sort code, if it can have one."""
-    if not said.keys() & {"iban", "account_number"}:
-        return [field for field in _FIELDS if field not in said]
-    if "sort_code" in said:
+    if not mapped.keys() & {"iban", "account_number"}:
+        return [field for field in _FIELDS if field not in mapped]
+    if "sort_code" in mapped:
         return ()
-    headers = [header for parts in said.get("iban", ()) for header in parts]
-    is_iban = "account_number" not in said and all(_are_ibans(cells.sample(header)) for header in headers)
+    headers = [header for parts in mapped.get("iban", ()) for header in parts]
+    is_iban = "account_number" not in mapped and all(_are_ibans(cells.sample(header)) for header in headers)
     return () if is_iban else ("sort_code",)
 
 

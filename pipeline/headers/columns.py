@@ -94,10 +94,10 @@ def read_columns(
     refuse_repeats(headers, where=where)
     seen = ColumnCells(cells)
     try:
-        said = _mapped(mapping if decided is None else decided, headers)
-        insisted = bool(said.keys() & {"name", *ACCOUNT_FIELDS})
-        choices = [] if decided is not None else _choices(seen, said, insisted=insisted)
-        found = {field: ColumnChoice(field, sources, "map") for field, sources in said.items()}
+        mapped = _mapped(mapping if decided is None else decided, headers)
+        insisted = bool(mapped.keys() & {"name", *ACCOUNT_FIELDS})
+        choices = [] if decided is not None else _choices(seen, mapped, insisted=insisted)
+        found = {field: ColumnChoice(field, sources, "map") for field, sources in mapped.items()}
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
         _require(found, seen)
     except ColumnsRefused as refusal:
@@ -162,23 +162,23 @@ def by_position(mapping: Mapping[str, str]) -> bool:
 
 
 def _choices(
-    cells: ColumnCells, said: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
+    cells: ColumnCells, mapped: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
     """What the headers and the cells show of the fields that `--map` leaves open.
 
     Args:
         cells: Of the file.
-        said: From `--map`.
+        mapped: From `--map`.
         insisted: Whether it is to be read even where it looks like no payment file.
     """
-    taken = {header for sources in said.values() for parts in sources for header in parts}
+    taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
         raise ColumnsRefused(why, INSIST)
-    choices = side_fields.choose(left, said)
-    choices += account.choose(left, said)
-    if "name" not in said:
-        read = {**said, **{choice.field: choice.sources for choice in choices}}
+    choices = side_fields.choose(left, mapped)
+    choices += account.choose(left, mapped)
+    if "name" not in mapped:
+        read = {**mapped, **{choice.field: choice.sources for choice in choices}}
         accounts = [
             header
             for field in (*ACCOUNT_FIELDS, "sort_code")
@@ -191,11 +191,11 @@ def _choices(
 
 def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Where `--map` has each field read from."""
-    said = {field: _targets(field, target, headers) for field, target in mapping.items()}
-    taken = [header for sources in said.values() for parts in sources for header in parts]
+    mapped = {field: _targets(field, target, headers) for field, target in mapping.items()}
+    taken = [header for sources in mapped.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
         raise ColumnsRefused("one header is mapped to two fields", "give each field its own header")
-    return said
+    return mapped
 
 
 def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -296,30 +296,30 @@ def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
 
 def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
     """How each header would be read where the whole cannot be: what is disputed, and all that is not."""
-    said: dict[str, tuple[tuple[str, ...], ...]] = {}
+    mapped: dict[str, tuple[tuple[str, ...], ...]] = {}
     for field, target in mapping.items():
         with suppress(ColumnsRefused):
-            said[field] = _targets(field, target, cells.headers)
+            mapped[field] = _targets(field, target, cells.headers)
     disputed: dict[str, tuple[str, tuple[str, ...]]] = {}
-    while (choices := _undisputed(cells, said, disputed)) is None:
+    while (choices := _undisputed(cells, mapped, disputed)) is None:
         pass
-    found = [ColumnChoice(field, sources, "map") for field, sources in said.items()]
+    found = [ColumnChoice(field, sources, "map") for field, sources in mapped.items()]
     readings = readings_of(cells, [*found, *choices], disputed)
-    missing = _missing({*said, *(choice.field for choice in choices)})
+    missing = _missing({*mapped, *(choice.field for choice in choices)})
     return with_looks(readings, _guesses_for_unknown(cells.without(disputed), missing))
 
 
 def _undisputed(
     cells: ColumnCells,
-    said: dict[str, tuple[tuple[str, ...], ...]],
+    mapped: dict[str, tuple[tuple[str, ...], ...]],
     disputed: dict[str, tuple[str, tuple[str, ...]]],
 ) -> list[ColumnChoice] | None:
     """The choices that can be made; None, and one dispute more, where one cannot."""
     try:
-        return _choices(cells.without(disputed), said, insisted=True)
+        return _choices(cells.without(disputed), mapped, insisted=True)
     except ColumnsRefused as refusal:
         assert refusal.candidates, "a choice that cannot be made names its columns"  # noqa: PT017
-        said.setdefault(refusal.field, ())
+        mapped.setdefault(refusal.field, ())
         for header in refusal.candidates:
             others = tuple(other for other in refusal.candidates if other != header)
             disputed[header] = (refusal.field, others)

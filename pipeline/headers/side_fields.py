@@ -40,7 +40,7 @@ _ACCOUNT_TYPES = frozenset(
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 
 
-def choose(cells: ColumnCells, said: Mapping[str, object]) -> list[ColumnChoice]:
+def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoice]:
     """The columns of all fields but name and account; a choice without a source is a note and no more.
 
     Raises:
@@ -49,7 +49,7 @@ def choose(cells: ColumnCells, said: Mapping[str, object]) -> list[ColumnChoice]
     assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
     choices = []
     for field in (*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS):
-        candidates = [] if field in said else _candidates(field, cells)
+        candidates = [] if field in mapped else _candidates(field, cells)
         if candidates:
             choices.append(_one(field, candidates, cells))
     return choices

@@ -81,7 +81,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
             ledger = opens.enter_context(
                 SqliteLedger.open(path, identity, now=now, secret=ledger_key(chosen))
             )
-            judged = LocalReferences(wanted(job, chosen).said, modulus_of(chosen, today=started.date()))
+            judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=started.date()))
             is_settled = settled(job.out, ledger, chosen)
             if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen, surface)
@@ -106,16 +106,16 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         from pipeline.jobs.writing import DecidedRun, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
-        shared = opens.enter_context(joined_run(job, chosen, identity, checks, surface))
+        plan = AskingPlan(checks, profile, is_ours=chosen.config is None)
+        shared = opens.enter_context(joined_run(job, chosen, identity, plan, surface))
         own = ledger if shared is None else shared.shared
         reuse_answers(job.reusable, checks, (own, identity), apis, now=clock())
-        plan = AskingPlan(checks, profile, is_ours=chosen.config is None)
         asked = ask_all(job, plan, ledger, shared, surface)
         surface.watch.enter(Phase.WRITING)
         in_sequence = unknown_in_sequence(checks, prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)
         questions = Questions(bases(checks), prepared.assignments)
-        del checks  # the largest frame, and no longer needed
+        del checks, plan  # the largest frame, and no longer needed
         outcomes = resolve(findings, questions, asked.answers, apis.values(), profile.environment)
         written = write(
             source.original,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.errors import InputError
-from pipeline.formats import NOTHING_SAID, SaidOfFormat
+from pipeline.formats import ANY_FORMAT, FormatChoice
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import ColumnsError
@@ -20,7 +20,7 @@ def columns_of(
     mapping: Mapping[str, str],
     encoding: str | None = None,
     sheet: str | None = None,
-    of_format: SaidOfFormat = NOTHING_SAID,
+    format_choice: FormatChoice = ANY_FORMAT,
 ) -> tuple[ColumnsRead, InputError | None]:
     """Read a file, and say how; also where it cannot be read as payments.
 
@@ -29,16 +29,16 @@ def columns_of(
         mapping: From `--map FIELD=HEADER`.
         encoding: Of a text.
         sheet: Of a workbook.
-        of_format: What is said of its format.
+        format_choice: Of its format.
 
     Returns:
         What is known of its columns, and why it cannot be read like this.
 
     Raises:
-        UsageError: what is said about the file does not fit it.
+        UsageError: an option does not fit the format of the file.
     """
     try:
-        source = read(file, mapping=mapping, encoding=encoding, sheet=sheet, of_format=of_format)
+        source = read(file, mapping=mapping, encoding=encoding, sheet=sheet, format_choice=format_choice)
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
         return ColumnsRead(file=file.name, columns=_table(readings, None), refusal=str(error)), error

@@ -39,8 +39,8 @@ class ComparisonRequest(NamedTuple):
     """By `compare_with` of the profile: of the folders that fit this pattern the newest run."""
 
     @property
-    def said(self) -> str | None:
-        """In words; None where nothing is to be compared."""
+    def in_words(self) -> str | None:
+        """For reports; None where nothing is to be compared."""
         if self.folders:
             return f"--compare-with {' '.join(map(str, self.folders))}"
         return None if self.newest_of is None else f"newest of {self.newest_of}"
@@ -94,7 +94,7 @@ def compare_with_earlier(
         LockedError: a run works in one of the folders.
         OutputError, DiskError: a folder cannot be read.
     """
-    if (said := wanted.said) is None:
+    if (words := wanted.in_words) is None:
         return None
     payments, original = rows
     payees = payees_of(accepted, ids_of(original))
@@ -107,7 +107,7 @@ def compare_with_earlier(
         runs.sort(key=lambda run: run.origin.finished, reverse=True)
         changes, contradicted = compare(payees, payments["name"], [run.earlier for run in runs])
     comparison = Comparison(
-        said=said,
+        said=words,
         runs=[
             EarlierRun(
                 folder=folder.resolve().name,

@@ -49,7 +49,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     refuse_what_is_for_files(check)
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
-    data = open_data_set(check.file)
+    data = open_data_set(check.file, job.work)
     chosen = choose(check.profile, check.config)
     refuse_foreign_files(check.out, fresh=check.fresh)
     input_sha256 = identity_in(data, check.out)

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import NamedTuple
 
 import polars as pl
@@ -201,6 +202,8 @@ def leave(
     )
     if summary.complete:
         files.remove()
+        if run.data.divided is not None:
+            rmtree(run.data.divided, ignore_errors=True)
     return summary
 
 
@@ -208,7 +211,8 @@ CORRECT = "Correct the parts that cannot be used, then run the same command agai
 
 
 def _input(run: CheckedSet) -> InputFile:
-    _, first = run.planned.usable[0]
+    reads = [read for _, read in run.planned.usable]
+    first = reads[0]
     check = run.job.check
     file = InputFile(
         name=run.data.path.name,
@@ -216,9 +220,9 @@ def _input(run: CheckedSet) -> InputFile:
         byte_count=run.data.byte_count,
         row_count=0,
         format=run.data.format,
-        columns=first.columns,
+        columns={header: field for read in reads[::-1] for header, field in read.columns.items()},
         mapping=dict(check.mapping),
-        decision=first.decision,
+        decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},
         notes=first.notes,
         **first.dialect,
         places=run.planned.rows.places,

@@ -1,7 +1,8 @@
 """A data set before anything is asked: its parts are read and compared, its buckets planned."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -11,6 +12,7 @@ from pipeline.executors.datasets.buckets import plan_bucket
 from pipeline.executors.datasets.engines import Engine
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, Rows, SetTask
+from pipeline.headers.guesses import PLACE
 from pipeline.jobs.prepare import VERSION
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
 from pipeline.runs.data_set import DataPart, DataSet, places_in
@@ -113,11 +115,35 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
     first = next(((part, read) for part, read in parts if read.problem is None), None)
     if first is None:
         raise InputError(str(parts[0][1].problem))
-    return [(part, _like(part, read, *first)) for part, read in parts]
+    compared, before = [], _Columns({}, set())
+    for part, read in parts:
+        found = _like(part, read, first, before)
+        if found.problem is None:
+            filled = {f"{PLACE}{number}" for number in range(1, len(read.headers) + 1)} - set(read.blank)
+            before = _Columns({**read.decision, **before.decision}, before.filled | filled)
+        compared.append((part, found))
+    return compared
 
 
-def _like(part: DataPart, read: PartRead, first: DataPart, as_read: PartRead) -> PartRead:
-    """What was found in a part, or its problem where it does not have the columns of the first."""
+class _Columns(NamedTuple):
+    """The columns of the parts so far."""
+
+    decision: Mapping[str, str]
+    """How they were read, each by a part that has cells in it."""
+    filled: set[str]
+    """Those that have cells in any part, by place."""
+
+
+def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
+    """What was found in a part, or its problem where its columns are not those of the parts before it.
+
+    Args:
+        part: the part.
+        read: what was found in it.
+        like: the first part.
+        before: how the columns of those before it were read.
+    """
+    first, as_read = like
     if read.problem is not None:
         return read
     if read.headers != as_read.headers:
@@ -126,13 +152,27 @@ def _like(part: DataPart, read: PartRead, first: DataPart, as_read: PartRead) ->
             f"{_differences(read.headers, as_read.headers)}; the parts of a data set have the same columns "
             "in the same order: export it again"
         )
-    fields = sorted(field for field, _ in read.decision.items() ^ as_read.decision.items())
+    fields = {
+        field
+        for field, columns in before.decision.items()
+        if _filled(columns, read.blank) != _filled(read.decision.get(field, ""), read.blank)
+    }
+    fields |= {
+        field
+        for field, columns in read.decision.items()
+        if field not in before.decision and before.filled & set(re.split(r"[|+]", columns))
+    }
     if fields:
         return PartRead(
-            problem=f"{part.name}: its columns were read in another way than those of {first.name}: "
-            f"{', '.join(dict.fromkeys(fields))}; say with --map FIELD=HEADER which column is which"
+            problem=f"{part.name}: its columns were read in another way than those of the parts before it: "
+            f"{', '.join(sorted(fields))}; say with --map FIELD=HEADER which column is which"
         )
     return read
+
+
+def _filled(columns: str, blank: Collection[str]) -> list[str]:
+    """The columns of a field, as `--map` names them, without those that have no cells."""
+    return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
 
 
 def _differences(headers: Sequence[str], others: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ import anyio
 from pipeline.config import Profile, usual
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import tokens_of, try_connection
-from pipeline.errors import NEUTRAL, PrecheckError, TlsError, Words
+from pipeline.errors import NEUTRAL, ConfigurationError, PrecheckError, TlsError, Words
+from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
@@ -48,6 +49,9 @@ def diagnose(
                 findings.append(Finding("not tried", said))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(tried("ledger key", partial(_ledger_key, profile)))
+            if profile.ledger is not None:
+                job = LedgerJob(chosen.name, chosen.config, lambda: now, lambda: 0.0)
+                findings.append(tried("shared ledger", partial(_shared_ledger, job)))
             findings.extend(_try_modulus_tables(profile, now.date(), tried))
             for server in profile.servers:
                 findings.extend(_try_server(server, now, tried))
@@ -113,6 +117,14 @@ def _secret(server: Oauth) -> str:
 def _ledger_key(profile: Profile) -> str:
     profile.ledger_key()
     return f"read from {profile.ledger_key_env or profile.ledger_key_file}"
+
+
+def _shared_ledger(job: LedgerJob) -> str:
+    """Where it is; ConfigurationError where `precheck ledger check` finds that it could lose an answer."""
+    found = inspect_ledger(job, is_restored=False)
+    if wrong := [f"{each.what}: {each.said}" for each in found if each.exit_code]:
+        raise ConfigurationError("; ".join(wrong))
+    return found[0].said
 
 
 def _token(server: Oauth) -> str:

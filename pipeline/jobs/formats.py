@@ -1,24 +1,24 @@
 """Which formats of payment files are read, how each is known, and in what its payments are written again."""
 
 from pipeline.files.compressed import Compression
-from pipeline.formats import Entry, FormatEntry, SaidOfFormat
+from pipeline.formats import Entry, FormatChoice, FormatEntry
 from pipeline.formats.layouts import LayoutFormat
 from schemas.formats import KnownFormat, KnownFormats
 
 
-def known_formats(said: SaidOfFormat) -> KnownFormats:
+def known_formats(choice: FormatChoice) -> KnownFormats:
     """Every format that a file can have.
 
     Args:
-        said: of formats, with the user's own layouts.
+        choice: of a format, with the user's own layouts.
     """
     return KnownFormats(
-        formats=[_known(entry, said) for entry in said.entries],
+        formats=[_known(entry, choice) for entry in choice.entries],
         compressions=[compression.value for compression in Compression],
     )
 
 
-def _known(entry: Entry, said: SaidOfFormat) -> KnownFormat:
+def _known(entry: Entry, choice: FormatChoice) -> KnownFormat:
     file_format = entry.format
     why_not = file_format.layout.unknown_total if isinstance(file_format, LayoutFormat) else None
     written_as = entry.payments if isinstance(entry, FormatEntry) else file_format
@@ -27,7 +27,7 @@ def _known(entry: Entry, said: SaidOfFormat) -> KnownFormat:
         title=file_format.TITLE,
         suffixes=list(file_format.SUFFIXES),
         known_by=file_format.KNOWN_BY,
-        is_own=file_format.NAME in said.layouts,
+        is_own=file_format.NAME in choice.layouts,
         written_as=None if why_not else written_as.NAME,
         why_not=why_not,
     )

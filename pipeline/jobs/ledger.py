@@ -75,7 +75,8 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
         What was done and what is left to do, as a sentence.
 
     Raises:
-        ConfigurationError: as `create_ledger`; or one of the keys cannot be read, or is not that of the ledger.
+        ConfigurationError: as `create_ledger`; or one of the keys cannot be read, or is not that of the
+            ledger.
         IncompleteError: the server is away.
     """
     new_key = secret(variable, path)
@@ -151,8 +152,8 @@ def _findings(address: LedgerAddress, facts: "ServerFacts") -> Iterator[Finding]
             "disk", "fsync or full_page_writes is off: a crash loses answers; switch them on", wrong
         )
     if facts.synchronous_commit in {"off", "local"}:
-        said = f"synchronous_commit is {facts.synchronous_commit} on the server; the runs switch it on for themselves"
-        yield Finding("commit", said)
+        said = f"synchronous_commit is {facts.synchronous_commit} on the server"
+        yield Finding("commit", f"{said}; the runs switch it on for themselves")
     else:
         yield Finding("commit", f"synchronous_commit is {facts.synchronous_commit}")
     yield _standby(facts)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, modulus_of, said_of_format
+from pipeline.config.profiles import Chosen, format_choice_of, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import Advice, InputError, UsageError
-from pipeline.formats import SaidOfFormat
+from pipeline.formats import FormatChoice
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
 from pipeline.rules.enumeration import many_names, why_refused
@@ -52,13 +52,13 @@ class PreparedFile(NamedTuple):
 
 def read_file(job: CheckJob) -> PaymentSource:
     """The payments of a job, as its options say that they are written."""
-    of_format = said_of_format(job.input_format, job.config)
+    format_choice = format_choice_of(job.input_format, job.config)
     try:
         return read(
-            job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet, of_format=of_format
+            job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet, format_choice=format_choice
         )
     except InputError as error:
-        if (lost := _lost_layout(job, of_format)) is None:
+        if (lost := _lost_layout(job, format_choice)) is None:
             raise
         raise InputError(
             f"{error.reason}; the run in {job.out} read it by [layouts.{lost}], which the configuration does "
@@ -67,13 +67,13 @@ def read_file(job: CheckJob) -> PaymentSource:
         ) from error
 
 
-def _lost_layout(job: CheckJob, of_format: SaidOfFormat) -> str | None:
+def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
     """The layout by which the run in the folder of a job read its file, if nobody knows it any more."""
     try:
         before = read_summary(job.out).input
     except (InputError, UsageError):
         return None
-    is_lost = before.layout is not None and before.format not in of_format.layouts
+    is_lost = before.layout is not None and before.format not in format_choice.layouts
     return before.format if is_lost and before.name == job.file.name else None
 
 

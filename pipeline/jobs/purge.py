@@ -14,6 +14,9 @@ from pipeline.files.signatures import Signer, sign
 from pipeline.runs.approvals import decider
 from pipeline.runs.folder import files_with_names, ledger_of, matching_folders, opened_to_read
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
+from pipeline.runs.shared_folder import read_store_record
+from pipeline.stores.postgres import require_driver
+from pipeline.stores.postgres.address import parsed
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from schemas.folder import PAYEES, files_of_review
 from schemas.manifest import Purge
@@ -92,7 +95,8 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
 
     Raises:
         UsageError: it is not the folder of a run.
-        IncompleteError: something in it is old enough, but its run has not finished.
+        IncompleteError: something in it is old enough, but its run has not finished; or the ledger that it
+            shared with other machines does not answer.
         LockedError: another process works in the folder.
         InputError: it has a signature that is not the signer's.
         ConfigurationError: the private key cannot be read.
@@ -119,6 +123,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
             sign(folder, signer)
         _delete([*files, *map(partial_name, files)])
 
+    _purge_shared(folder, answers_before, now)
     name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
     left = [*_there(files_with_names(folder)), *_not_ours(folder)]
     return PurgeResult(name_count, look.detail_count, deleted, left)
@@ -142,6 +147,24 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
         has_ended_before = finish is not None and finish.time < answers_before
         files_are_due = name_count > 0 or record.has_purged_names or has_ended_before
         return PurgeForecast(name_count, record.detail_count(answers_before), files_are_due)
+
+
+def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
+    """Erase the same in the ledger that the run shared, if it did; before all else, as it may be away.
+
+    Raises:
+        IncompleteError: it does not answer; nothing was deleted.
+        ConfigurationError: it does not let us in, or a package for it is missing.
+    """
+    if (record := read_store_record(folder)) is None:
+        return
+    require_driver()
+    from pipeline.stores.postgres.connection import Database, StoreClocks
+    from pipeline.stores.postgres.purge import purge_names
+
+    at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
+    with Database(parsed(record.ledger), at_once) as database:
+        purge_names(database, record.run, answers_before=answers_before, now=timestamp(now))
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:

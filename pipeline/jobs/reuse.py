@@ -5,7 +5,7 @@ payee. An answer keeps the time at which it came, however often it is reused, so
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -38,8 +38,25 @@ class EarlierRecord(Protocol):
 class ReusingLedger(EarlierRecord, Protocol):
     """The ledger of a run that need not ask everything."""
 
+    def earlier_answers(
+        self, questions: Sequence[bytes], not_before: str
+    ) -> Mapping[str, Sequence[FinalAnswer]]:
+        """The latest answers of its other runs to these questions, by the SHA-256 of their input."""
+
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, as an earlier run had their answers: all or none."""
+
+
+class LedgerRecord(NamedTuple):
+    """What another run of the same ledger was answered."""
+
+    question_key: Callable[[Check], bytes]
+    input_sha256: str
+    said: Sequence[FinalAnswer]
+
+    def answers(self) -> Iterable[FinalAnswer]:
+        """Its final answers."""
+        return self.said
 
 
 class KnownAnswer(NamedTuple):
@@ -74,11 +91,14 @@ def reuse_answers(
         LockedError: a run works in one of the folders.
         DiskError: one of the ledgers is damaged.
     """
-    if not permitted.folders:
+    if not permitted.folders and not permitted.in_ledger:
         return
     ledger, identity = own
-    with _records(permitted, identity, now) as records:
-        known = _known(permitted, _unanswered(checks, ledger), records, apis, now)
+    left = _unanswered(checks, ledger)
+    with _records(permitted, identity, now) as folders:
+        others = _others(permitted, left, ledger, now)
+        known = _known(permitted, left, [*folders, *others], apis, now)
+        sources = [*(record.run.input_sha256 for record in folders), *(one.input_sha256 for one in others)]
         ledger.reuse(
             [
                 ReusedAnswer(
@@ -86,7 +106,7 @@ def reuse_answers(
                     one.answer.code,
                     one.answer.request_id or "",
                     one.answer.time or "",
-                    records[one.source].run.input_sha256,
+                    sources[one.source],
                     timestamp(now),
                 )
                 for one in known
@@ -161,10 +181,21 @@ def _records(
         yield records
 
 
+def _others(
+    permitted: ReusePermission, checks: pl.DataFrame, ledger: ReusingLedger, now: datetime
+) -> list[LedgerRecord]:
+    """What other runs of the ledger were answered, where that may be used."""
+    if not permitted.in_ledger:
+        return []
+    keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]
+    found = ledger.earlier_answers(keys, timestamp(now - permitted.age_max))
+    return [LedgerRecord(ledger.question_key, source, answers) for source, answers in found.items()]
+
+
 def _known(
     permitted: ReusePermission,
     checks: pl.DataFrame,
-    records: Sequence[LedgerReader],
+    records: Sequence[EarlierRecord],
     apis: Mapping[ApiName, Api],
     now: datetime,
 ) -> list[KnownAnswer]:

@@ -11,12 +11,9 @@ from uuid import UUID
 
 import polars as pl
 
-from pipeline.config import load
 from pipeline.config.profiles import Chosen, ledger_address, ledger_key
-from pipeline.connections import caps_of_all_hosts
 from pipeline.errors import Advice, IncompleteError, UsageError
 from pipeline.executors.asking import AskingPlan, AskingResult
-from pipeline.frames import Checks
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, write_work
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def joined_run(
-    job: CheckJob, chosen: Chosen, identity: RunIdentity, checks: Checks, surface: Surface
+    job: CheckJob, chosen: Chosen, identity: RunIdentity, plan: AskingPlan, surface: Surface
 ) -> Iterator["JoinedRun | None"]:
     """The shared run of a file, joined or begun; None where the profile has no shared ledger.
 
@@ -51,15 +48,16 @@ def joined_run(
             raise UsageError("workers help with runs of a shared ledger only", advice=Advice.NAME_LEDGER)
         if job.fresh:
             forget_store_record(job.out)
+        del plan  # the largest frame, which is not to be held here
         yield None
         return
     require_driver()
-    from pipeline.executors.joining import join, open_store
+    from pipeline.executors.joining import SharedAccess, join, open_store
     from pipeline.executors.shared_file import JoinedRun
 
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"
-    questions = checks.sort("check")
+    questions = plan.checks if job.order == "file" else plan.checks.sort("check")
     with open_store(address, secret, surface.clock) as store:
         record = read_store_record(job.out)
         if record is not None and job.fresh:
@@ -70,10 +68,9 @@ def joined_run(
         write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
         if job.work is not None:
             write_work(job.work, _work(identity, questions, run.id, address.url), [questions])
-        assert chosen.config is not None, "a profile with a shared ledger is in a file"
-        units = caps_of_all_hosts(load(chosen.config, chosen.name))
-        with store.shared_run(run, lambda _part: questions, units=units) as shared:
-            yield JoinedRun(store, run, shared)
+        access = SharedAccess(store, plan.profile)
+        with access.shared_run(run, lambda _part: questions) as shared:
+            yield JoinedRun(access, run, shared)
 
 
 def ask_all(
@@ -102,7 +99,7 @@ def _finished(job: CheckJob, joined: "JoinedRun", asked: AskingResult) -> Asking
     if not asked.undecided.is_empty():
         return asked
     try:
-        joined.store.mark_finished(joined.run)
+        joined.access.store.mark_finished(joined.run)
     except IncompleteError as error:
         return replace(asked, ended_by=asked.ended_by or error)
     record = read_store_record(job.out)

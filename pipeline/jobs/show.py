@@ -155,7 +155,7 @@ def assembled(
         batch=None if context.batches is None else context.batches[row - 1],
         environment=context.environment,
         simulated=context.environment is Environment.SANDBOX,
-        payment=_said(payment),
+        payment=_filled(payment),
         findings=_findings(row, context.findings),
         route=_route(context.accepted.filter(pl.col("row") == row)),
         question=None if check is None else _question(check, context.planned[1], context.places),
@@ -179,7 +179,7 @@ def assembled(
     )
 
 
-def _said(fields: dict[str, str | None]) -> dict[str, str]:
+def _filled(fields: dict[str, str | None]) -> dict[str, str]:
     """The fields that are not blank, with account numbers masked."""
     return {
         field: masked(value) if field in _ACCOUNTS else value
@@ -220,7 +220,7 @@ def _question(check: Check, assignments: pl.DataFrame, places: Places | None) ->
     fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
     listed = rows.head(ROWS_LISTED_MAX).to_list()
     return StoryQuestion(
-        fields=_said(fields),
+        fields=_filled(fields),
         rows=listed,
         places=[place_text(row, places) for row in listed if places is not None],
         row_count=rows.len(),

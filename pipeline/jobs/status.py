@@ -1,8 +1,9 @@
 """What goes on in the ledger that the hosts of a profile share."""
 
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
-from schemas.outcomes import Environment
-from schemas.shared import HolderStatus, RunStatus, Status
+from pipeline.stores.sharing import Division
+from schemas.outcomes import ApiName, Environment
+from schemas.shared import AccountStatus, CapStatus, HolderStatus, RunStatus, ShareStatus, Status
 
 
 def status_of(job: LedgerJob) -> Status:
@@ -36,4 +37,21 @@ def status_of(job: LedgerJob) -> Status:
             for row in state.runs
         ],
         holders=[HolderStatus.model_validate(row._asdict()) for row in state.holders],
+        accounts=[_account(*account) for account in state.accounts],
+        caps=[CapStatus.model_validate(row._asdict()) for row in state.caps],
     )
+
+
+def _account(scope: str, api: str, division: Division, now: float) -> AccountStatus:
+    shares = [
+        ShareStatus(
+            host=share.who.host,
+            pid=share.who.pid,
+            requests=share.part.requests,
+            places=share.part.places,
+            lease_s=share.until - now,
+        )
+        for share in division.shares
+    ]
+    paused_s = max(division.paused_until - now, 0.0)
+    return AccountStatus(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import NEUTRAL, DiskError, InputError, OutputError, UsageError, Words
 from pipeline.files.signatures import PublicKey, is_signed
-from pipeline.formats import said_before
+from pipeline.formats import format_as_read
 from pipeline.reports.documents import Rows
 from pipeline.reports.wording import counted
 from pipeline.rules.totals import added
@@ -153,23 +153,25 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
 def _original(job: VerifyJob, manifest: Manifest) -> PaymentSource:
     """The payment file, read as the run read it."""
     assert job.input_file is not None
-    said = manifest.input
-    encoding = None if said.encoding == "utf-8" else said.encoding
+    recorded = manifest.input
+    encoding = None if recorded.encoding == "utf-8" else recorded.encoding
     return read(
         job.input_file,
         mapping=manifest.mapping,
         encoding=encoding,
-        sheet=said.sheet,
-        of_format=said_before(said),
+        sheet=recorded.sheet,
+        format_choice=format_as_read(recorded),
     )
 
 
 def _cells_agree(manifest: Manifest, source: PaymentSource, rows: Rows) -> list[Finding]:
-    name, said = manifest.input.name, manifest.input.decision
+    name, recorded = manifest.input.name, manifest.input.decision
     found = [cells_agree(name, source.original, rows.original, manifest.input.places)]
-    if said and dict(source.decision) != dict(said):
+    if recorded and dict(source.decision) != dict(recorded):
         fields = sorted(
-            field for field in {*said, *source.decision} if said.get(field) != source.decision.get(field)
+            field
+            for field in {*recorded, *source.decision}
+            if recorded.get(field) != source.decision.get(field)
         )
         differs = f"another column of {name} than the manifest says is read as {', '.join(fields)}"
         found.append(Finding("columns", f"{differs}{_by_another_version(manifest)}", DIFFERS))

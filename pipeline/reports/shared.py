@@ -27,6 +27,22 @@ def print_status(status: Status, console: Console) -> None:
         console.print(table)
     else:
         console.print(Text("Nobody asks."))
+    shares = [(account, share) for account in status.accounts for share in account.shares]
+    if shares:
+        table = table_of("account", "api", "host", ">process", ">requests a window", ">places")
+        for account, share in shares:
+            of = (Text(visible(account.scope)), account.api.value, Text(visible(share.host or "")))
+            table.add_row(*of, str(share.pid), f"{share.requests:,}", f"{share.places:,}")
+        console.print(table)
+    for account in status.accounts:
+        if account.paused_s:
+            said = (
+                f"{account.scope}: the server asked for a pause; nobody sends for {account.paused_s:.0f} s."
+            )
+            console.print(Text(visible(said)))
+    for cap in status.caps:
+        left = ", closed by the server for today" if cap.closed else ""
+        console.print(Text(visible(f"{cap.scope}: {cap.used:,} of the daily cap of {cap.cap:,} used{left}.")))
 
 
 def _state(run: RunStatus) -> str:

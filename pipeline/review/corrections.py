@@ -167,14 +167,14 @@ def _only(headers: Sequence[str]) -> str | None:
     return headers[0] if len(headers) == 1 else None
 
 
-def _corrections(due: pl.DataFrame, **said: pl.Expr | str | None) -> pl.DataFrame:
-    """`Corrections` of these rows: what is said of each, a text of all of them alike."""
-    if isinstance(said["field"], str):
-        said["from"] = pl.col(said["field"])
-    said.setdefault("from", None)
-    values = [
+def _corrections(due: pl.DataFrame, **values: pl.Expr | str | None) -> pl.DataFrame:
+    """`Corrections` of these rows: the value of each column, where a text is the same for all."""
+    if isinstance(values["field"], str):
+        values["from"] = pl.col(values["field"])
+    values.setdefault("from", None)
+    columns = [
         (value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)).alias(name)
-        for name, value in said.items()
+        for name, value in values.items()
     ]
-    found = due.select("row", pl.col("check_reason").alias("why"), *values)
+    found = due.select("row", pl.col("check_reason").alias("why"), *columns)
     return found.select(pl.col(column).cast(kind) for column, kind in CORRECTIONS.items())

@@ -94,7 +94,7 @@ class MessageWriter(NamedTuple):
         file.seek(0)
         data = file.read()
         require_undone(data, self.file.data, edits)
-        again = read_message(data, self.file.entry, self.file.said, where=name)
+        again = read_message(data, self.file.entry, self.file.arguments, where=name)
         assert again.message is not None
         if not (again.message.payments.equals(payments) and again.message.defects.equals(defects)):
             raise AssertionError("the written payment file holds other payments than it was given")

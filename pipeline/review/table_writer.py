@@ -47,10 +47,10 @@ class TableWriter(NamedTuple):
         extra = table.columns[table.width - source.extra_column_count :]
         table = table.drop(column for column in extra if table[column].null_count() == table.height)
         data = self.entry.payments.rewrite(table, file, self._dialect, where=name)
-        said = ReadingArguments(
+        arguments = ReadingArguments(
             source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision
         )
-        again = read_written(data, self.entry.payments, said, where=name)
+        again = read_written(data, self.entry.payments, arguments, where=name)
         if not again.original.equals(table):
             raise AssertionError("the written payment file holds other cells than it was given")
         return again.payments

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
+from pipeline.files.dividing import divide_parquet
 from pipeline.formats import csv as delimited
 from pipeline.formats import parquet
 from pipeline.runs.part_files import PartFiles
@@ -16,6 +18,8 @@ from schemas.places import Places
 from schemas.strict import parse
 
 FORMATS = {delimited.NAME: delimited.SUFFIXES, parquet.NAME: parquet.SUFFIXES}
+PART_ROWS = 500_000
+"""Of a file that is divided."""
 _PACKED = ".gz"
 _HIDDEN = (".", "_")
 """How the names of files begin that are no parts: `_SUCCESS`, `.crc`."""
@@ -41,7 +45,9 @@ class DataSet(NamedTuple):
     format: str
     parts: tuple[DataPart, ...]
     sha256: str
-    """Of the names and the bytes of all parts, as hexadecimal digits."""
+    """Of the names and the bytes of all parts, or of the file that was divided, as hexadecimal digits."""
+    divided: Path | None = None
+    """The folder of the parts of a file that was divided, which is removed once all is decided."""
 
     @property
     def byte_count(self) -> int:
@@ -49,12 +55,19 @@ class DataSet(NamedTuple):
         return sum(part.byte_count for part in self.parts)
 
 
-def open_data_set(path: Path) -> DataSet:
+def open_data_set(path: Path, work: Path) -> DataSet:
     """Find the parts of a data set, and read their bytes once for its identity.
+
+    Args:
+        path: the folder of the parts, or a Parquet file to be divided into parts.
+        work: the work folder, for these.
 
     Raises:
         InputError: it has no parts, or files in it that cannot be parts of one table.
+        OutputError, DiskError: its parts cannot be written.
     """
+    if not path.is_dir():
+        return _divided(path, work)
     files = _files_in(path)
     formats = {
         name: [file for file in files if _suffix(file) in suffixes] for name, suffixes in FORMATS.items()
@@ -77,6 +90,31 @@ def open_data_set(path: Path) -> DataSet:
     )
     [format_name] = (name for name, some in formats.items() if some)
     return DataSet(path, format_name, parts, identity_of(parts))
+
+
+def _divided(path: Path, work: Path) -> DataSet:
+    """A Parquet file as a data set: its rows in parts, which are written unless they are there."""
+    if path.suffix.lower() not in parquet.SUFFIXES:
+        raise InputError(f"{path}: not a Parquet file and not a folder; give one of them as a data set")
+    sha256, _ = _identity(path)
+    if not sha256:
+        raise InputError(f"{path}: cannot be read; check the path and its permissions")
+    folder = work.resolve() / f"parts-{sha256[:32]}"
+    whole = folder / "whole"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not whole.exists():
+            divide_parquet(path, folder, rows_max=PART_ROWS)
+            whole.touch()
+    except OSError as error:
+        raise not_writable(folder, error) from error
+    files = sorted(folder.glob("part-*.parquet"))
+    if not files:
+        raise InputError(f"{path}: no payment rows; give a file with payments")
+    parts = tuple(
+        DataPart(number, file, file.name, file.stem, *_identity(file)) for number, file in enumerate(files)
+    )
+    return DataSet(path, parquet.NAME, parts, sha256, folder)
 
 
 def identity_of(parts: Iterable[DataPart]) -> str:

@@ -25,7 +25,7 @@ from schemas.summary import Summary
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-_SAID = (
+_COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
     *("check_api", "check_id", "check_time"),
 )
@@ -188,7 +188,7 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
         manifest.profile.sha256,
         manifest.environment.value,
     )
-    said = LedgerCounts(
+    recorded = LedgerCounts(
         manifest.ledger.attempt_count, manifest.ledger.answer_count, manifest.ledger.reused_count
     )
     is_same_file = finish is not None and finish.outcome_sha256 == manifest.outcome_file.sha256
@@ -202,13 +202,13 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
         ),
         _finding(
             "ledger",
-            counts == said and is_same_file,
+            counts == recorded and is_same_file,
             f"seals whole; {counts.attempt_count:,} requests, {counts.answer_count:,} answers, "
             f"{counts.reused_count:,} of earlier runs",
             f"{counts.attempt_count:,} requests and {counts.answer_count:,} answers, and the manifest says "
-            f"{said.attempt_count:,} and {said.answer_count:,}: a later run did not end; run its command "
-            "again"
-            if counts != said
+            f"{recorded.attempt_count:,} and {recorded.answer_count:,}: a later run did not end; run its "
+            "command again"
+            if counts != recorded
             else "the last run that it records left another outcome file; keep a copy of the folder, and "
             "bring the outcome file and the manifest back from a backup",
         ),
@@ -254,24 +254,26 @@ def answers_agree(
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
     places = manifest.input.places
-    said = _answered(outcomes).select("row", pl.col(_SAID).cast(pl.String).fill_null(""))
-    asked = assignments.join(said, on="row", how="semi")
+    answered = _answered(outcomes).select("row", pl.col(_COMPARED).cast(pl.String).fill_null(""))
+    asked = assignments.join(answered, on="row", how="semi")
     on_record = _on_record(checks.join(asked, on="check", how="semi"), known)
-    both = said.join(asked, on="row").join(on_record, on="check", suffix=_ON_RECORD).sort("row")
+    both = answered.join(asked, on="row").join(on_record, on="check", suffix=_ON_RECORD).sort("row")
     name, name_on_record = pl.col("check_matched_name"), pl.col(f"check_matched_name{_ON_RECORD}")
     is_forgotten = (name_on_record == "") & (pl.col("check_time") < known.purged_before)
     both = both.with_columns(is_known=(name == "") | (is_forgotten | (not known.has_names)).not_())
     both = both.with_columns(
         pl.when("is_known").then(name_on_record).otherwise(name).alias(f"check_matched_name{_ON_RECORD}")
     )
-    differs = {column: both.filter(pl.col(column) != pl.col(column + _ON_RECORD))["row"] for column in _SAID}
-    strange = said.join(both, on="row", how="anti").sort("row")["row"].to_list()
+    differs = {
+        column: both.filter(pl.col(column) != pl.col(column + _ON_RECORD))["row"] for column in _COMPARED
+    }
+    strange = answered.join(both, on="row", how="anti").sort("row")["row"].to_list()
     wrong = pl.concat(differs.values()).unique().sort().to_list()
     return [
         _finding(
             "questions",
             not strange,
-            f"{said.height:,} answered rows, each with the payee and account that was asked about",
+            f"{answered.height:,} answered rows, each with the payee and account that was asked about",
             "another payee or account than was asked about, or an answer that is not on record, stands in "
             f"{_named(strange, places)}; the outcome file: {RUN_AGAIN}",
         ),
@@ -301,8 +303,8 @@ def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
             outcome, action = _outcome_of(check, answer)
             name, asked = answer.matched_name, (check.api, answer.request_id, answer.time)
             rows.append((number, outcome, answer.code, action, name, *asked))
-    schema = {"check": pl.UInt32(), **dict.fromkeys(_SAID, pl.String())}
-    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(_SAID).fill_null(""))
+    schema = {"check": pl.UInt32(), **dict.fromkeys(_COMPARED, pl.String())}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(_COMPARED).fill_null(""))
 
 
 def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:

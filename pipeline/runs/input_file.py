@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import Advice, InputError, UsageError
-from pipeline.formats import MessageEntry, said_before
+from pipeline.formats import MessageEntry, format_as_read
 from pipeline.formats.message import Message
 from pipeline.runs.manifest import identity_of
 from pipeline.stages.read import ReadingArguments
@@ -22,7 +22,7 @@ class MessageFile(NamedTuple):
     """Unpacked."""
     entry: MessageEntry
     message: Message
-    said: ReadingArguments
+    arguments: ReadingArguments
     """About how to read it, and what is made of it."""
 
 
@@ -39,17 +39,17 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
         InputError: it is another file, or was changed.
     """
     path = input_path(folder, file, given)
-    said = ReadingArguments(
-        {}, None if file.encoding == "utf-8" else file.encoding, of_format=said_before(file)
+    arguments = ReadingArguments(
+        {}, None if file.encoding == "utf-8" else file.encoding, format_choice=format_as_read(file)
     )
-    data, entry, packed = opened(path, said)
+    data, entry, packed = opened(path, arguments)
     assert isinstance(entry, MessageEntry)
     assert isinstance(data, bytes)
-    source = read_message(data, entry, said, where=path.name)
+    source = read_message(data, entry, arguments, where=path.name)
     if file.sha256 != (source.sha256 if packed is None else packed[1].sha256):
         raise _another(path)
     assert source.message is not None
-    return MessageFile(path.name, data, entry, source.message, said)
+    return MessageFile(path.name, data, entry, source.message, arguments)
 
 
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:

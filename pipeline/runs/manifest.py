@@ -23,6 +23,7 @@ from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.folder import (
     APPROVALS,
+    DATA_SET,
     LEDGER,
     MANIFEST,
     NOT_ENDED,
@@ -213,6 +214,10 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return parse(Manifest, path.read_bytes())
     except FileNotFoundError:
+        if (folder / DATA_SET).exists():
+            raise UsageError(
+                f"{folder}: the folder of a data set; this command is for the run of a single file"
+            ) from None
         if has_begun(folder):
             raise UsageError(f"{folder}: {NOT_ENDED}") from None
         raise UsageError(

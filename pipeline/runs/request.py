@@ -27,6 +27,8 @@ class ReusePermission(NamedTuple):
     """Of earlier runs."""
     age_max: timedelta = timedelta(days=30)
     """How old an answer may be."""
+    in_ledger: bool = False
+    """Also answers of other runs that the ledger of the profile has, where it is shared."""
 
 
 @dataclass(frozen=True, slots=True)

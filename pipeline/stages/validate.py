@@ -29,29 +29,11 @@ from pipeline.frames import (
     slim,
 )
 from pipeline.rules import responder_bics as agents
-from pipeline.rules.account_types import read_account_types
-from pipeline.rules.amounts import Amounts, read_amounts
-from pipeline.rules.currencies import (
-    amount_faults,
-    clean_currencies,
-    completed,
-    currency_faults,
-    of_uk_accounts,
-)
-from pipeline.rules.identifiers import (
-    bic11,
-    bic_faults,
-    compact,
-    compact_ibans,
-    compact_leis,
-    iban_faults,
-    lei_faults,
-)
+from pipeline.rules.cleaning import cleaned, normalized
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
-from pipeline.rules.payee_names import NOT_LATIN, clean_names
+from pipeline.rules.payee_names import NOT_LATIN
 from pipeline.rules.row_defects import OF_THE_ACCOUNT, ROW_BLANK
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
-from pipeline.rules.selected_values import replaced
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
 from pipeline.rules.value_warnings import value_warnings
 from pipeline.rules.warnings import warnings_about
@@ -126,7 +108,7 @@ _ROWS_AT_ONCE = 262_144
 
 def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
     """What becomes of some of the payments, each row judged by itself."""
-    clean = _route(_clean(payments), routes)
+    clean = _route(cleaned(payments), routes)
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
     is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
@@ -134,67 +116,6 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
         Accepted(_accepted(clean.lazy().filter(is_fit), routes)),
         Rejects(rejects),
         Warnings(value_warnings(clean, is_fit)),
-    )
-
-
-# Cleaning: what people may write differently and still mean the same.
-
-_FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
-_CODES = ("bic", "organisation_bic", "organisation_id_scheme")
-
-
-def _clean(payments: pl.DataFrame) -> pl.DataFrame:
-    """Bring every field to the form that the rules and the APIs expect; keep what cannot be."""
-    amounts = read_amounts(payments["amount"])
-    names = clean_names(payments["name"])
-    account_types = read_account_types(payments["account_type"])
-    clean = payments.with_columns(
-        names.text,
-        names.done.alias("name_done"),
-        *(_normalized(payments[column]) for column in _FREE_TEXTS),
-        *(compact(payments[column]) for column in _CODES),
-        compact_ibans(payments["iban"]),
-        compact_leis(payments["lei"]),
-        account_types,
-        (payments["account_type"].is_not_null() & account_types.is_null()).alias("is_product"),
-        _without(r"[\s-]", payments["sort_code"]),
-        _without(r"\s", payments["account_number"]),
-        amounts.text,
-        amounts.money.alias("money"),
-    )
-    return clean.with_columns(
-        bic11(clean["bic"]),
-        bic11(clean["organisation_bic"]),
-        bic_faults(clean["bic"]),
-        bic_faults(clean["organisation_bic"]).alias("organisation_bic_fault"),
-        iban_faults(clean["iban"]),
-        lei_faults(clean["lei"]),
-        *_currencies(payments, amounts),
-    )
-
-
-def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ...]:
-    """The currency of every payment, and what is wrong with it or with the amount in it."""
-    given = clean_currencies(payments["currency"])
-    currency = completed(given, amounts.mark, of_uk_accounts(payments))
-    faults = amount_faults(amounts.money, amounts.mark, given, currency)
-    return currency, currency_faults(currency), faults.alias("amount_fault")
-
-
-def _normalized(texts: pl.Series) -> pl.Series:
-    """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
-    if not texts.count():
-        return texts
-    # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
-    is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
-    return replaced(
-        texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)
-    )
-
-
-def _without(pattern: str, texts: pl.Series) -> pl.Series:
-    return replaced(
-        texts, where=texts.str.contains(pattern), by=lambda some: some.str.replace_all(pattern, "")
     )
 
 
@@ -234,7 +155,7 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     )
     routed = routed.with_columns(_unasked(routes))
     if routes.send_remittance:
-        reference = pl.when(_takes("remittance", routes)).then(_normalized(routed["reference"]))
+        reference = pl.when(_takes("remittance", routes)).then(normalized(routed["reference"]))
         routed = routed.with_columns(remittance=reference)
     return _add_responders(routed, routes.bic_table) if routed["needs_responder_bic"].any() else routed
 

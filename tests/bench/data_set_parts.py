@@ -24,7 +24,7 @@ from schemas.outcomes import ApiName
 def main(path, folder):
     job = DataSetJob(CheckJob(path, folder), folder / "work")
     folder.mkdir(exist_ok=True)
-    data, chosen = open_data_set(path), choose(None, None)
+    data, chosen = open_data_set(path, folder / "work"), choose(None, None)
     shared = task_of(job, data, chosen, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
     with engine("pool") as at_work:
         planned = plan_parts(data, shared, at_work)

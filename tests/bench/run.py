@@ -22,12 +22,14 @@ import ledger
 import pace
 import payment_formats
 import shared_ledger
+import shares
 import starts
 from table import Figure, printed, write_page
 
 SECTIONS = {
     "checks": checks,
     "pace": pace,
+    "shares": shares,
     "latency": latency,
     "frames": frames,
     "data sets": data_sets,

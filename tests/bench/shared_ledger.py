@@ -1,4 +1,4 @@
-"""The ledger in PostgreSQL alone: what the intent and the answer of a check cost its client and its server."""
+"""The ledger in PostgreSQL alone: what the intent and the answer of a check cost client and server."""
 
 import os
 import time

@@ -1,9 +1,11 @@
 """One payment file, several hosts: they share its questions, and each has the outcomes in its own folder."""
 
+import json
 from collections import Counter
 from contextlib import ExitStack
 
 import pytest
+from shared_profiles import LEASE_S
 
 COUNT = 300
 SLOW_PER_S = 40
@@ -86,6 +88,31 @@ def test_a_finished_run_sends_nothing_and_the_same_bytes_elsewhere_are_a_new_run
     assert in_ledger("SELECT count(*) FROM precheck.run") == 2
 
 
+def test_matches_of_other_runs_are_used_again_where_that_is_allowed(desk, sandbox, shared_profile, host):
+    file = desk.folder / "payments.csv"
+    assert desk("sandbox", "--write-payments", file, "--rows", 60).status == 0
+    words = shared_profile()
+    for folder in ("january", "february"):
+        host("a")("run", file, *words, "--out", folder).end()
+    calls = sandbox.call_count
+
+    host("a")("run", file, *words, "--out", "march", "--reuse-max-age", "1d").end()
+
+    summaries = {
+        folder: json.loads((desk.folder / folder / "summary.json").read_text())["calls"][0]
+        for folder in ("february", "march")
+    }
+    reused = summaries["march"]["reused_count"]
+    assert reused >= 10
+    assert summaries["february"]["question_count"] == reused + len(sandbox.questions(calls))
+    said = ("check_outcome", "check_code", "check_id", "check_time")
+    found = [
+        [[row[key] for key in said] for row in desk.outcomes(folder) if row["check_outcome"] == "match"]
+        for folder in ("february", "march")
+    ]
+    assert found[0] == found[1], "with the id and the time of the latest request"
+
+
 def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_and_the_reverse(
     desk, sandbox, file, shared_profile, host
 ):
@@ -130,3 +157,68 @@ def test_a_limit_asks_so_many_and_leaves_the_rest_to_a_later_run(desk, sandbox, 
     assert Counter(row["check_code"] for row in desk.outcomes("a"))["LIMIT"] == COUNT - 120
     assert host("b")("run", file, *words, "--out", "b").end().status == 0
     assert len(sandbox.questions(before)) == COUNT
+
+
+def test_a_cap_that_is_reached_ends_the_asking_of_all_hosts_and_defers_the_rest(
+    desk, serve, tmp_path, network_payments, shared_profile, host, in_ledger
+):
+    cap, file = 60, desk.payments(network_payments(150))
+    with serve(tmp_path / "own") as server:
+        words = shared_profile(server=server, daily_cap=cap, rate_per_s=50)
+        with ExitStack() as stack:
+            commands = [("run", file, *words, "--out", name) for name in ("a", "b")]
+            running = [stack.enter_context(host(str(command[-1]))(*command)) for command in commands]
+            ends = [one.end() for one in running]
+        asked = len(server.questions())
+
+    assert [end.status for end in ends] == [75, 75], ends
+    assert asked == cap == in_ledger("SELECT count(*) FROM precheck.intent")
+    assert in_ledger("SELECT used FROM precheck.daily_cap") == cap
+    for folder in ("a", "b"):
+        found = Counter(row["check_outcome"] for row in desk.outcomes(folder))
+        assert found["deferred"] == 150 - cap, found
+        assert found.total() - found["deferred"] == cap
+    assert any(row["check_code"] == "DAILY_CAP" for row in desk.outcomes("a") + desk.outcomes("b"))
+
+
+def test_hosts_with_other_limits_for_one_account_are_refused_naming_both(
+    desk, file, sandbox, shared_profile, host, in_ledger, wait_until
+):
+    mine, other = shared_profile(rate_per_s=10), shared_profile("other.toml", rate_per_s=90)
+    with host("a")("run", file, *mine, "--out", "a") as first:
+        wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 0)
+        refused = host("b")("run", file, *other, "--out", "b").end()
+        first.kill()
+        first.communicate()
+
+    assert refused.status == 78
+    assert "rate_per_s = 90" in refused.err
+    assert "rate_per_s = 10" in refused.err
+    assert f"process {first.pid}" in refused.err
+
+
+def test_status_shows_the_run_who_asks_and_what_each_may_use(
+    file, shared_profile, host, in_ledger, wait_until
+):
+    words = shared_profile(rate_per_s=SLOW_PER_S // 2, daily_cap=1000)
+    look = ("status", *words)
+    with host("a")("run", file, *words, "--out", "a") as first:
+        wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 0)
+        busy = json.loads(host("b")(*look, "--json").end().out)
+        shown = host("b")(*look).end()
+        ended = first.end()
+    idle = json.loads(host("b")(*look, "--json").end().out)
+
+    assert ended.status == 0, ended.err
+    [run], [holder], [account], [cap] = (busy[what] for what in ("runs", "holders", "accounts", "caps"))
+    assert run["open"]
+    assert 0 < run["answer_count"] <= run["attempt_count"] <= COUNT
+    assert run["undone_chunk_count"] - run["free_chunk_count"] == holder["chunk_count"] > 0
+    assert holder["pid"] == first.pid
+    assert 0 < holder["oldest_lease_s"] <= LEASE_S
+    [share] = account["shares"]
+    assert (share["pid"], share["requests"], share["places"]) == (first.pid, SLOW_PER_S // 2, 8)
+    assert (cap["cap"], cap["closed"]) == (1000, False)
+    assert 0 < cap["used"] <= COUNT
+    assert all(word in shown.out for word in (run["run"], str(first.pid), "of the daily cap of 1,000"))
+    assert idle["runs"] == []

@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -161,4 +162,32 @@ def test_the_database_crashes_while_questions_are_asked_and_nothing_is_lost(
 
     assert (done.status, helped.status) == (0, 0), (done.err, helped.err)
     assert answer_count() == COUNT
+    assert len(sandbox.questions(before)) - COUNT <= 2 * IN_FLIGHT_MAX
+
+
+def test_a_worker_goes_on_when_the_database_is_back_that_was_away_for_longer_than_it_waits(
+    sandbox, file, shared_profile, host, work, postgres, proxy_to, answer_count, wait_until
+):
+    proxy, before = proxy_to(postgres.port), sandbox.call_count
+    direct = shared_profile(rate_per_s=SLOW_PER_S)
+    with host("a")("run", file, *direct, "--out", "a", "--work", "work") as checking:
+        wait_until(lambda: answer_count() > 0)
+        checking.kill()
+        checking.communicate()
+    words = shared_profile("proxied.toml", rate_per_s=SLOW_PER_S, port=proxy.port)
+    with host("b")("worker", *words, "--work", "work", PRECHECK_TEST_WAIT_S="2") as helper:
+        wait_until(lambda: answer_count() > COUNT // 3)
+        proxy.close_door()
+        answered = answer_count()
+        with pytest.raises(subprocess.TimeoutExpired):
+            helper.wait(6)
+        proxy.open_door()
+        wait_until(lambda: answer_count() == COUNT)
+        helper.send_signal(signal.SIGTERM)
+        helped = helper.end()
+
+    assert helped.status == 0, helped.err
+    assert "nothing can be asked now" in helped.err
+    assert f"127.0.0.1:{proxy.port}: the ledger's database" in helped.err
+    assert answered < COUNT
     assert len(sandbox.questions(before)) - COUNT <= 2 * IN_FLIGHT_MAX

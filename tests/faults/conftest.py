@@ -6,6 +6,8 @@ row: tried, survived, figure, goal. With `--write-figures` the lines go into doc
 
 import os
 import platform
+import random
+import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,6 +68,19 @@ def _real_starts():
 def is_long(request):
     """Whether this is the nightly form."""
     return request.config.getoption("--long")
+
+
+@pytest.fixture
+def chance(request):
+    """A seed that is told when the test fails: run again with it by hand."""
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed of {request.node.name}: {seed}")  # noqa: T201 (pytest shows it for a failure)
+    return random.Random(seed)
+
+
+@pytest.fixture(scope="session")
+def clock():
+    return time.monotonic
 
 
 @pytest.fixture

@@ -223,6 +223,29 @@ def test_an_ended_rate_goes_on_when_it_is_set_again():
     assert max(again) > 5.0
 
 
+def test_where_requests_leave_none_waits_for_another_rate():
+    """It has its place in flight, and is sent again once there is a rate."""
+
+    async def main():
+        clock = asyncio.get_running_loop().time
+        pace = Pace(2, clock=clock)
+        took = [await pace.slot_unless_ended() for _ in range(2)]
+        pace.resize(2, until=0.5)
+        took.append(await pace.slot_unless_ended())
+        ended_at = clock()
+        pace.resize(0)
+        took.append(await pace.slot_unless_ended())
+        pace.resize(2)
+        took.append(await pace.slot_unless_ended())
+        return took, ended_at, clock()
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.0)) as runner:
+        took, ended_at, again_at = runner.run(main())
+    assert took == [True, True, False, False, True]
+    assert 0.5 <= ended_at < 1.1, "no slot was taken for it"
+    assert again_at - ended_at < 1.1
+
+
 @pytest.mark.parametrize("rate_per_s", [-1, 0.09, 5001, float("nan")])
 def test_a_rate_that_cannot_be_kept_is_none_to_become(rate_per_s):
     with pytest.raises(ConfigurationError, match="rate_per_s"):

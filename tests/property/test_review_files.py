@@ -83,7 +83,7 @@ def finished_folder(folder, rows, delimiter, line_end, finish_run, outcomes_of):
         action = CODES[row[-1]][1]
         name = right_name(number) if action == "fix_name" else None
         outcomes.append({"outcome": row[-1], "code": code_of(row), "action": action, "matched_name": name})
-    return finish_run(file, outcomes_of(*outcomes), environment="sandbox")
+    return finish_run(file, outcomes_of(*outcomes), environment="sandbox", reported=False)
 
 
 SHAPES = {
@@ -174,7 +174,7 @@ def test_a_parquet_file_is_split_without_a_change(cells, finish_run, outcomes_of
         file = Path(name, "pay.parquet")
         table.write_parquet(file)
         Path(name, "precheck.toml").write_text(SECTION)
-        folder = finish_run(file, outcomes_of(*outcomes), environment="sandbox")
+        folder = finish_run(file, outcomes_of(*outcomes), environment="sandbox", reported=False)
         config = Path(name, "precheck.toml")
         done = split_folder(SplitJob(folder, config=config, allow_simulated=True, by="Mara"), now=NOW)
         parts = [pl.read_parquet(part.path) for part in (done.release, done.hold) if part is not None]

@@ -28,6 +28,7 @@ BREACHES = {
     "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
     "opentelemetry": ("pipeline/executors/local.py", "import opentelemetry"),
     "psycopg": ("pipeline/jobs/quota.py", "import psycopg"),
+    "distributed": ("pipeline/jobs/data_set.py", "import distributed"),
     "click": ("pipeline/jobs/check.py", "import click"),
     "signals": ("pipeline/executors/local.py", "import signal"),
     "polars": ("pipeline/transport/pool.py", "import polars"),

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline import config as settings
-from pipeline.config.profiles import said_of_format
+from pipeline.config.profiles import format_choice_of
 from pipeline.errors import ConfigurationError
 
 LAYOUT = """
@@ -30,7 +30,7 @@ def file_of(tmp_path):
 
 
 def test_a_file_may_hold_layouts_alone(file_of):
-    said = said_of_format(None, file_of(LAYOUT))
+    said = format_choice_of(None, file_of(LAYOUT))
     assert list(said.layouts) == ["northgate"]
     assert said.layouts["northgate"].payments[0].columns["name"] == 4
     assert said.entries[-1].format.NAME == "northgate"
@@ -43,9 +43,9 @@ def test_a_file_without_profiles_and_layouts_says_how_to_get_one(file_of):
 
 def test_a_profile_with_a_mistake_is_in_nobodys_way_where_there_are_no_layouts(file_of):
     path = file_of("[profiles.main]\ncolour = 1\n")
-    assert dict(said_of_format(None, path).layouts) == {}
+    assert dict(format_choice_of(None, path).layouts) == {}
     with pytest.raises(ConfigurationError, match=r"profiles\.main\.colour: unknown key"):
-        said_of_format(None, file_of("[profiles.main]\ncolour = 1\n" + LAYOUT))
+        format_choice_of(None, file_of("[profiles.main]\ncolour = 1\n" + LAYOUT))
 
 
 def test_a_file_that_is_no_toml_is_refused_as_it_may_say_how_payment_files_are_read(file_of):
@@ -53,7 +53,7 @@ def test_a_file_that_is_no_toml_is_refused_as_it_may_say_how_payment_files_are_r
     with pytest.raises(
         ConfigurationError, match=r"not valid TOML: .*, and \[layouts\] in it .*; correct it$"
     ):
-        said_of_format(None, path)
+        format_choice_of(None, path)
 
 
 AT = "layouts.northgate"
@@ -111,7 +111,7 @@ def test_a_mistake_is_told_with_file_section_and_key(change, said, file_of):
     assert text != LAYOUT
     path = file_of(text)
     with pytest.raises(ConfigurationError) as refused:
-        said_of_format(None, path)
+        format_choice_of(None, path)
     [sentence] = refused.value.sentences()
     assert sentence.startswith(f"{path}: {said}")
     assert "\n" not in sentence

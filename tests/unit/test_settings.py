@@ -386,6 +386,86 @@ def test_where_the_ledger_key_is_may_change_between_two_runs(file_of):
         assert load(file_of(place, cop=COP), "main").fingerprint() == before
 
 
+# The ledger that machines share
+
+LEDGER = {"ledger": '"postgresql://precheck@db.example/precheck"', "ledger_key_env": '"LEDGER_KEY"'}
+
+
+def test_a_shared_ledger_is_an_address_and_makes_no_other_run(file_of):
+    assert load(file_of(cop=COP), "main").ledger_address() is None
+    before = load(file_of(cop=COP), "main").fingerprint()
+    profile = load(file_of(LEDGER, cop=COP), "main")
+    assert profile.fingerprint() == before
+    address = profile.ledger_address()
+    assert address is not None
+    assert address.place == "db.example:5432"
+    assert address.parameters() == {
+        "host": "db.example",
+        "port": 5432,
+        "dbname": "precheck",
+        "user": "precheck",
+        "sslmode": "verify-full",
+        "sslrootcert": "system",
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "parameters"),
+    [
+        ("postgresql://db.example:6432/p", {"port": 6432, "sslmode": "verify-full"}),
+        ("postgresql://u@db.example/p?sslrootcert=/ca.pem", {"sslrootcert": "/ca.pem", "user": "u"}),
+        ("postgresql://a%40b@127.0.0.1/p", {"user": "a@b", "host": "127.0.0.1"}),
+        ("postgresql://u@[::1]:5433/p?connect_timeout=9", {"host": "::1", "connect_timeout": "9"}),
+        ("postgresql:///p?host=/run/postgresql", {"host": "/run/postgresql", "dbname": "p"}),
+        ("postgres://localhost/p?sslmode=disable", {"sslmode": "disable"}),
+    ],
+)
+def test_an_address_of_a_ledger_says_how_to_connect(file_of, url, parameters):
+    profile = load(file_of(LEDGER | {"ledger": f'"{url}"'}, cop=COP), "main")
+    address = profile.ledger_address()
+    assert address is not None
+    said = address.parameters()
+    assert said.items() >= parameters.items()
+    is_here = said["host"] in {"127.0.0.1", "::1", "/run/postgresql", "localhost"}
+    assert is_here or said["sslmode"] == "verify-full"
+    assert not is_here or said.get("sslmode") != "verify-full"
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        (f"postgresql://u:{SECRET}@db/p", "must have no password in it; name a file with it by PGPASSFILE"),
+        (f"postgresql://u@db/p?password={SECRET}", "must have no password in it"),
+        (f"mysql://u:{SECRET}@db/p", "is not an address; write postgresql://USER@HOST:PORT/DATABASE"),
+        (f"postgresql://u:{SECRET}@db:port/p", "is not an address"),
+        (
+            "postgresql://u@db/p?sslmode=require",
+            "must have sslmode=verify-full for a server on another machine",
+        ),
+        ("postgresql://u@10.0.0.7/p?sslmode=disable", "must have sslmode=verify-full"),
+        (
+            "postgresql://u@db/p?options=-cfsync%3Doff",
+            "has 'options', which is not among connect_timeout, host",
+        ),
+        ("postgresql://u@db/", "names no host, several, or no database"),
+        ("postgresql:///p", "names no host"),
+        ("postgresql://u@a,b/p", "names no host, several"),
+        ("ledger.db", "is not an address"),
+    ],
+)
+def test_an_address_of_a_ledger_that_must_not_be_is_refused_and_not_repeated(refusal, url, sentence):
+    said = refusal(LEDGER | {"ledger": f'"{url}"'}, cop=COP)
+    assert f"profiles.main.ledger: {sentence}" in said
+    assert SECRET not in said
+
+
+def test_a_shared_ledger_needs_a_key(refusal):
+    said = refusal({"ledger": LEDGER["ledger"]}, cop=COP)
+    assert (
+        "ledger needs a key that all its hosts have; name it with ledger_key_env or ledger_key_file" in said
+    )
+
+
 # The modulus tables
 
 TABLES = {

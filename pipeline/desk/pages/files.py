@@ -4,10 +4,11 @@ import asyncio
 
 from aiohttp import web
 
-from pipeline.config.profiles import said_of_format
+from pipeline.config.profiles import format_choice_of
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
+from pipeline.desk.jobs import SIMULATED, profiles
 from pipeline.desk.mappings import remembered
 from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
@@ -86,13 +87,14 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
     context, file = context_of(request), folder.read()
     await context.record(request, Deed.UPLOADED, folder.id, sha256=file.sha256, byte_count=file.byte_count)
     mapping = await asyncio.to_thread(_remembered, context, folder)
-    if mapping:
-        await asyncio.to_thread(lambda: folder.change(mapping=mapping))
+    known = await asyncio.to_thread(profiles)
+    profile = file.profile if file.profile in known else known[0]
+    await asyncio.to_thread(lambda: folder.change(mapping=mapping or file.mapping, profile=profile))
 
 
 def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
     try:
-        read, _ = columns_of(folder.input, mapping={}, of_format=said_of_format(None, None))
+        read, _ = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
     except PrecheckError:
         return {}
     return remembered(context.home, read)
@@ -111,7 +113,12 @@ async def sample(request: web.Request) -> web.Response:
     await asyncio.to_thread(lambda: write_payments(path, rows=SAMPLE_ROWS, seed=SAMPLE_SEED))
     sha256, byte_count = await asyncio.to_thread(identity_of, path)
     written = DeskFile(
-        name=path.name, sha256=sha256, byte_count=byte_count, uploaded_by=person.name, uploaded_at=now
+        name=path.name,
+        sha256=sha256,
+        byte_count=byte_count,
+        uploaded_by=person.name,
+        uploaded_at=now,
+        profile=SIMULATED,
     )
     await asyncio.to_thread(folder.write, written)
     await _taken(request, folder)

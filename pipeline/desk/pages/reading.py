@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from pipeline.config.profiles import said_of_format
+from pipeline.config.profiles import format_choice_of
 from pipeline.desk import checks
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
@@ -37,8 +37,11 @@ _BEFORE_CHECK = (State.NEW, State.PLANNED)
 @routes.get("/files/{id}/columns")
 async def columns(request: web.Request) -> web.Response:
     """How each column is read, by which rule, with its first values."""
+    person_of(request).require_names()
     context = context_of(request)
     at = await context.at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The file was deleted, and the names in it.")
     read, refusal = await asyncio.to_thread(_columns, at)
     same = await asyncio.to_thread(same_before, context, at.folder)
     return html(
@@ -64,7 +67,7 @@ def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
             mapping=file.mapping,
             encoding=file.encoding,
             sheet=file.sheet,
-            of_format=said_of_format(file.input_format, None),
+            format_choice=format_choice_of(file.input_format, None),
         )
     except PrecheckError as error:
         return None, sentence_of(error)
@@ -114,6 +117,8 @@ async def plan(request: web.Request) -> web.Response:
     """What checking the file would take."""
     context = context_of(request)
     at = await context.at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The file was deleted, and the names in it.")
     forecast, refusal = await asyncio.to_thread(_forecast, at, context.clock)
     names = await asyncio.to_thread(profiles)
     return html(
@@ -145,19 +150,31 @@ async def start(request: web.Request) -> web.Response:
         raise Conflict(f"The check cannot be started now: the file is {WORDS[at.state].what.lower()}.")
     said = await request.post()
     if at.state is State.PLANNED:
-        changes = _chosen(said, await asyncio.to_thread(profiles))
-        await asyncio.to_thread(lambda: at.folder.change(**changes))
+        await _choose(at, said)
     await asyncio.to_thread(checks.start, at.folder, context.child_environment)
     await context.record(request, Deed.STARTED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/progress")
 
 
-def _chosen(said: Mapping[str, object], known: list[str]) -> dict[str, object]:
-    """The profile, of those that there are, and why many names may be asked about."""
-    profile, reason = str(said.get("profile", "")), " ".join(str(said.get("many_names_reason", "")).split())
-    if known and profile not in known:
+@routes.post("/files/{id}/plan")
+async def plan_again(request: web.Request) -> web.Response:
+    """Plan with another profile."""
+    context, person = context_of(request), person_of(request)
+    person.require(Role.UPLOADER)
+    at = await context.at(request)
+    if at.state is not State.PLANNED:
+        raise Conflict("The check has begun: by what it is checked cannot be changed any more.")
+    await _choose(at, await request.post())
+    raise web.HTTPSeeOther(f"/files/{at.id}/plan")
+
+
+async def _choose(at: Standing, said: Mapping[str, object]) -> None:
+    """Keep the profile, of those that there are, and why many names may be asked about."""
+    profile = str(said.get("profile", at.file.profile))
+    reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
+    if profile not in await asyncio.to_thread(profiles):
         raise Refusal("Choose by which profile the file is checked.")
-    return {"profile": profile if known else None, "many_names_reason": reason[:REASON_CHARS_MAX] or None}
+    await asyncio.to_thread(lambda: at.folder.change(profile=profile, many_names_reason=reason or None))
 
 
 @routes.post("/files/{id}/stop")

@@ -51,7 +51,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         why_not=_why_not(request, at, person, words),
         corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None,
         may_upload=person.can(Role.UPLOADER),
-        may_have_names=_may_have_names(person),
+        may_have_names=person.has_names,
         undecided_count=0 if at.summary is None else at.summary.undecided_count,
         may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
         left_count=0 if run is None else sum(1 for row in run.listed["row"] if row not in words),
@@ -148,16 +148,12 @@ async def download(request: web.Request) -> web.StreamResponse:
     found = next((one for one in offered(at) if one.name == request.match_info["name"]), None)
     if found is None:
         raise Missing("There is no such file to download.")
-    if found.has_names and not _may_have_names(person):
-        raise Forbidden("You may not have files with names in them. Evidence without names is open to you.")
+    if found.has_names:
+        person.require_names()
     await context.record(request, Deed.DOWNLOADED, at.id, file=found.name)
     disposition = f'attachment; filename="{found.name}"'
     headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
     return web.FileResponse(at.folder.run / found.name, headers=headers)
-
-
-def _may_have_names(person: Person) -> bool:
-    return person.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
 
 
 @routes.post("/files/{id}/forget")

@@ -43,7 +43,10 @@ async def search(request: web.Request) -> web.Response:
 
 
 async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
+    person_of(request).require_names()
     at = await context_of(request).at(request)
+    if at.state is State.PURGED:
+        raise Conflict("The names were deleted, and the payments with them.")
     if at.summary is None or at.state is State.RUNNING:
         raise Conflict("There is nothing to review yet.")
     asked = _asked(said)

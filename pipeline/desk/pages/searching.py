@@ -8,8 +8,7 @@ from aiohttp import web
 from pipeline.desk.context import context_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
-from pipeline.desk.people import Role
-from pipeline.desk.refusals import Conflict, Forbidden, Missing
+from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
 from pipeline.desk.review import last_words
 from pipeline.desk.states import State
@@ -19,7 +18,6 @@ from pipeline.jobs.show import story
 from pipeline.reports.wording import advice
 
 routes = web.RouteTableDef()
-_WITH_NAMES = (Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
 
 
 @routes.get("/search")
@@ -31,8 +29,7 @@ async def search(request: web.Request) -> web.Response:
 @routes.post("/search")
 async def found(request: web.Request) -> web.Response:
     """What was found; a name that is searched for stands in no address."""
-    if not person_of(request).can(*_WITH_NAMES):
-        raise Forbidden("You may not look for names here.")
+    person_of(request).require_names()
     text = str((await request.post()).get("text", ""))[:200]
     if len(text.strip()) < TEXT_CHARS_MIN:
         said = f"Give at least {TEXT_CHARS_MIN} characters."
@@ -46,8 +43,7 @@ async def found(request: web.Request) -> web.Response:
 async def row_story(request: web.Request) -> web.Response:
     """All that is known about one row."""
     context = context_of(request)
-    if not person_of(request).can(*_WITH_NAMES):
-        raise Forbidden("You may not look at single payments here.")
+    person_of(request).require_names()
     at, row = await context.at(request), int(request.match_info["row"])
     if at.summary is None or at.state is State.RUNNING:
         raise Conflict("There is nothing to tell of a row yet: the check has not ended.")

@@ -44,6 +44,33 @@ if (rows) {
   });
 }
 
+const keys = document.getElementById("keys");
+if (rows && keys) {
+  keys.closest("label").hidden = false;
+  keys.checked = localStorage.getItem("desk-keys") !== "off";
+  keys.addEventListener("change", () => localStorage.setItem("desk-keys", keys.checked ? "on" : "off"));
+  document.addEventListener("keydown", (event) => {
+    const types = event.target.matches("input:not([type=radio]):not([type=checkbox]), select, textarea");
+    if (!keys.checked || types || event.ctrlKey || event.metaKey || event.altKey) return;
+    const all = [...rows.tBodies[0].rows], at = all.findIndex((row) => row.classList.contains("here"));
+    const step = { j: 1, k: -1 }[event.key], word = { f: "fix", r: "release", h: "hold" }[event.key];
+    if (step) {
+      const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
+      all[at]?.classList.remove("here");
+      next.classList.add("here");
+      next.scrollIntoView({ block: "nearest" });
+      next.querySelector("input[type=radio]")?.focus();
+      event.preventDefault();
+    } else if (word && at >= 0) {
+      const choice = all[at].querySelector(`input[value=${word}]`);
+      if (!choice) return;
+      choice.checked = true;
+      all[at].querySelector("input[name=reason]").focus();
+      event.preventDefault();
+    }
+  });
+}
+
 const drop = document.querySelector(".drop");
 if (drop) {
   const said = drop.querySelector(".said");

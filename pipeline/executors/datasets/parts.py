@@ -34,6 +34,7 @@ from pipeline.frames import (
     Schema,
     Warnings,
 )
+from pipeline.headers.guesses import PLACE
 from pipeline.reports.data_sets import attention_of, candidates_of
 from pipeline.reports.groups import COLUMNS as SHOWN
 from pipeline.reports.groups import sums_of
@@ -124,6 +125,11 @@ def _found(source: PaymentSource, accepted: Accepted) -> PartRead:
         accepted_count=accepted.height,
         headers=source.original.columns[:header_count],
         decision=dict(source.decision),
+        blank=[
+            f"{PLACE}{number}"
+            for number, column in enumerate(source.original.get_columns(), start=1)
+            if _is_blank(column)
+        ],
         columns=source.read_as,
         notes=list(source.notes),
         dialect=source.dialect._asdict(),
@@ -131,6 +137,12 @@ def _found(source: PaymentSource, accepted: Accepted) -> PartRead:
         currency_sources=currency_sources(source.payments),
         routes=route_counts(accepted),
     )
+
+
+def _is_blank(column: pl.Series) -> bool:
+    if column.count() == 0:
+        return True
+    return column.dtype == pl.String and column.str.strip_chars().str.len_bytes().max() == 0
 
 
 class _Kept(NamedTuple):

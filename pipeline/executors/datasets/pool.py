@@ -46,10 +46,8 @@ def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
         process_count: how many; None: one for each processor.
     """
     count = process_count or len(os.sched_getaffinity(0))
-    # Forked from a process that has imported the functions and has no threads of polars, as this one has.
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["pipeline.executors.datasets.parts"])
-    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+    # Not forked: polars has threads.
+    executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
     try:
         yield PoolEngine(executor)
     except BaseException:

@@ -59,8 +59,8 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
             "that is in the folder now"
         )
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
-    for sheet, *said in decided.select("sheet", *_CELLS).iter_rows():
-        _require_sense(f"{where}, sheet {sheet}", said, row_count, places)
+    for sheet, *cells_of_row in decided.select("sheet", *_CELLS).iter_rows():
+        _require_sense(f"{where}, sheet {sheet}", cells_of_row, row_count, places)
     decisions = decided.select(
         pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase(), "reason"
     ).unique(maintain_order=True)
@@ -129,8 +129,8 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _require_sense(where: str, said: Sequence[str | None], row_count: int, places: Places | None) -> None:
-    row, decision, reason = said
+def _require_sense(where: str, cells: Sequence[str | None], row_count: int, places: Places | None) -> None:
+    row, decision, reason = cells
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
         raise InputError(
             f"{where}: a decision that is not beside a row number of the file; undo any change to the column "

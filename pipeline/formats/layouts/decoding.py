@@ -55,17 +55,17 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
         ) from None
 
 
-def encoding_of(said: str | None) -> str:
-    """One of `ENCODINGS`, by one of its names; UTF-8 where nothing is said.
+def encoding_of(name: str | None) -> str:
+    """One of `ENCODINGS`, by one of its names; UTF-8 for None.
 
     Raises:
         UsageError: it is none of them.
     """
     try:
-        return _CODECS[codecs.lookup(said or _UTF_8).name]
+        return _CODECS[codecs.lookup(name or _UTF_8).name]
     except (LookupError, ValueError):
         raise UsageError(
-            f"{said}: not supported for a bank's layout",
+            f"{name}: not supported for a bank's layout",
             option="--encoding",
             advice=f"choose one of {', '.join(ENCODINGS)}",
         ) from None

@@ -33,8 +33,8 @@ _EVIDENCE_MIN = 2
 """Positions by which a layout is recognised: one column alone could be anything."""
 
 
-def _one_or_several(said: object) -> object:
-    return (said,) if isinstance(said, str) else said
+def _one_or_several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
 
 
 def _field(name: str) -> str:

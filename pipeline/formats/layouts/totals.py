@@ -15,7 +15,7 @@ _MINOR = r"^[0-9]{1,15}$"
 _CENTS = 2
 
 
-class SaidTotal(NamedTuple):
+class TotalField(NamedTuple):
     """One count or sum that stands in a line."""
 
     line: int
@@ -37,7 +37,7 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
     return pl.when(amount.str.contains(_AMOUNT)).then(digits).cast(pl.Int64, strict=False)
 
 
-def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[SaidTotal]:
+def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[TotalField]:
     """Every count and sum that the lines say, with what their payments give; a blank cell says nothing.
 
     Args:
@@ -57,7 +57,7 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
             for line, text in said.filter(pl.nth(1) != "").iter_rows():
                 mine = amounts.filter(batch_line=line) if word == BATCH else amounts
                 found = _sum(mine["hundredths"]) if is_sum else mine.height
-                totals.append(SaidTotal(line, position, kind, is_sum, text, found))
+                totals.append(TotalField(line, position, kind, is_sum, text, found))
     return totals
 
 
@@ -70,15 +70,15 @@ def _sum(numbers: pl.Series) -> int | None:
     return None if numbers.null_count() else int(numbers.sum())
 
 
-def controls(totals: list[SaidTotal], layout: BankLayout) -> Iterator[StatedTotal]:
+def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTotal]:
     """The totals, to be compared."""
     for total in totals:
         what = "sum" if total.is_sum else "number of payments"
         found = None if total.found is None else _shown(total.found, is_sum=total.is_sum)
-        yield StatedTotal(f"line {total.line}, {what}", _said(total, layout), found)
+        yield StatedTotal(f"line {total.line}, {what}", _stated(total, layout), found)
 
 
-def _said(total: SaidTotal, layout: BankLayout) -> str:
+def _stated(total: TotalField, layout: BankLayout) -> str:
     """A count or sum in one form; no other text is repeated, as it could be anything."""
     number = (
         hundredths(pl.lit(total.text), layout)
@@ -93,7 +93,7 @@ def _shown(value: int, *, is_sum: bool) -> str:
     return f"{Decimal(value).scaleb(-_CENTS):f}" if is_sum else str(value)
 
 
-def rewritten(total: SaidTotal, value: int, layout: BankLayout) -> str:
+def rewritten(total: TotalField, value: int, layout: BankLayout) -> str:
     """A count or sum in the form that it had: as many decimals, and zeros in front up to the same length."""
     text = str(value)
     if total.is_sum and layout.amount_in == "main":

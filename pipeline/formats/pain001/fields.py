@@ -43,7 +43,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
         texts: `elements.TEXTS`, as they stand in the file; null where the element is not there.
     """
     cleaned = texts.select(
-        *(_cleaned(column) for column in TEXTS), _said("end_to_end_id").alias("said_end_to_end_id")
+        *(_cleaned(column) for column in TEXTS), _stated("end_to_end_id").alias("said_end_to_end_id")
     )
     accounts = cleaned.with_columns(
         clearing=pl.coalesce("clearing_code", "clearing_text"),
@@ -78,7 +78,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
     ).select(*FIELDS, "defect", *IDS)
 
 
-def _said(column: str) -> pl.Expr:
+def _stated(column: str) -> pl.Expr:
     """A text as the file has it, also where it says that there is none."""
     text = pl.col(column).str.strip_chars(BLANKS)
     return pl.when(text != "").then(text)

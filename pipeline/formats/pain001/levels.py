@@ -17,10 +17,10 @@ from pipeline.formats.pain001.versions import (
     version_of,
 )
 
-TOLD = ("id", "created", "method", "count", "sum")
+STATED = ("id", "created", "method", "count", "sum")
 """What a level may say; each lies between `..._start` and `..._end`."""
 _SPANS = {f"{told}_{end}": pl.Int64() for told in ("id", "count", "sum") for end in ("start", "end")}
-LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(TOLD, pl.String()), **_SPANS}
+LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(STATED, pl.String()), **_SPANS}
 """`start` is the end of what stands before a level, so that comments go with what follows them."""
 FACTS = {"name": pl.String(), "fact": pl.String()}
 
@@ -47,7 +47,7 @@ class Levels:
         self.facts: dict[str, str] = {}
         self._declared: dict[str, str] = {}
         self._header: dict[str, StatedControls] = {}
-        self._said = self._header
+        self._stated = self._header
         self._batches: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
 
@@ -79,32 +79,32 @@ class Levels:
         }
 
     def opened(self, kind: Kind) -> None:
-        """Begin a header or a batch: what is said from here on is said by it."""
+        """Begin a header or a batch, which what follows is stated by."""
         if kind is Kind.BATCH:
             self.batch_count += 1
-            self._said = {}
+            self._stated = {}
         elif self._header:
             raise InputError("has two group headers; export it again")
         else:
-            self._said = self._header
+            self._stated = self._header
 
-    def says(self, told: str, said: StatedControls, *, line: int) -> None:
+    def states(self, what: str, control: StatedControls, *, line: int) -> None:
         """Take note of what a level says.
 
         Raises:
             InputError: it has said so before, or is a way to pay that nobody knows.
         """
-        if told in self._said:
+        if what in self._stated:
             raise InputError(f"says the same of a level twice, at line {line}; export it again")
-        if told == "method" and said.text not in _METHODS:
+        if what == "method" and control.text not in _METHODS:
             raise InputError(
                 f"has a payment method at line {line} that is none of {', '.join(_METHODS)}; export it again"
             )
-        self._said[told] = said
+        self._stated[what] = control
 
     def closed(self, start: int, end: int) -> None:
         """End a batch."""
-        self._batches.append(_row(start, end, self._said))
+        self._batches.append(_row(start, end, self._stated))
         if len(self._batches) == _FRAME_HEIGHT:
             self._frames.append(_frame(self._batches))
             self._batches = []
@@ -120,10 +120,10 @@ class Levels:
                 self._declared[local] = value
 
 
-def _row(start: int, end: int, said: dict[str, StatedControls]) -> tuple[object, ...]:
-    texts = (said[told].text or None if told in said else None for told in TOLD)
+def _row(start: int, end: int, stated: dict[str, StatedControls]) -> tuple[object, ...]:
+    texts = (stated[what].text or None if what in stated else None for what in STATED)
     spans = (
-        getattr(said.get(column.rpartition("_")[0]), column.rpartition("_")[2], None) for column in _SPANS
+        getattr(stated.get(column.rpartition("_")[0]), column.rpartition("_")[2], None) for column in _SPANS
     )
     return (start, end, *texts, *spans)
 

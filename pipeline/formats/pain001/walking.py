@@ -176,8 +176,10 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     def told(what: str, tag: str) -> None:
         nonlocal payments_from
         parser.CharacterDataHandler = None
-        said = StatedControls(found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
-        levels.says(what, said, line=parser.CurrentLineNumber)
+        control = StatedControls(
+            found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex
+        )
+        levels.states(what, control, line=parser.CurrentLineNumber)
         payments_from = found.after(tag)
 
     parser.StartElementHandler = start

@@ -6,7 +6,7 @@ file -read-> Payments
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.formats import NOTHING_SAID, MessageEntry, SaidOfFormat
+from pipeline.formats import ANY_FORMAT, FormatChoice, MessageEntry
 from pipeline.formats.protocols import TabularFormat
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import opened
@@ -23,7 +23,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
     encoding: str | None = None,
     sheet: str | None = None,
     decided: Mapping[str, str] | None = None,
-    of_format: SaidOfFormat = NOTHING_SAID,
+    format_choice: FormatChoice = ANY_FORMAT,
 ) -> PaymentSource:
     """Read a payment file.
 
@@ -36,22 +36,22 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
         decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
-        of_format: What is said of its format.
+        format_choice: Of its format.
 
     Raises:
         InputError: the file cannot be read as payments.
         UsageError: the encoding is not supported, a file that is no workbook has no sheets, or there is no
             such format.
     """
-    said = ReadingArguments(
-        mapping, encoding, sheet, decided, is_ours=decided is not None, of_format=of_format
+    arguments = ReadingArguments(
+        mapping, encoding, sheet, decided, is_ours=decided is not None, format_choice=format_choice
     )
-    content, entry, packed = opened(path, said, with_bytes=False)
+    content, entry, packed = opened(path, arguments, with_bytes=False)
     if isinstance(entry, MessageEntry):
-        source = read_message(content, entry, said, where=path.name)
+        source = read_message(content, entry, arguments, where=path.name)
     else:
         assert isinstance(content, bytes)
-        source = read_table(content, entry.format, said, where=path.name)
+        source = read_table(content, entry.format, arguments, where=path.name)
     if packed is None:
         return source
     packing, identity = packed
@@ -59,7 +59,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
 
 
 def read_written(
-    data: bytes, file_format: TabularFormat, said: ReadingArguments, *, where: str
+    data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
     """Read a file that is being written, before it has a name of its own; else as `read`."""
-    return read_table(data, file_format, said._replace(is_ours=True), where=where)
+    return read_table(data, file_format, arguments._replace(is_ours=True), where=where)

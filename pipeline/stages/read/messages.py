@@ -23,14 +23,14 @@ line, and its path within a document."""
 
 
 def read_message(
-    content: bytes | Message, entry: MessageEntry, said: ReadingArguments, *, where: str
+    content: bytes | Message, entry: MessageEntry, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
     """Read a file whose format is one of messages.
 
     Args:
         content: the bytes, or what a child has read them into.
         entry: of its format.
-        said: about how to read it.
+        arguments: how to read it.
         where: the file, for messages.
 
     Raises:
@@ -41,7 +41,7 @@ def read_message(
     if not content:
         raise InputError(f"{where}: the file is empty; give a file with payments")
     if isinstance(content, bytes):
-        message, identity = file_format.read(content, said.options, where=where), identity_of(content)
+        message, identity = file_format.read(content, arguments.options, where=where), identity_of(content)
     else:
         assert content.identity is not None, "who reads a file knows what it has read"
         message, identity = content, content.identity
@@ -53,7 +53,7 @@ def read_message(
         decision={field: f"{PLACE}{at}" for at, field in enumerate(FIELDS, start=1)},
         notes=(),
         format=file_format.NAME,
-        layout=_own_layout(file_format, said),
+        layout=_own_layout(file_format, arguments),
         outcome_format=entry.outcomes.NAME,
         dialect=_dialect(message, file_format),
         sha256=identity.sha256,
@@ -68,14 +68,14 @@ def read_message(
 
 
 def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
-    """The encoding, where it was not the file that said it."""
+    """The encoding, where the file does not state it itself."""
     is_said = "encoding" in file_format.OPTIONS
     return Dialect(encoding=message.facts["encoding"]) if is_said else Dialect()
 
 
-def _own_layout(file_format: MessageFormat, said: ReadingArguments) -> BankLayout | None:
-    """What a later command reads the file by, whatever the configuration says by then."""
-    is_own = file_format.NAME in said.of_format.layouts
+def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> BankLayout | None:
+    """What a later command reads the file by, whatever the configuration has by then."""
+    is_own = file_format.NAME in arguments.format_choice.layouts
     return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None
 
 

@@ -44,48 +44,50 @@ def identity_of(data: bytes) -> FileIdentity:
     return FileIdentity(hashlib.sha256(data).hexdigest(), len(data))
 
 
-def opened(path: Path, said: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
+def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
     """The bytes of a file, unpacked, and the format that they are in.
 
     Args:
         path: The file.
-        said: About how to read it.
+        arguments: How to read it.
         with_bytes: The bytes are needed; else a child may read the file, so that it is in memory once.
 
     Raises:
         InputError: it cannot be read, or not as payments.
-        UsageError: what is said means nothing for its format.
+        UsageError: an option means nothing for its format.
     """
-    _refuse_what_is_no_file(path)
+    _refuse_no_file(path)
     head = _head_of(path)
     # A workbook is a ZIP, too.
     compression = None if path.suffix.lower() in excel.SUFFIXES else sniff(head)
     if compression is not None:
-        return _unpacked(path, compression, said)
-    entry = entry_of(path, lambda: head, said.of_format, is_table=said.is_of_a_table)
-    _refuse_what_is_not_heeded(entry, said, where=path.name)
+        return _unpacked(path, compression, arguments)
+    entry = entry_of(path, lambda: head, arguments.format_choice, is_table=arguments.is_of_a_table)
+    _refuse_unfit_options(entry, arguments, where=path.name)
     with _file(path) as file:
         refuse_too_large(_size(file), per_byte=entry.format.MEMORY_PER_BYTE, where=path.name)
         if isinstance(entry.format, FileReader) and not with_bytes:
             return OpenedFile(entry.format.read_file(file, where=path.name), entry, None)
-        with _reasons_told(path):
-            return OpenedFile(entry.format.load(file, said.options, where=path.name), entry, None)
+        with _as_input_errors(path):
+            return OpenedFile(entry.format.load(file, arguments.options, where=path.name), entry, None)
 
 
-def _unpacked(path: Path, compression: Compression, said: ReadingArguments) -> OpenedFile:
+def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments) -> OpenedFile:
     """What is in a compressed file, under the limits of files that are not."""
     where, memory_bytes = path.name, memory_max_bytes()
-    with _file(path) as file, _reasons_told(path):
+    with _file(path) as file, _as_input_errors(path):
         refuse_too_large(_size(file), per_byte=1, where=where)
         packed = file.read()
     limit = min(UNPACKED_BYTES_MAX, FILE_BYTES_MAX, memory_bytes // _UNPACKED_TWICE)
     found = unpacked(packed, compression, where=where, unpacked_bytes_max=limit)
     name = _name_of(path, found)
     head = found.data[:HEAD_BYTES]
-    entry = entry_of(name, lambda: head, said.of_format, is_table=said.is_of_a_table, where=where)
-    _refuse_what_is_not_heeded(entry, said, where=where)
+    entry = entry_of(
+        name, lambda: head, arguments.format_choice, is_table=arguments.is_of_a_table, where=where
+    )
+    _refuse_unfit_options(entry, arguments, where=where)
     refuse_too_large(len(found.data), per_byte=entry.format.MEMORY_PER_BYTE, where=where)
-    data = entry.format.load(io.BytesIO(found.data), said.options, where=where)
+    data = entry.format.load(io.BytesIO(found.data), arguments.options, where=where)
     return OpenedFile(data, entry, (Packing(compression, name.name), identity_of(packed)))
 
 
@@ -101,8 +103,8 @@ def _name_of(path: Path, found: UnpackedFile) -> PurePath:
     return PurePath(own + suffix)
 
 
-def _refuse_what_is_no_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device, whatever its name ends in; what is not there is told later."""
+def _refuse_no_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device, whatever its suffix; that a file is missing is found out later."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -118,11 +120,11 @@ def _refuse_what_is_no_file(path: Path) -> None:
         )
 
 
-def _refuse_what_is_not_heeded(entry: Entry, said: ReadingArguments, *, where: str) -> None:
-    """Refuse what was said about a file and means nothing for its format."""
-    if said.sheet is not None and "sheet" not in entry.format.OPTIONS:
+def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: str) -> None:
+    """Refuse options that mean nothing for the format of a file."""
+    if arguments.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(f"{where}: no workbook, so it has no sheets", advice=Advice.NAME_NO_SHEET)
-    if isinstance(entry, MessageEntry) and said.mapping:
+    if isinstance(entry, MessageEntry) and arguments.mapping:
         raise UsageError(
             f"{where}: {entry.format.TITLE} has no columns; its standard says where everything stands",
             advice=Advice.MAP_NOTHING,
@@ -130,7 +132,7 @@ def _refuse_what_is_not_heeded(entry: Entry, said: ReadingArguments, *, where: s
 
 
 def _head_of(path: Path) -> bytes:
-    """How a file starts; what cannot be read is told when all of it is read."""
+    """How a file starts; empty where it cannot be read, which is reported when all of it is."""
     try:
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
@@ -141,7 +143,7 @@ def _head_of(path: Path) -> bytes:
 @contextmanager
 def _file(path: Path) -> Iterator[IO[bytes]]:
     """A file that is not too large, open for reading."""
-    with _reasons_told(path):
+    with _as_input_errors(path):
         opened_file = path.open("rb")
     with opened_file as file:
         if _size(file) > FILE_BYTES_MAX:
@@ -150,8 +152,8 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _reasons_told(path: Path) -> Iterator[None]:
-    """What the system refuses is told as a sentence about the file."""
+def _as_input_errors(path: Path) -> Iterator[None]:
+    """Turn what the system refuses into an error about the file."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.files.compressed import Compression
-from pipeline.formats import NOTHING_SAID, SaidOfFormat
+from pipeline.formats import ANY_FORMAT, FormatChoice
 from pipeline.formats.layouts import BankLayout
 from pipeline.formats.message import Message
 from pipeline.formats.table import Dialect, ReadingOptions
@@ -25,7 +25,7 @@ class Packing(NamedTuple):
 
 
 class ReadingArguments(NamedTuple):
-    """What is said about how to read a file, beside the file."""
+    """How a file is to be read, as the user chose it or the program knows it."""
 
     mapping: Mapping[str, str]
     """Field -> header, as the user mapped them."""
@@ -35,7 +35,7 @@ class ReadingArguments(NamedTuple):
     """The `decision` of an earlier reading of the same columns: fewer rows must not decide again."""
     is_ours: bool = False
     """The file is one of this program: every row below its header line is a payment."""
-    of_format: SaidOfFormat = NOTHING_SAID
+    format_choice: FormatChoice = ANY_FORMAT
 
     @property
     def is_of_a_table(self) -> bool:
@@ -67,7 +67,7 @@ class PaymentSource(NamedTuple):
     layout: BankLayout | None
     """Of a format that is the user's own."""
     outcome_format: str
-    """In which the outcomes are written unless it is said: the same, where that can be written."""
+    """In which the outcomes are written by default: the same one, where it can be written."""
     dialect: Dialect
     """How the file is written."""
     sha256: str

@@ -27,14 +27,14 @@ _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 
 
 def read_table(
-    data: bytes, file_format: TabularFormat, said: ReadingArguments, *, where: str
+    data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
     """Read the bytes of a file whose format is one of tables.
 
     Args:
         data: the bytes.
         file_format: of the file.
-        said: about how to read it.
+        arguments: how to read it.
         where: the file, for messages.
 
     Raises:
@@ -42,21 +42,25 @@ def read_table(
         UsageError: the encoding is not supported.
     """
     identity = identity_of(data)
-    table = file_format.read(data, said.options, where=where)
+    table = file_format.read(data, arguments.options, where=where)
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
     original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
     # Totals among the payments would be an answer to which column is the payee.
-    likely = original.height if said.is_ours else likely_payment_count(original)
-    columns = read_columns(original.select(own).head(likely), said.mapping, where=where, decided=said.decided)
-    if not said.is_ours:
+    likely = original.height if arguments.is_ours else likely_payment_count(original)
+    columns = read_columns(
+        original.select(own).head(likely), arguments.mapping, where=where, decided=arguments.decided
+    )
+    if not arguments.is_ours:
         columns = _without_words_for_bics(columns, original, where)
     try:
         payments = _payments(original, table, columns, where)
     except InputError as error:  # a type that cannot hold its field: how the columns were read is known
         raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
-    ended = Footers(payments.height, []) if said.is_ours else footers_of(payments, original, table.places)
+    ended = (
+        Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.places)
+    )
     if ended.payment_count == 0:
         raise InputError(f"{where}: no payment rows above the totals; give a file with payments")
     if ended.rows:
@@ -203,9 +207,9 @@ def _first_filled(alternatives: Sequence[pl.Series]) -> pl.Series:
     return alternatives[0] if len(alternatives) == 1 else pl.select(pl.coalesce(alternatives)).to_series()
 
 
-def _filled_up(currency: pl.Series | None, said: str, amount: pl.Series) -> pl.Series:
+def _filled_up(currency: pl.Series | None, default: str, amount: pl.Series) -> pl.Series:
     """The currency of every amount: its own, or what the header says."""
-    of_header = pl.select(pl.when(amount.is_not_null()).then(pl.lit(said))).to_series()
+    of_header = pl.select(pl.when(amount.is_not_null()).then(pl.lit(default))).to_series()
     return of_header if currency is None else pl.select(pl.coalesce(currency, of_header)).to_series()
 
 

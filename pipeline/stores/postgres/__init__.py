@@ -1,7 +1,7 @@
 """Stores in PostgreSQL, which any number of machines share: the ledger, its questions, and who asks them.
 
-Only this package imports psycopg, which the extra `postgres` installs. `address` and this module do not, so that a
-configuration can name a ledger where the extra is missing.
+Only this package imports psycopg, which the extra `postgres` installs. `address` and this module do not, so
+that a configuration can name a ledger where the extra is missing.
 """
 
 from importlib.util import find_spec

@@ -42,8 +42,8 @@ def parsed(url: str) -> LedgerAddress:
     """Read an address.
 
     Raises:
-        ValueError: it is none, has a password in it, or would trust a server that is not proved. The message says
-            what to do, and quotes nothing.
+        ValueError: it is none, has a password in it, or would trust a server that is not proved. The message
+            says what to do, and quotes nothing.
     """
     try:
         parts = urlsplit(url)

@@ -25,7 +25,8 @@ def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bo
         Whether they were created now.
 
     Raises:
-        ConfigurationError: there is a ledger of another version or key, the role is unknown, or the owner may not.
+        ConfigurationError: there is a ledger of another version or key, the role is unknown, or the owner may
+            not.
         IncompleteError: as `Database.run`.
     """
     is_new = database.run(lambda db: _create(db, secret))
@@ -35,7 +36,7 @@ def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bo
             database.run(lambda db: _grant(db, grant_to))
         except errors.UndefinedObject:
             raise ConfigurationError(
-                f"{database.address.place}: there is no role {grant_to}; create it, or name another with --grant-to"
+                f"{database.address.place}: there is no role {grant_to}; create it, or name another one"
             ) from None
     return is_new
 

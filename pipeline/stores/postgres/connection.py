@@ -33,8 +33,8 @@ _CONNECTING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction does
-# not hold the others up.
+# A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction
+# does not hold the others up.
 _SETTINGS = """
 SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
  CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
@@ -42,12 +42,12 @@ SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
 """
 _REFUSALS = {
     "root certificate file": "sslrootcert names no file of authorities; correct it",
-    "password authentication failed": "the server refuses the password; correct it in PGPASSFILE or PGPASSWORD",
-    "no password supplied": "the server asks for a password; name a file with it by PGPASSFILE, or set PGPASSWORD",
+    "password authentication failed": "the server refuses the password; correct PGPASSFILE or PGPASSWORD",
+    "no password supplied": "the server asks for a password; give it by PGPASSFILE or PGPASSWORD",
     "no pg_hba.conf entry": "the server lets this user or host not in; add it to the server's pg_hba.conf",
     "does not exist": "there is no such user or database; create it, or correct `ledger` in the profile",
-    "certificate verify failed": "the server's certificate is not trusted; name its authority with sslrootcert",
-    "server certificate for": "the server's certificate is that of another host; correct `ledger` in the profile",
+    "certificate verify failed": "the server's certificate is not trusted; name its authority by sslrootcert",
+    "server certificate for": "the server's certificate is another host's; correct `ledger` in the profile",
     "does not support SSL": "the server has no TLS; switch it on there",
     "permission denied for database": "this user may not connect to the database; grant it CONNECT",
 }
@@ -67,7 +67,7 @@ class StoreClocks(NamedTuple):
 
 
 class Database:
-    """One connection, for one piece of work at a time, from any thread. Nothing is connected before it is used."""
+    """One connection, for one piece of work at a time, from any thread. It connects when it is first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
         """Take who to connect as.
@@ -179,7 +179,7 @@ class Database:
     def _explained(self, error: psycopg.Error) -> Exception:
         """What the user can do about an error of the server; else the error itself, a mistake of ours."""
         match error:
-            case errors.UndefinedTable() | errors.InvalidSchemaName() | errors.UndefinedColumn():
+            case errors.UndefinedTable() | errors.InvalidSchemaName():
                 return ConfigurationError(
                     f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of "
                     "another version; `precheck ledger init` creates it"

@@ -16,11 +16,11 @@ SELECT current_setting('server_version'), current_setting('fsync') = 'on',
 """
 _ROLE = """
 SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
- EXISTS (SELECT FROM pg_tables WHERE schemaname = 'precheck' AND pg_has_role(tableowner, 'USAGE'))
+ EXISTS (SELECT FROM pg_class
+  WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'USAGE'))
  OR has_schema_privilege('precheck', 'CREATE'),
- EXISTS (SELECT FROM pg_tables WHERE schemaname = 'precheck' AND (
-  has_table_privilege('precheck.' || quote_ident(tablename), 'DELETE')
-  OR has_table_privilege('precheck.' || quote_ident(tablename), 'TRUNCATE')))
+ EXISTS (SELECT FROM pg_class WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
+ AND (has_table_privilege(oid, 'DELETE') OR has_table_privilege(oid, 'TRUNCATE')))
 """
 _TRIGGERS = """
 SELECT relname::text, tgname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid

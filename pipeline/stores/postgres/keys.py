@@ -1,7 +1,7 @@
 """The keys of a ledger in PostgreSQL: what its questions are known by, its lines sealed, its names hidden.
 
-They are random, and lie in the database encrypted under a key that is derived from the user's secret by scrypt. So
-the secret can be changed without a change to any line, and a wrong one is noticed at once.
+They are random, and lie in the database encrypted under a key that is derived from the user's secret by
+scrypt. So the secret can be changed without a change to any line, and a wrong one is noticed at once.
 """
 
 import os

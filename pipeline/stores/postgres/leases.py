@@ -1,7 +1,7 @@
 """Chunks of questions, leased to one process at a time, by the clock of the database.
 
-The end of a lease only permits another process to take the chunk over. The fence decides: each claim raises it, and
-nothing is written under an older one.
+The end of a lease only permits another process to take the chunk over. The fence decides: each claim raises
+it, and nothing is written under an older one.
 """
 
 from collections.abc import Collection, Sequence
@@ -54,8 +54,9 @@ _ADD = """
 INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
 """
 _END = """
-UPDATE precheck.round SET ended_at = clock_timestamp() WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL
-AND NOT EXISTS (SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
+UPDATE precheck.round SET ended_at = clock_timestamp()
+WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
+ SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
  AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
 """
 

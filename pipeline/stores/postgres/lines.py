@@ -7,8 +7,8 @@ from cryptography.exceptions import InvalidTag
 
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.postgres.group_commit import AnswerLine, FailureLine, IntentLine
 from pipeline.stores.postgres.keys import StoreKeys
+from pipeline.stores.postgres.recording import AnswerLine, FailureLine, IntentLine
 from pipeline.stores.values import ChunkLease, FinalAnswer, ReusedAnswer
 
 
@@ -39,7 +39,7 @@ class RunLines:
         self._run = run.number
         self._place = place
 
-    def intent(
+    def intent(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, request_id: str, time: str, api: str
     ) -> IntentLine:
         """A request that is about to leave."""

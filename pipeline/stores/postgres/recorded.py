@@ -22,7 +22,8 @@ LEFT JOIN precheck.answer USING (run, question, attempt)
 WHERE run = %b AND intent.id > %b ORDER BY intent.id
 """
 _REUSED = """
-SELECT (SELECT count(*) FROM precheck.intent WHERE intent.run = reuse.run AND intent.question = reuse.question),
+SELECT (
+ SELECT count(*) FROM precheck.intent AS one WHERE one.run = reuse.run AND one.question = reuse.question),
  question, code, request_id, time, source_sha256, reused_at, seal
 FROM precheck.reuse WHERE run = %b ORDER BY question
 """

@@ -1,7 +1,8 @@
 """The tables of a ledger in PostgreSQL, their version, and what the role of the runs may do with them.
 
-They belong to a role that runs `precheck ledger init`. Runs use another one, which reads, adds lines, and changes
-what is about leases; it cannot change a table, nor delete a line. What a trigger forbids, it forbids the owner too.
+They belong to a role that runs `precheck ledger init`. Runs use another one, which reads, adds lines, and
+changes what is about leases; it cannot change a table, nor delete a line. What a trigger forbids, it forbids
+the owner too.
 """
 
 from collections.abc import Sequence
@@ -45,8 +46,8 @@ CREATE TABLE precheck.round(
   opened_at timestamptz NOT NULL DEFAULT clock_timestamp(), ended_at timestamptz, PRIMARY KEY (run, round));
 -- What one process asks at a time. Its members are places among the questions of a part of the run.
 CREATE TABLE precheck.chunk(
-  run bigint NOT NULL, chunk integer NOT NULL, round integer NOT NULL, api text NOT NULL, part integer NOT NULL,
-  members integer[] NOT NULL, fence bigint NOT NULL DEFAULT 0,
+  run bigint NOT NULL, chunk integer NOT NULL, round integer NOT NULL, api text NOT NULL,
+  part integer NOT NULL, members integer[] NOT NULL, fence bigint NOT NULL DEFAULT 0,
   holder uuid REFERENCES precheck.holder, lease_until timestamptz, done_at timestamptz,
   PRIMARY KEY (run, chunk), FOREIGN KEY (run, round) REFERENCES precheck.round,
   CHECK ((holder IS NULL) = (lease_until IS NULL))) WITH (fillfactor = 50);
@@ -63,8 +64,8 @@ CREATE TRIGGER fences_only_grow BEFORE UPDATE ON precheck.chunk FOR EACH ROW
         "SELECT, INSERT, UPDATE (fence, holder, lease_until, done_at) ON precheck.chunk",
     ),
 )
-# That each answer and failure has its intent is seen to by the statement that writes them: a foreign key costs
-# the server a third more.
+# The statement that writes an answer or a failure sees to it that there is its intent: a foreign key would
+# cost the server a third more.
 LINES = SchemaPart(
     """
 CREATE TABLE precheck.intent(

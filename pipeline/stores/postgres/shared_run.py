@@ -1,4 +1,4 @@
-"""One process's view of a run that others work on too: the ledger of its questions, and the source of them."""
+"""One process's view of a run that others work on too: the ledger of its questions, and their source."""
 
 import json
 import threading
@@ -14,13 +14,14 @@ import polars as pl
 import psycopg
 
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
-from pipeline.stores.postgres import history, leases
+from pipeline.stores.postgres import earlier, history, leases
 from pipeline.stores.postgres.connection import Database
-from pipeline.stores.postgres.group_commit import FencedCommit, Units
+from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.leases import ClaimedChunk
 from pipeline.stores.postgres.lines import RunLines, StoredRun
 from pipeline.stores.postgres.recorded import recorded
+from pipeline.stores.postgres.recording import LineWriter, Units
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.values import (
     ChunkLease,
@@ -57,8 +58,8 @@ class _HeldChunk:
 class SharedRun:
     """A run in a shared ledger, for one process. It is a `Ledger` and a `QuestionSource`.
 
-    Made by `PostgresStore.shared_run`; to be closed. Chunks that it holds are kept by a thread of its own, also
-    while the event loop is busy.
+    Made by `PostgresStore.shared_run`; to be closed. Chunks that it holds are kept by a thread of its own,
+    also while the event loop is busy.
     """
 
     is_shared = True
@@ -92,7 +93,7 @@ class SharedRun:
         self._holder = holder
         self._questions = questions
         self._lease_s = lease_s
-        self._commits = FencedCommit(self._database, run.number, self._forget, units)
+        self._commits = FencedCommit(self._database, LineWriter(run.number, units), self._forget)
         self._held: dict[ChunkLease, _HeldChunk] = {}
         self._lease_of: dict[bytes, ChunkLease] = {}
         self._in_flight: dict[tuple[bytes, int], ChunkLease] = {}
@@ -203,6 +204,18 @@ class SharedRun:
         assert not self._commits.accepting, "not to be read while it is written to"
         every = recorded(self._database, self._keys, self.run)
         return (request.answer for request in every if request.answer is not None)
+
+    def earlier_answers(
+        self, questions: Sequence[bytes], not_before: str
+    ) -> Mapping[str, Sequence[FinalAnswer]]:
+        """What other runs of this profile were answered: see `earlier.earlier_answers`.
+
+        Raises:
+            DiskError, IncompleteError, ConfigurationError: as `known`.
+        """
+        return self._database.run(
+            lambda db: earlier.earlier_answers(db, self._keys, self.run, questions, not_before)
+        )
 
     # --- the source
 
@@ -326,7 +339,7 @@ class SharedRun:
                 del self._lease_of[key]
 
     def _forget(self, hold: ChunkLease) -> None:
-        """Another process has taken a chunk over: drop it, and do not claim it while requests for it are out."""
+        """Another process has taken a chunk over: drop it, and claim it no more while requests are out."""
         if hold in self._held:
             self._taken_over.add(hold.chunk)
             self._release(hold)

@@ -14,10 +14,10 @@ from pipeline.frames import CHECKS
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, StoreClocks
-from pipeline.stores.postgres.group_commit import Units
 from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
 from pipeline.stores.postgres.lines import StoredRun, damaged
 from pipeline.stores.postgres.recorded import recorded
+from pipeline.stores.postgres.recording import Units
 from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
 from pipeline.stores.values import RecordedRequest, RunIdentity
 
@@ -69,8 +69,8 @@ class PostgresStore:
             clocks: time, and how long a server that is away is waited for.
 
         Raises:
-            ConfigurationError: the server does not let us in, there is no ledger of this version, or its key is
-                another.
+            ConfigurationError: the server does not let us in, there is no ledger of this version, or its key
+                is another.
             IncompleteError: the server has been away for as long as is waited.
         """
         database = Database(address, clocks)
@@ -182,8 +182,8 @@ class PostgresStore:
             row = db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone()
             if row is None:
                 raise UsageError(
-                    f"{self.database.address.place}: this ledger has no run {run_id}, which the folder belongs to; "
-                    "name the ledger that it was begun with in the profile"
+                    f"{self.database.address.place}: this ledger has no run {run_id}, which the folder is "
+                    "of; name the ledger that it was begun with in the profile"
                 )
         else:
             seal = self.keys.seal(plan_hash, "\n".join(("run", str(new_id), *identity)))
@@ -201,8 +201,8 @@ class PostgresStore:
                 raise UsageError(f"run {run.id} is that of another {what}; choose another folder")
         if their_plan != plan_hash:
             raise ConfigurationError(
-                f"this run was begun by version {run.tool_version}, which makes other questions of the file than "
-                f"version {tool_version} does; use the same version and configuration on every host"
+                f"this run was begun by version {run.tool_version}, which makes other questions of the file "
+                f"than version {tool_version} does; use the same version and configuration on every host"
             )
         return run
 
@@ -219,12 +219,13 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
     if row is None or row[0] != schema.VERSION:
         theirs = "none" if row is None else row[0]
         raise ConfigurationError(
-            f"{place}: the ledger's tables have version {theirs}, and this program needs version {schema.VERSION}; "
-            "use the same version of it on every host"
+            f"{place}: the ledger's tables have version {theirs}, and this program needs version "
+            f"{schema.VERSION}; use the same version of it on every host"
         )
     keys = unwrapped(WrappedKey(bytes(row[1]), bytes(row[2])), secret)
     if keys is None:
         raise ConfigurationError(
-            f"{place}: this ledger has another key; name that one in the profile with ledger_key_env or ledger_key_file"
+            f"{place}: this ledger has another key; name that one in the profile with ledger_key_env or "
+            "ledger_key_file"
         )
     return keys

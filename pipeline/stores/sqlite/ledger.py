@@ -17,7 +17,7 @@ arise.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -294,6 +294,14 @@ class SqliteLedger:
                 self._db.executemany(_REUSE, answers)
         except sqlite3.OperationalError as error:
             raise write_failed(self._path, error) from error
+
+    def earlier_answers(
+        self,
+        questions: Sequence[bytes],  # noqa: ARG002
+        not_before: str,  # noqa: ARG002
+    ) -> Mapping[str, Sequence[FinalAnswer]]:
+        """None: the ledger of a folder holds one run."""
+        return {}
 
     def copy(self, requests: Sequence[RecordedRequest]) -> None:
         """Add requests of this run that other processes recorded elsewhere, as far as they are not here.

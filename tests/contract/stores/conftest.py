@@ -128,7 +128,7 @@ class SqliteStore:
 class HoldingRun(SharedRun):
     """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
 
-    def lease_of(self, question):
+    def lease_of(self, _question):
         return self.one_hold
 
 
@@ -151,10 +151,10 @@ class SharedStore:
 
     TABLES = ("run", "holder", "round", "chunk", "intent", "failure", "answer", "reuse")
 
-    def __init__(self, postgres, template) -> None:
-        self._postgres, self._template = postgres, template
+    def __init__(self, postgres, databases) -> None:
+        self._postgres, self._databases = postgres, databases
         self._resources = ExitStack()
-        self._database = postgres.empty_database(template)
+        self._database = databases.take()
         self._open()
 
     def _process(self):
@@ -200,7 +200,7 @@ class SharedStore:
 
     def restore(self, snapshot):
         self._resources.close()
-        self._database = self._postgres.empty_database(self._template)
+        self._databases.empty(self._database)
         with self._postgres.connect(self._database) as db:
             for table, rows in snapshot.items():
                 with db.cursor().copy(f"COPY precheck.{table} FROM STDIN") as copy:
@@ -255,6 +255,7 @@ class SharedStore:
 
     def close(self):
         self._resources.close()
+        self._databases.put_back(self._database)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -273,6 +274,6 @@ def store(request, tmp_path):
         case "sqlite":
             made = SqliteStore(tmp_path)
         case "postgres":
-            made = SharedStore(*map(request.getfixturevalue, ("postgres", "ledger_template")))
+            made = SharedStore(*map(request.getfixturevalue, ("postgres", "ledger_databases")))
     yield made
     made.close()

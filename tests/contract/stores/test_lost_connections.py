@@ -1,4 +1,4 @@
-"""A connection to the ledger that is lost, at whatever point: nothing is lost with it, and nothing is done twice."""
+"""A connection to the ledger that is lost, at whatever point: no line is lost, and none is there twice."""
 
 import threading
 import time

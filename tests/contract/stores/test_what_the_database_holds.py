@@ -1,4 +1,4 @@
-"""What lies in the database: nothing that names a payee, nothing that can be changed unseen, by no role too many."""
+"""What lies in the database: nothing that names a payee, and nothing that can be changed unseen."""
 
 from itertools import chain
 from uuid import uuid4
@@ -19,7 +19,7 @@ DETAIL = "the account of Quillan Feathermoor is closed"
 
 @pytest.fixture
 def asked(ledger_desk):
-    """A run with three answers, each with a name, one problem with a detail, and an answer of an earlier run."""
+    """A run with three answers, each with a name, a problem with a detail, and one of an earlier run."""
     store = ledger_desk.store()
     run = ledger_desk.begin(store, 3)
     shared = ledger_desk.shared(store, run)
@@ -84,7 +84,7 @@ CHANGES = [
 def test_a_line_never_changes_not_by_its_owner_either(ledger_desk):
     with ledger_desk.postgres.connect(ledger_desk.database, OWNER) as db:
         for change in CHANGES:
-            with pytest.raises(psycopg.errors.RaiseException, match="never|only grows"):
+            with pytest.raises(psycopg.errors.RaiseException, match=r"never|only grows"):
                 db.execute(change)
 
 
@@ -123,7 +123,7 @@ def test_a_line_that_was_changed_all_the_same_is_not_believed(asked, ledger_desk
             db.execute(f"CREATE TEMP TABLE before AS SELECT * FROM precheck.{table}")
             db.execute(f"UPDATE precheck.{table} SET {change}")
             with pytest.raises(
-                DiskError, match=f"the ledger is damaged .a line of run {run.number} was changed"
+                DiskError, match=rf"the ledger is damaged .a line of run {run.number} was changed"
             ):
                 list(store.lines(run))
             if table != "failure":  # of a question that was asked again, only the latest request is looked at
@@ -140,8 +140,8 @@ def test_an_answer_that_was_moved_to_another_question_is_not_believed(asked, led
     with ledger_desk.postgres.connect(ledger_desk.database) as db:
         db.execute("SET session_replication_role = replica")
         db.execute(
-            "UPDATE precheck.answer AS one SET matched_name = other.matched_name FROM precheck.answer AS other"
-            " WHERE other.question <> one.question"
+            "UPDATE precheck.answer AS one SET matched_name = other.matched_name"
+            " FROM precheck.answer AS other WHERE other.question <> one.question"
         )
     with pytest.raises(DiskError, match="damaged"):
         list(store.lines(run))
@@ -175,9 +175,7 @@ def test_the_role_of_the_runs_can_do_nothing_else(ledger_desk):
                 db.execute(statement)
 
 
-def test_the_same_question_has_one_key_in_every_run_of_a_ledger_and_another_in_another(
-    ledger_desk, postgres, ledger_template, check_of
-):
+def test_the_same_question_has_one_key_in_every_run_of_a_ledger_and_another_in_another(ledger_desk, check_of):
     store = ledger_desk.store()
     first = ledger_desk.shared(store, ledger_desk.begin(store, 1))
     other_run = store.join(IDENTITY._replace(input_sha256="3d"), b"plan", new_id=uuid4())

@@ -17,13 +17,18 @@ def checked(team_desk):
     return team_desk.person(UP).checked(MIXED)
 
 
+@pytest.fixture
+def at(team_desk, checked):
+    """The id of one more such file."""
+    return team_desk.copy(checked)
+
+
 def decide(visitor, at, row, decision="hold", reason="because"):
     return visitor.post(f"/files/{at}/rows/{row}", {"decision": decision, "reason": reason})
 
 
-def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk):
-    uploader, rita, anna = map(team_desk.person, (UP, RITA, ANNA))
-    at = uploader.checked(MIXED)
+def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk, at):
+    rita, anna = map(team_desk.person, (RITA, ANNA))
     assert decide(rita, at, 10, "release", "paid every month").status == 303
     assert rita.post(f"/files/{at}/hand-over").status == 303
     assert "Waiting for approval" in anna.get("/").text
@@ -36,9 +41,8 @@ def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk):
     assert "decided by rita@example.com; approved by anna@example.com, four eyes" in verified
 
 
-def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk):
+def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk, at):
     both, uploader = team_desk.person(BOTH), team_desk.person(UP)
-    at = uploader.checked(MIXED)
     head = team_desk.person(ANNA).head_of(at)
     refused = uploader.post(f"/files/{at}/release", {"decisions": head})
     assert refused.status == 403
@@ -82,7 +86,7 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "method", "path"), FORBIDDEN, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "method", "path"), FORBIDDEN, ids=str)
 def test_nobody_does_what_is_not_theirs_to_do(team_desk, checked, name, method, path):
     visitor = team_desk.person(name)
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -163,11 +167,8 @@ def test_an_identity_header_means_nothing_on_the_loopback_address(own_desk):
 
 
 def test_a_team_desk_listens_on_no_port(team_desk):
-    inodes = {
-        os.readlink(link).removeprefix("socket:[").removesuffix("]")
-        for link in Path(f"/proc/{team_desk.process.pid}/fd").iterdir()
-        if os.readlink(link).startswith("socket:")
-    }
+    links = [str(link.readlink()) for link in Path(f"/proc/{team_desk.process.pid}/fd").iterdir()]
+    inodes = {link.removeprefix("socket:[").removesuffix("]") for link in links if "socket:" in link}
     lines = [
         line.split()
         for kind in ("tcp", "tcp6")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -48,10 +49,16 @@ def reviewer(desk_with_policy):
     return desk_with_policy.visitor("Rita")
 
 
+@pytest.fixture(scope="module")
+def checked(reviewer):
+    """The id of the mixed file, checked, and not touched since."""
+    return reviewer.checked(MIXED, "payments_mixed.csv")
+
+
 @pytest.fixture
-def reviewed(desk_with_policy, reviewer):
-    """The id of the mixed file, checked."""
-    return reviewer.checked(MIXED)
+def reviewed(desk_with_policy, checked):
+    """The id of one more such file."""
+    return desk_with_policy.copy(checked)
 
 
 def decide(visitor, at, row, decision, reason="agreed", **headers):
@@ -319,53 +326,64 @@ def test_a_file_that_cannot_be_used_is_told_and_the_desk_lives(
     assert reviewer.get("/").status == 200
 
 
-def test_a_check_can_be_stopped_survives_a_killed_desk_and_goes_on(tmp_path, serve_desk, serve, wait_until):
+def process_of(desk, at):
+    """The process that checks a file."""
+    return json.loads((desk.folder(at) / "run.precheck" / ".lock").read_text())["pid"]
+
+
+def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
+    tmp_path, serve_desk, serve, wait_until
+):
+    count = 600
     with serve(tmp_path / "slow", "--latency", "0.5") as sandbox:
-        config = tmp_path / "mine.toml"
-        config.write_text(sandbox.config.read_text())
-        data = payments(200)
         environment = {"PRECHECK_CONFIG": str(sandbox.config)}
         with serve_desk(tmp_path, environment=environment) as desk:
             visitor = desk.visitor()
-            at = visitor.planned(data)
+            at = visitor.planned(payments(count))
             assert visitor.post(f"/files/{at}/start", {"profile": "sandbox"}).status == 303
             assert visitor.post(f"/files/{at}/start", {"profile": "sandbox"}).status == 409  # a double click
             wait_until(lambda: visitor.progress(at)["done"] > 0)
-            desk.process.send_signal(signal.SIGKILL)
+            os.kill(
+                process_of(desk, at), signal.SIGSTOP
+            )  # so that it is not done before the next desk is there
+            desk.process.kill()
             desk.process.wait()
         with serve_desk(tmp_path, environment=environment) as desk:
             visitor = desk.visitor()
-            assert visitor.progress(at)["is_on"]  # it went on, and is found again
+            done = visitor.progress(at)["done"]
+            assert visitor.progress(at)["is_on"]
+            os.kill(process_of(desk, at), signal.SIGCONT)
+            wait_until(
+                lambda: visitor.progress(at)["done"] > done
+            )  # it goes on, without the desk it came from
             assert visitor.post(f"/files/{at}/stop").status == 303
             visitor.wait(at)
             page = visitor.get(f"/files/{at}/progress").text
             assert "Go on" in page
             assert "command" not in page
             assert visitor.post(f"/files/{at}/stop").status == 409
-            asked = len(sandbox.questions())
-            assert 0 < asked < 200
+            assert 0 < len(sandbox.questions()) < count
             assert visitor.post(f"/files/{at}/start").status == 303
             visitor.wait(at)
-            assert len(sandbox.questions()) == 200  # an answered question is never asked again
+            assert len(sandbox.questions()) == count  # an answered question is never asked again
             assert visitor.get(f"/files/{at}").to.endswith("/review")
 
 
 def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve, wait_until):
-    with serve(tmp_path / "slow", "--latency", "0.5") as sandbox:
-        with serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(sandbox.config)}) as desk:
-            visitor = desk.visitor()
-            at = visitor.planned(payments(50))
-            visitor.post(f"/files/{at}/start", {"profile": "sandbox"})
-            wait_until(lambda: visitor.progress(at)["done"] > 0)
-            child = json.loads((desk.folder(at) / "run.precheck" / ".lock").read_text())["pid"]
-            import os
-
-            os.kill(child, signal.SIGKILL)
-            visitor.wait(at)
-            assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
-            visitor.post(f"/files/{at}/start")
-            visitor.wait(at)
-            assert visitor.get(f"/files/{at}").to.endswith("/review")
+    with (
+        serve(tmp_path / "slow", "--latency", "0.5") as sandbox,
+        serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(sandbox.config)}) as desk,
+    ):
+        visitor = desk.visitor()
+        at = visitor.planned(payments(50))
+        visitor.post(f"/files/{at}/start", {"profile": "sandbox"})
+        wait_until(lambda: visitor.progress(at)["done"] > 0)
+        os.kill(process_of(desk, at), signal.SIGKILL)
+        visitor.wait(at)
+        assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
+        visitor.post(f"/files/{at}/start")
+        visitor.wait(at)
+        assert visitor.get(f"/files/{at}").to.endswith("/review")
 
 
 def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandbox):
@@ -420,6 +438,7 @@ def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path,
 
 
 def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewer, reviewed):
+    assert "Montferand" in reviewer.get(f"/files/{reviewed}/review").text
     reviewer.approve(reviewed)
     assert reviewer.post(f"/files/{reviewed}/forget", {"reason": " "}).status == 422
     assert reviewer.post(f"/files/{reviewed}/forget", {"reason": "no longer needed"}).status == 303
@@ -430,7 +449,13 @@ def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewe
     )
     assert b"Montferand" not in kept
     assert reviewer.get(f"/files/{reviewed}/download/manifest.json").status == 200
-    assert reviewer.get(f"/files/{reviewed}/review").status in (409, 422)
+    for page in ("review", "columns", "rows/16", "download/outcomes.csv", "decisions.xlsx"):
+        answer = reviewer.get(f"/files/{reviewed}/{page}")
+        assert answer.status in (404, 409), page
+        assert "Montferand" not in answer.text
+    assert "Montferand" not in reviewer.post("/search", {"text": "Montferand"}).text.replace(
+        'value="Mont', ""
+    )
     assert reviewer.post(f"/files/{reviewed}/verify").status == 200
 
 

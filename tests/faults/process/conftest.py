@@ -1,12 +1,10 @@
 """Disks, clocks, chance and ledgers for the command of tests/desk.py."""
 
-import random
 import resource
 import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -75,14 +73,6 @@ def sample(tmp_path_factory):
 
 
 @pytest.fixture
-def chance(request):
-    """A seed that is told when the test fails: run again with it by hand."""
-    seed = random.SystemRandom().randrange(10**6)
-    print(f"seed of {request.node.name}: {seed}")  # noqa: T201 (pytest shows it for a failure)
-    return random.Random(seed)
-
-
-@pytest.fixture
 def small_disk(tmp_path):
     """`small_disk(kib)`: a folder on a disk of that size, and how to make it larger. Needs root."""
     mounted = []
@@ -122,8 +112,3 @@ def file_size_limit():
         return set_them
 
     return limits
-
-
-@pytest.fixture(scope="session")
-def clock():
-    return time.monotonic

@@ -13,7 +13,7 @@ from pipeline.formats.pain001 import reading
 from pipeline.formats.table import ReadingOptions
 from pipeline.rules.totals import money_of
 
-NOTHING_SAID = ReadingOptions(None, None, None)
+ANY_FORMAT = ReadingOptions(None, None, None)
 
 
 def rows_of(message, *outcomes):
@@ -57,7 +57,7 @@ def test_batches_of_a_pain_001_stand_apart_also_where_they_share_an_id():
 
 def test_payments_of_standard_18_are_gathered_by_account_and_day_and_the_account_is_masked():
     first, other = Credit(pence=100), Credit(pence=1, originator="40000177777777")
-    message = bacs18.read(File((first, other, first)).data(), NOTHING_SAID, where="pay.bac")
+    message = bacs18.read(File((first, other, first)).data(), ANY_FORMAT, where="pay.bac")
 
     found = batch_totals(message, rows_of(message, "match", "match", "rejected"))
 
@@ -79,7 +79,7 @@ def test_only_the_first_batches_are_listed_and_all_are_counted(monkeypatch):
 
 def test_a_file_without_batches_has_none():
     layout = entry_named("barclays").format
-    message = layout.read(bank_file("barclays"), NOTHING_SAID, where="pay.csv")
+    message = layout.read(bank_file("barclays"), ANY_FORMAT, where="pay.csv")
 
     assert batch_totals(message, rows_of(message, *["match"] * 3)) == ([], 0)
     assert batch_totals(None, pl.DataFrame()) == ([], 0)
@@ -87,7 +87,7 @@ def test_a_file_without_batches_has_none():
 
 @pytest.mark.parametrize("layout", ["bankline", "bank-of-scotland", "lloyds", "paygate", "santander"])
 def test_no_account_of_a_layout_is_shown_whole(layout):
-    message = entry_named(layout).format.read(bank_file(layout), NOTHING_SAID, where="pay.csv")
+    message = entry_named(layout).format.read(bank_file(layout), ANY_FORMAT, where="pay.csv")
     whole = message.places["batch"].drop_nulls().to_list()
 
     shown = masked_batches(message.places["batch"], are_ids=False).drop_nulls().to_list()

@@ -18,7 +18,7 @@ from refusals import refused
 
 from pipeline.cli.advice import OPTIONS
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import FORMATS, INPUT_NAMES, SaidOfFormat, entry_of
+from pipeline.formats import FORMATS, INPUT_NAMES, FormatChoice, entry_of
 from pipeline.formats.layouts import LAYOUTS, BankLayout
 from pipeline.stages.read import read
 
@@ -93,26 +93,26 @@ def test_many_comments_before_no_document_cost_next_to_nothing():
 
 
 def test_a_file_that_has_two_layouts_is_refused_with_both_names():
-    said = SaidOfFormat(layouts={"payroll": LAYOUTS["barclays"]})
+    said = FormatChoice(layouts={"payroll": LAYOUTS["barclays"]})
     with pytest.raises(InputError) as refusal:
-        format_of(bank_file("barclays"), said=said)
+        format_of(bank_file("barclays"), choice=said)
     [sentence] = refusal.value.sentences(OPTIONS)
     assert sentence == (
         "pay.csv: could be barclays or payroll; choose one of barclays, payroll with --input-format"
     )
     for name in ("barclays", "payroll"):
-        assert format_of(bank_file("barclays"), said=said._replace(name=name)) == name
+        assert format_of(bank_file("barclays"), choice=said._replace(name=name)) == name
 
 
 def test_the_format_that_is_said_goes_before_all_others():
-    assert [format_of(b"", "pay", said=SaidOfFormat(name)) for name in INPUT_NAMES] == list(INPUT_NAMES)
+    assert [format_of(b"", "pay", choice=FormatChoice(name)) for name in INPUT_NAMES] == list(INPUT_NAMES)
     assert len(INPUT_NAMES) == len(FORMATS) == len(set(INPUT_NAMES))
 
 
 def test_a_format_that_there_is_not_is_refused_with_those_that_there_are():
     own = {"northgate": BankLayout.model_validate(LAYOUTS["cashbacs"].model_dump())}
     with pytest.raises(UsageError) as refusal:
-        format_of(TABLE, said=SaidOfFormat("southgate", own))
+        format_of(TABLE, choice=FormatChoice("southgate", own))
     [sentence] = refusal.value.sentences(OPTIONS)
     assert sentence == (
         f"no format 'southgate'; choose one of {', '.join(INPUT_NAMES)}, northgate with --input-format, or "

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from pipeline.formats import INPUT_NAMES, SaidOfFormat
+from pipeline.formats import INPUT_NAMES, FormatChoice
 from pipeline.formats.layouts import BankLayout
 from pipeline.jobs.formats import known_formats
 from pipeline.reports.formats import print_formats
@@ -20,7 +20,7 @@ OWN = BankLayout.model_validate(
         ],
     }
 )
-KNOWN = known_formats(SaidOfFormat(layouts={"northgate": OWN}))
+KNOWN = known_formats(FormatChoice(layouts={"northgate": OWN}))
 
 
 def shown():

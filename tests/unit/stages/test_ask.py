@@ -801,6 +801,33 @@ def test_nothing_is_sent_while_the_server_asks_for_a_pause(asking):
     assert len(early) >= 2
 
 
+class HeardShare(WholeShare):
+    """A share that has heard of these pauses."""
+
+    def __init__(self, account):
+        super().__init__(account)
+        self.pauses = []
+
+    def pause(self, wait_s):
+        self.pauses.append(wait_s)
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "pauses"),
+    [(429, "0.0", [0.5]), (429, "1", [1.0]), (503, "1", [1.0]), (503, "0", []), (429, "120", [])],
+)
+def test_the_processes_of_an_account_hear_of_a_pause_that_is_sat_out(asking, status, header, pauses):
+    share = HeardShare(ServerAccount("s", "cop", 5000, 4, 1.0, 5.0))
+
+    async def reply(said):
+        turned_down = said.name == "Payee 2" and said.nth == 1
+        return problem(status, "BUSY", **{"retry-after": header}) if turned_down else good(said.request)
+
+    asking(checks(4), FakeSender(reply), in_flight_max=1, share=share)
+
+    assert share.pauses == pauses
+
+
 def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
     started = time.monotonic()
 

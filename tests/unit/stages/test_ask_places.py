@@ -146,6 +146,17 @@ def test_no_place_at_all_lets_nobody_leave_until_there_is_one(places):
     assert taken(places) == 2
 
 
+def test_a_server_that_wants_fewer_gets_no_more_after_a_while_without_any_place(places):
+    taken(places, 4)
+    places.halve()
+    places.grow()
+    window = places.window
+    places.resize(0, 0.0)
+    places.resize(8, 20.0)
+    assert places.window == window
+    assert places.in_flight == 4
+
+
 def test_a_server_that_wants_fewer_gets_no_more_because_our_part_grew(places):
     taken(places, 4)
     places.halve()

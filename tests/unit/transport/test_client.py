@@ -327,6 +327,28 @@ class TestTheRateAtTheDoor:
         assert anyio.run(main) == "deadline"
         assert len(requests) == 1
 
+    def test_a_request_whose_share_has_ended_by_then_is_held_at_the_door(self, loopback):
+        requests = []
+
+        async def main():
+            async def session(reader, writer):
+                requests.append(await read_request(reader))
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                await writer.drain()
+
+            door = Pace(50)
+            async with loopback.talking(session) as port, client_of(loopback, port, door=door) as client:
+                kinds = []
+                for ending in ({"rate_per_s": 0}, {"rate_per_s": 50, "until": door.clock()}):
+                    door.resize(**ending)
+                    kinds.append((await failure_of(client, deadline_s=5)).kind)
+                door.resize(50)
+                await client.send(ASK, deadline_s=5)
+                return kinds
+
+        assert anyio.run(main) == ["held", "held"]
+        assert len(requests) == 1
+
     def test_a_request_that_may_not_leave_any_more_is_not_sent_and_its_connection_is_kept(self, loopback):
         connections, requests = [], []
 

@@ -1,0 +1,86 @@
+"""Cleaning: what people may write differently and still mean the same."""
+
+import polars as pl
+
+from pipeline.rules.account_types import read_account_types
+from pipeline.rules.amounts import Amounts, read_amounts
+from pipeline.rules.currencies import (
+    amount_faults,
+    clean_currencies,
+    completed,
+    currency_faults,
+    of_uk_accounts,
+)
+from pipeline.rules.identifiers import (
+    bic11,
+    bic_faults,
+    compact,
+    compact_ibans,
+    compact_leis,
+    iban_faults,
+    lei_faults,
+)
+from pipeline.rules.payee_names import clean_names
+from pipeline.rules.selected_values import replaced
+
+_FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
+_CODES = ("bic", "organisation_bic", "organisation_id_scheme")
+
+
+def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
+    """Every field in the form that the rules and the APIs expect; what cannot be stays as it is.
+
+    Args:
+        payments: `Payments`.
+    """
+    amounts = read_amounts(payments["amount"])
+    names = clean_names(payments["name"])
+    account_types = read_account_types(payments["account_type"])
+    clean = payments.with_columns(
+        names.text,
+        names.done.alias("name_done"),
+        *(normalized(payments[column]) for column in _FREE_TEXTS),
+        *(compact(payments[column]) for column in _CODES),
+        compact_ibans(payments["iban"]),
+        compact_leis(payments["lei"]),
+        account_types,
+        (payments["account_type"].is_not_null() & account_types.is_null()).alias("is_product"),
+        _without(r"[\s-]", payments["sort_code"]),
+        _without(r"\s", payments["account_number"]),
+        amounts.text,
+        amounts.money.alias("money"),
+    )
+    return clean.with_columns(
+        bic11(clean["bic"]),
+        bic11(clean["organisation_bic"]),
+        bic_faults(clean["bic"]),
+        bic_faults(clean["organisation_bic"]).alias("organisation_bic_fault"),
+        iban_faults(clean["iban"]),
+        lei_faults(clean["lei"]),
+        *_currencies(payments, amounts),
+    )
+
+
+def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ...]:
+    """The currency of every payment, and what is wrong with it or with the amount in it."""
+    given = clean_currencies(payments["currency"])
+    currency = completed(given, amounts.mark, of_uk_accounts(payments))
+    faults = amount_faults(amounts.money, amounts.mark, given, currency)
+    return currency, currency_faults(currency), faults.alias("amount_fault")
+
+
+def normalized(texts: pl.Series) -> pl.Series:
+    """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
+    if not texts.count():
+        return texts
+    # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
+    is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
+    return replaced(
+        texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)
+    )
+
+
+def _without(pattern: str, texts: pl.Series) -> pl.Series:
+    return replaced(
+        texts, where=texts.str.contains(pattern), by=lambda some: some.str.replace_all(pattern, "")
+    )

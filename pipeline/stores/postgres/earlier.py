@@ -1,0 +1,61 @@
+"""What other runs of a ledger were answered: the same question has the same key in all of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from pipeline.stores.postgres.keys import StoreKeys
+from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.values import FinalAnswer
+
+_AT_ONCE = 1_000
+_LATEST = """
+SELECT DISTINCT ON (answer.question) run.input_sha256, run.run, run.id, run.tool_version,
+ answer.question, answer.attempt, intent.request_id, intent.time, intent.seal,
+ answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
+FROM unnest(%(questions)b::bytea[]) AS wanted(question)
+JOIN precheck.answer USING (question) JOIN precheck.run USING (run)
+JOIN precheck.intent USING (run, question, attempt)
+WHERE run.run <> %(run)b AND answer.time >= %(after)b AND (run.profile_sha256, run.environment) = (
+ SELECT profile_sha256, environment FROM precheck.run WHERE run = %(run)b)
+ORDER BY answer.question, answer.time DESC, run.run DESC
+"""
+
+
+def earlier_answers(
+    db: psycopg.Connection, keys: StoreKeys, run: StoredRun, questions: Sequence[bytes], not_before: str
+) -> dict[str, list[FinalAnswer]]:
+    """The latest answer that another run of the same profile and environment has to each question.
+
+    Args:
+        db: the ledger.
+        keys: of it.
+        run: the one that is to use them.
+        questions: their keys.
+        not_before: UTC, ISO 8601 with Z; older answers are left out.
+
+    Returns:
+        SHA-256 of the input of a run -> its answers, without their names.
+
+    Raises:
+        DiskError: a line is not as it was written.
+    """
+    found: dict[str, list[FinalAnswer]] = {}
+    lines: dict[int, RunLines] = {}
+    place = f"{db.info.host}:{db.info.port}"
+    for start in range(0, len(questions), _AT_ONCE):
+        some = list(questions[start : start + _AT_ONCE])
+        values = {"questions": some, "run": run.number, "after": not_before}
+        for row in db.cursor(binary=True).execute(_LATEST, values):
+            source, number, run_id, version, *said = row
+            if number not in lines:
+                lines[number] = RunLines(keys, StoredRun(number, run_id, version, "", None), place)
+            found.setdefault(source, []).append(_proved(lines[number], said))
+    return found
+
+
+def _proved(lines: RunLines, said: list[Any]) -> FinalAnswer:
+    question, attempt, request_id, sent_at, seal, state, code, time, is_named, _, answer_seal = said
+    lines.require_intent(question, attempt, request_id, sent_at, seal)
+    return lines.final_answer(question, attempt, request_id, state, code, time, is_named, None, answer_seal)

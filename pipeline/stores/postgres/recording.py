@@ -1,0 +1,263 @@
+"""The lines that a process writes to a run, in one statement, under the fences of its chunks.
+
+The statement locks the chunks that the process holds by their fences, and writes the lines of those alone. It
+is one transaction and one round trip. Where its reply was lost, `missing` finds out what it did not write.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, LiteralString, NamedTuple, Protocol
+
+import psycopg
+
+from pipeline.stores.values import ChunkLease
+
+
+class IntentLine(NamedTuple):
+    """A request that is about to leave."""
+
+    lease: ChunkLease
+    question: bytes
+    attempt: int
+    request_id: str
+    time: str
+    seal: bytes
+    api: str
+
+
+class FailureLine(NamedTuple):
+    """A request that brought nothing usable."""
+
+    lease: ChunkLease
+    question: bytes
+    attempt: int
+    round: int
+    code: str
+    time: str
+    detail: bytes | None
+    seal: bytes
+
+
+class AnswerLine(NamedTuple):
+    """A final answer."""
+
+    lease: ChunkLease
+    question: bytes
+    attempt: int
+    state: str
+    code: str
+    time: str
+    matched_name: bytes | None
+    detail: bytes | None
+    seal: bytes
+
+
+Line = IntentLine | FailureLine | AnswerLine
+
+
+class WrittenLines(NamedTuple):
+    """Lines that are written together."""
+
+    intents: Sequence[IntentLine]
+    failures: Sequence[FailureLine]
+    answers: Sequence[AnswerLine]
+
+
+class RefusedLines(NamedTuple):
+    """What was not written of some lines; neither is a mistake."""
+
+    lost: Collection[ChunkLease]
+    """Leases that others have taken over: no line under them."""
+    spent: Collection[tuple[bytes, int]]
+    """Question and attempt of the intents that no unit of the cap was left for."""
+
+
+class Units(Protocol):
+    """The daily caps of accounts, as an intent's transaction takes from them."""
+
+    def take(self, db: psycopg.Connection, wanted: Sequence[str]) -> Sequence[bool]:
+        """Take a unit for each intent, where its account has one left.
+
+        Args:
+            db: in a transaction, which also writes the intents.
+            wanted: the API of each intent.
+
+        Returns:
+            For each, whether it may be written.
+        """
+
+    def put_back(self, db: psycopg.Connection, unused: Sequence[str]) -> None:
+        """Put back, in the same transaction, units whose intents were not written, by their APIs."""
+
+
+_RECORD = """
+WITH held AS MATERIALIZED (
+ SELECT no FROM unnest(%b::int[], %b::bigint[]) WITH ORDINALITY AS mine(chunk, fence, no)
+ JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
+intents AS (
+ INSERT INTO precheck.intent(run, question, attempt, request_id, time, seal)
+ SELECT %b, question, attempt, request_id, time, seal
+ FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::bytea[])
+  AS line(no, question, attempt, request_id, time, seal) JOIN held USING (no)
+ WHERE attempt = 1 OR EXISTS (SELECT FROM precheck.intent AS before
+   WHERE before.run = %b AND before.question = line.question AND before.attempt = line.attempt - 1)
+  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
+ RETURNING 1),
+answers AS (
+ INSERT INTO precheck.answer(run, question, attempt, state, code, time, is_named, matched_name, detail, seal)
+ SELECT run, question, attempt, state, code, line.time, name IS NOT NULL, name, detail, line.seal
+ FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[],
+  %b::bytea[]) AS line(no, question, attempt, state, code, time, name, detail, seal) JOIN held USING (no)
+ JOIN precheck.intent USING (question, attempt) WHERE run = %b
+ RETURNING 1)
+SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM intents), (SELECT count(*) FROM answers)
+"""
+_FAILURES = """
+WITH held AS MATERIALIZED (
+ SELECT no FROM unnest(%b::int[], %b::bigint[]) WITH ORDINALITY AS mine(chunk, fence, no)
+ JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
+failures AS (
+ INSERT INTO precheck.failure(run, question, attempt, round, code, time, detail, seal)
+ SELECT run, question, attempt, round, code, line.time, detail, line.seal
+ FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::int[], %b::text[], %b::text[], %b::bytea[], %b::bytea[])
+  AS line(no, question, attempt, round, code, time, detail, seal) JOIN held USING (no)
+ JOIN precheck.intent USING (question, attempt)
+ WHERE run = %b
+  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
+ RETURNING 1)
+SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM failures)
+"""
+_THERE = """
+SELECT 0, place FROM precheck.intent JOIN unnest(%b::bytea[], %b::int[], %b::text[]) WITH ORDINALITY
+ AS line(question, attempt, request_id, place) USING (question, attempt, request_id) WHERE run = %b
+UNION ALL
+SELECT 1, place FROM precheck.failure JOIN unnest(%b::bytea[], %b::int[], %b::bytea[]) WITH ORDINALITY
+ AS line(question, attempt, seal, place) USING (question, attempt, seal) WHERE run = %b
+UNION ALL
+SELECT 2, place FROM precheck.answer JOIN unnest(%b::bytea[], %b::int[], %b::bytea[]) WITH ORDINALITY
+ AS line(question, attempt, seal, place) USING (question, attempt, seal) WHERE run = %b
+"""
+
+
+class LineWriter:
+    """Writes the lines of one run."""
+
+    def __init__(self, run: int, units: Units | None) -> None:
+        """Take whose lines they are.
+
+        Args:
+            run: its number.
+            units: of the daily caps; None where no account has one.
+        """
+        self._run = run
+        self._units = units
+
+    def write(self, db: psycopg.Connection, lines: WrittenLines) -> RefusedLines:
+        """Write lines, all in one transaction, and none of a chunk that another process holds.
+
+        Raises:
+            IntegrityError, AssertionError: a line that may not be; what was written is not known.
+        """
+        intents, failures, answers = lines
+        if self._units is not None and intents:
+            with db.transaction():
+                return self._write_and_spend(db, self._units, lines)
+        if failures and (intents or answers):
+            with db.transaction():
+                lost = self._record(db, intents, answers) | self._fail(db, failures)
+        elif failures:
+            lost = self._fail(db, failures)
+        else:
+            lost = self._record(db, intents, answers)
+        return RefusedLines(lost, ())
+
+    def missing(self, db: psycopg.Connection, lines: WrittenLines) -> WrittenLines:
+        """The lines that an earlier try, whose reply was lost, did not write."""
+        intents, failures, answers = lines
+        values: list[Any] = [
+            *([line[field] for line in intents] for field in (1, 2, 3)),
+            self._run,
+            *([line[field] for line in failures] for field in (1, 2, 7)),
+            self._run,
+            *([line[field] for line in answers] for field in (1, 2, 8)),
+            self._run,
+        ]
+        there = {(kind, place - 1) for kind, place in db.cursor(binary=True).execute(_THERE, values)}
+        return WrittenLines(
+            [line for place, line in enumerate(intents) if (0, place) not in there],
+            [line for place, line in enumerate(failures) if (1, place) not in there],
+            [line for place, line in enumerate(answers) if (2, place) not in there],
+        )
+
+    def _write_and_spend(self, db: psycopg.Connection, units: Units, lines: WrittenLines) -> RefusedLines:
+        """As `write`, each intent with a unit."""
+        granted = units.take(db, [line.api for line in lines.intents])
+        may = [line for line, is_granted in zip(lines.intents, granted, strict=True) if is_granted]
+        lost = self._record(db, may, lines.answers) if may or lines.answers else set()
+        if lines.failures:
+            lost |= self._fail(db, lines.failures)
+        if unused := [line.api for line in may if line.lease in lost]:
+            units.put_back(db, unused)
+        spent = {
+            (line.question, line.attempt)
+            for line, is_granted in zip(lines.intents, granted, strict=True)
+            if not is_granted
+        }
+        return RefusedLines(lost, spent)
+
+    def _record(
+        self, db: psycopg.Connection, intents: Sequence[IntentLine], answers: Sequence[AnswerLine]
+    ) -> set[ChunkLease]:
+        leases, run = _numbered([*intents, *answers]), self._run
+        values = [*_chunks(leases), run, run, *_columns(leases, intents, 1, 6), run, run]
+        values += [*_columns(leases, answers, 1, 9), run]
+        held, *counts = _row(db, _RECORD, values)
+        lost = _lost(leases, held)
+        _require_counts(lost, counts, intents, answers)
+        return lost
+
+    def _fail(self, db: psycopg.Connection, failures: Sequence[FailureLine]) -> set[ChunkLease]:
+        leases, run = _numbered(failures), self._run
+        values = [*_chunks(leases), run, *_columns(leases, failures, 1, 8), run, run]
+        held, count = _row(db, _FAILURES, values)
+        lost = _lost(leases, held)
+        _require_counts(lost, [count], failures)
+        return lost
+
+
+def _row(db: psycopg.Connection, query: LiteralString, values: Sequence[Any]) -> tuple[Any, ...]:
+    row = db.cursor(binary=True).execute(query, values).fetchone()
+    assert row is not None
+    return row
+
+
+def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
+    """The leases of some lines, numbered from 1."""
+    return {lease: number for number, lease in enumerate(dict.fromkeys(line[0] for line in lines), start=1)}
+
+
+def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
+    """Their chunks, and their fences."""
+    return [lease.chunk for lease in leases], [lease.fence for lease in leases]
+
+
+def _columns(
+    leases: Mapping[ChunkLease, int], lines: Sequence[Line], start: int, end: int
+) -> Iterator[Sequence[Any]]:
+    """The number of the lease of each line, then some of its fields, each as a column."""
+    if lines:
+        lease_of, *columns = zip(*lines, strict=True)
+        yield [leases[lease] for lease in lease_of]
+        yield from map(list, columns[start - 1 : end - 1])
+    else:
+        yield from ([] for _ in range(end - start + 1))
+
+
+def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLease]:
+    return {lease for lease, number in leases.items() if number not in held}
+
+
+def _require_counts(lost: Collection[ChunkLease], counts: Sequence[int], *kinds: Sequence[Line]) -> None:
+    """Every line whose lease holds was written; any other would be a mistake of ours."""
+    for lines, count in zip(kinds, counts, strict=True):
+        lost_count = sum(line[0] in lost for line in lines) if lost else 0
+        assert count == len(lines) - lost_count, "a question with an answer, or an attempt is missing"

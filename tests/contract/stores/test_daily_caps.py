@@ -1,0 +1,152 @@
+"""The daily cap of an account that hosts share: as many units as intents, in any window, by one clock."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+import spenders
+from postgres import database_of
+
+from pipeline.stores.postgres.daily_caps import EDGE_S, DailyCaps, PostgresQuota, cap_of
+
+NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
+MIDNIGHT = datetime(2031, 3, 2, tzinfo=UTC)
+SCOPE = "cop.example|0123456789abcdef"
+
+
+class Account:
+    """An account in a database whose clock stands where a test puts it."""
+
+    def __init__(self, postgres, name, database):
+        self._postgres, self._name = postgres, name
+        self.database = database
+
+    def at(self, time):
+        """It is this time now: the time of an account never goes back, and this is far ahead."""
+        self.execute("UPDATE precheck.daily_cap SET latest = %s", time.timestamp())
+
+    def execute(self, statement, *values):
+        with self._postgres.connect(self._name) as db:
+            return db.execute(statement, values)
+
+    def take(self, count=1, *, cap=5, window="utc_day", scope=SCOPE, unused=0):
+        """Take units as one transaction of intents does: how many were given."""
+        caps = DailyCaps({"cop": cap_of(scope, cap, window)})
+
+        def work(db):
+            with db.transaction():
+                granted = caps.take(db, ["cop", "vop_gateway"] * count)
+                caps.put_back(db, ["cop"] * unused + ["vop_gateway"])
+                return granted
+
+        granted = self.database.run(work)
+        assert all(granted[1::2]), "an API without a cap"
+        return sum(granted[::2])
+
+    def quota(self, *, cap=5, window="utc_day"):
+        return PostgresQuota(self.database, cap_of(SCOPE, cap, window))
+
+
+@pytest.fixture
+def account(postgres, ledger_database):
+    with database_of(postgres, ledger_database) as database:
+        made = Account(postgres, ledger_database, database)
+        anyio.run(made.quota().resets_at)  # it is counted from now on
+        made.at(NOON)
+        yield made
+
+
+def test_no_more_than_the_cap_and_what_was_not_used_is_there_again(account):
+    assert account.take(3) == 3
+    assert account.take(3, unused=1) == 2
+    assert account.take(3) == 1
+    assert account.take() == 0
+
+
+def test_a_server_is_one_however_it_is_spelled(account):
+    assert account.take(3) == 3
+    assert account.take(3, scope="COP.example.:443|0123456789abcdef") == 2
+
+
+def test_a_utc_day_ends_at_midnight_and_its_last_half_minute_counts_in_the_next_one_too(account):
+    assert account.take(3) == 3
+    account.at(MIDNIGHT - timedelta(seconds=EDGE_S - 1))
+    assert account.take(3) == 2
+    account.at(MIDNIGHT)
+    assert account.take(9) == 3
+    account.at(MIDNIGHT + timedelta(days=1))
+    assert account.take(9) == 5
+
+
+def test_any_24_hours_hold_no_more_than_the_cap(account):
+    assert account.take(3, window="rolling_24h") == 3
+    account.at(NOON + timedelta(hours=20))
+    assert account.take(9, window="rolling_24h") == 2
+    account.at(NOON + timedelta(hours=24))
+    assert account.take(9, window="rolling_24h") == 0
+    again = anyio.run(account.quota(window="rolling_24h").resets_at)
+    assert again == NOON + timedelta(hours=24, seconds=EDGE_S)
+    account.at(again)
+    assert account.take(9, window="rolling_24h") == 3
+
+
+def test_another_window_and_another_cap_count_what_was_taken_before(account):
+    assert account.take(5) == 5
+    account.at(MIDNIGHT + timedelta(hours=1))
+    assert account.take(9, window="rolling_24h") == 0
+    assert account.take(9) == 5
+    assert account.take(9, cap=3) == 0
+    assert account.take(9, cap=7) == 2
+
+
+def test_the_tables_take_no_more_than_the_cap_whatever_a_program_does(account):
+    account.take(5)
+    with pytest.raises(Exception, match="daily_cap_check"):
+        account.execute("UPDATE precheck.daily_cap SET used = used + 1")
+    with pytest.raises(Exception, match="never goes back"):
+        account.execute("UPDATE precheck.daily_cap SET latest = latest - 1")
+
+
+def test_what_the_server_closes_is_closed_until_its_next_window(account):
+    anyio.run(account.quota().close_for_today)
+    assert account.take() == 0
+    assert anyio.run(account.quota().resets_at) == MIDNIGHT
+    account.at(MIDNIGHT)
+    assert account.take() == 1
+
+
+def test_units_by_a_clock_that_is_behind_the_server_count_in_the_servers_day(account):
+    assert account.take(3) == 3
+    anyio.run(account.quota().go_by, MIDNIGHT + timedelta(hours=2))
+    assert account.take(9) == 2
+    anyio.run(account.quota().go_by, NOON)
+    assert account.take() == 0, "no day is opened anew"
+
+
+def test_six_processes_three_of_which_are_killed_spend_the_cap_and_no_more(ledger_desk, wait_until):
+    cap, count = 150, 400
+    run = ledger_desk.begin(ledger_desk.store(), count, chunk_size=5)
+    words = [ledger_desk.postgres.url(ledger_desk.database), run.id, count, cap]
+    spent = "SELECT used FROM precheck.daily_cap"
+    processes = [
+        subprocess.Popen([sys.executable, spenders.__file__, *map(str, words)], cwd=Path(__file__).parents[2])
+        for _ in range(6)
+    ]
+    try:
+        for number, process in enumerate(processes[:3]):
+            wait_until(lambda number=number: sum(ledger_desk.rows(spent), (0,))[-1] > 20 * (number + 1))
+            process.kill()
+        assert [process.wait(60) for process in processes[3:]] == [0] * 3
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+    [(used, intents, units)] = ledger_desk.rows(
+        "SELECT (SELECT used FROM precheck.daily_cap), (SELECT count(*) FROM precheck.intent),"
+        " (SELECT sum(count) FROM precheck.units)"
+    )
+    assert used == intents == units == cap

@@ -1,0 +1,83 @@
+"""Processes that share an account keep its rate at the socket, and use it."""
+
+import os
+
+import anyio
+import pytest
+from sharers import most_in_a_second, sharers
+
+from pipeline.errors import ConfigurationError
+from pipeline.stores.values import ServerAccount
+
+RATE = 60
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request, tmp_path):
+    if request.param == "sqlite":
+        return tmp_path / "turns"
+    server, database = map(request.getfixturevalue, ("postgres", "ledger_database"))
+    return server.url(database)
+
+
+def test_the_rate_is_kept_while_processes_join_and_one_dies(where, wait_until):
+    with sharers(where, RATE, places=12) as town:
+        first, second = town.start(60), town.start(60)
+        wait_until(lambda: town.server.has_heard(first) and town.server.has_heard(second))
+        second.kill()
+        third = town.start(60)
+        wait_until(lambda: town.server.has_heard(third))
+        count = len(town.server.came)
+        wait_until(lambda: len(town.server.came) > count + RATE)
+        assert first.poll() is None
+
+    assert most_in_a_second(town.left()) <= RATE
+
+
+@pytest.mark.parametrize(("rate", "places"), [(RATE + 1, 12), (RATE, 11)])
+def test_hosts_whose_profiles_give_an_account_other_limits_are_refused_by_name(
+    postgres, ledger_database, rate, places
+):
+    from sharers import shares_of
+
+    url = postgres.url(ledger_database)
+    mine, other = (
+        ServerAccount("cop.example|c", "cop", *limits, 1.028, 5.0) for limits in ((RATE, 12), (rate, places))
+    )
+
+    async def main():
+        async with shares_of(url, "host-a").lease([mine]), shares_of(url, "host-b").lease([other]):
+            raise AssertionError("it began")
+
+    with pytest.raises(ConfigurationError) as refused:
+        anyio.run(main)
+    said = str(refused.value)
+    assert f"process {os.getpid()} on host-b has rate_per_s = {rate} and in_flight_max = {places}" in said
+    assert f"on host-a has rate_per_s = {RATE} and in_flight_max = 12" in said
+    assert said.startswith("cop.example: ")
+
+
+def test_a_lease_is_renewed_once_the_database_is_back(postgres, ledger_database, proxy_to):
+    from sharers import shares_of
+
+    proxy = proxy_to(postgres.port)
+    account = ServerAccount("cop.example|c", "cop", RATE, 12, 1.028, 5.0)
+    parts = []
+
+    async def main():
+        async with shares_of(postgres.url(ledger_database, port=proxy.port)).lease([account]) as leased:
+            leased["cop"].follow(parts.append, lambda: 0)
+            proxy.close_door()
+            await anyio.sleep(1.5)
+            renewed = anyio.Event()
+            leased["cop"].follow(lambda part: (parts.append(part), renewed.set()), lambda: 0)
+            renewed = anyio.Event()
+            ends_at = parts[-1].until
+            proxy.open_door()
+            with anyio.fail_after(20):
+                await renewed.wait()
+            return ends_at
+
+    ends_at = anyio.run(main)
+    assert parts[-1][:2] == (RATE, 12)
+    assert parts[-1].until > ends_at

@@ -1,0 +1,196 @@
+"""`precheck ledger`: creating a shared ledger, looking at it, and changing its key."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from click.testing import CliRunner
+from postgres import LEDGER_KEY, OWNER, RUNNER
+from shared_ledgers import NOW, ask
+
+from pipeline.cli.main import main
+from pipeline.jobs.doctor import diagnose
+from schemas.outcomes import ApiName
+
+KEY = LEDGER_KEY.get_secret_value()
+PROFILE = """
+[profiles.production]
+ledger = "{url}"
+ledger_key_env = "LEDGER_KEY"
+
+[profiles.production.cop]
+server = "production"
+base_url = "https://cop.example"
+token_url = "https://login.example/t/oauth2/v2.0/token"
+client_id = "client"
+client_secret_env = "PRECHECK_TEST_SECRET"
+scope = "scope/.default"
+"""
+
+
+@pytest.fixture
+def call(tmp_path, postgres):
+    """`call(database, words, user=, key=)`: its exit status, and what it prints."""
+
+    def run(database, *words, user=RUNNER, key=KEY, **variables):
+        config = tmp_path / "precheck.toml"
+        config.write_text(PROFILE.format(url=postgres.url(database, user)))
+        command = ["ledger", *words, "--profile", "production", "--config", str(config)]
+        done = CliRunner().invoke(main, command, env={"LEDGER_KEY": key, "COLUMNS": "400", **variables})
+        return SimpleNamespace(status=done.exit_code, said=done.output, command=" ".join(command))
+
+    return run
+
+
+def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(call, postgres, ledger_desk):
+    ledger_desk.database = postgres.empty_database()
+    refused = call(ledger_desk.database, "check")
+    assert refused.status == 78
+    assert "has no ledger, or that of another version; `precheck ledger init` creates it" in refused.said
+
+    made = call(ledger_desk.database, "init", "--as", OWNER)
+    assert made.status == 0, made.said
+    assert f"created; {RUNNER} may use it" in made.said
+    again = call(ledger_desk.database, "init", "--as", OWNER)
+    assert f"it was there already; {RUNNER} may use it" in again.said
+
+    checked = call(ledger_desk.database, "check")
+    assert checked.status == 0, checked.said
+    for said in (
+        "tables of version 1",
+        "it is that of the profile",
+        "PostgreSQL 1",
+        "fsync and full_page_writes are on",
+        "synchronous_commit is on",
+        "none is connected; a lost disk takes what no backup has",
+        f"{RUNNER} may read and add, and nothing else",
+        "what was recorded cannot be changed",
+        "0, of which unfinished: 0",
+    ):
+        assert said in checked.said
+    ledger_desk.begin(ledger_desk.store(), 3)
+    assert "1, of which unfinished: 1" in call(ledger_desk.database, "check").said
+
+
+def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, postgres):
+    database = postgres.empty_database()
+    assert call(database, "init").status == 78  # the role of the runs owns nothing
+    other = call(database, "init", "--as", OWNER, "--grant-to", "not_there")
+    assert other.status == 78
+    assert "there is no role not_there; create it, or name another one" in other.said
+    assert call(database, "init", "--grant-to", RUNNER, user=OWNER).status == 0
+    assert call(database, "check").status == 0
+
+
+def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEDGER_KEY", KEY)
+    assert call(ledger_database, "check").status == 0
+    for user, is_well in ((RUNNER, True), (OWNER, False), ("nobody_here", False)):
+        config = tmp_path / "precheck.toml"
+        config.write_text(PROFILE.format(url=postgres.url(ledger_database, user)))
+        found = {each.what: each for each in diagnose("production", config, now=datetime.now(UTC))}
+        assert (found["shared ledger"].exit_code == 0) is is_well
+    assert "no such user or database" in found["shared ledger"].said
+
+
+def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
+    as_owner = call(ledger_database, "check", user=OWNER)
+    assert as_owner.status == 78
+    assert f"{OWNER} may change tables and may delete lines; let runs use another role" in as_owner.said
+
+    with postgres.connect(ledger_database) as db:
+        db.execute("ALTER TABLE precheck.answer DISABLE TRIGGER never_changes")
+        db.execute(f"ALTER DATABASE {ledger_database} SET synchronous_commit = off")
+    found = call(ledger_database, "check")
+    assert found.status == 78
+    assert "missing or switched off: never_changes on answer" in found.said
+    assert "synchronous_commit is off on the server; the runs switch it on for themselves" in found.said
+
+
+def test_a_replica_that_could_lack_answers_is_named(call, postgres, ledger_database):
+    with postgres.replicated() as db:
+        found = call(ledger_database, "check")
+        assert found.status == 0
+        assert "1, asynchronous: a failover may lose answers, which are then asked again; set" in found.said
+        try:
+            db.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            db.execute("SELECT pg_reload_conf()")
+            said = [call(ledger_database, "check").said]
+            while "1, synchronous" not in said[-1] and len(said) < 50:
+                said.append(call(ledger_database, "check").said)
+        finally:
+            db.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            db.execute("SELECT pg_reload_conf()")
+    assert "1, synchronous" in said[-1]
+
+
+def test_a_run_commits_synchronously_where_the_server_would_not(ledger_desk, postgres):
+    with postgres.connect(ledger_desk.database) as db:
+        db.execute(f"ALTER DATABASE {ledger_desk.database} SET synchronous_commit = off")
+    database = ledger_desk.store().database
+    [setting] = database.run(lambda db: db.execute("SHOW synchronous_commit").fetchone())
+    assert setting == "on"
+
+
+def test_another_key_is_refused_and_a_new_one_takes_its_place(call, ledger_desk, tmp_path):
+    store = ledger_desk.store()
+    run = ledger_desk.begin(store, 2)
+    shared = ledger_desk.shared(store, run)
+
+    async def ask_one(shared):
+        async with shared.writing():
+            chunk = await shared.claim(ApiName.COP)
+            await ask(shared, chunk.questions[0], name="Quillan Feathermoor")
+            await shared.give_back()
+
+    anyio.run(ask_one, shared)
+    wrong = call(ledger_desk.database, "check", key="another key")
+    assert wrong.status == 78
+    assert (
+        "has another key; name that one in the profile with ledger_key_env or ledger_key_file" in wrong.said
+    )
+
+    new = tmp_path / "new.key"
+    new.touch(mode=0o600)
+    new.write_text("the new key\n")
+    assert call(ledger_desk.database, "rekey", "--as", OWNER).status == 2
+    assert call(ledger_desk.database, "rekey", "--new-key-file", str(new)).status == 78  # not the owner
+    changed = call(ledger_desk.database, "rekey", "--as", OWNER, "--new-key-file", str(new))
+    assert changed.status == 0, changed.said
+    assert "name it in the profile on every host" in changed.said
+
+    assert call(ledger_desk.database, "check").status == 78
+    assert call(ledger_desk.database, "check", key="the new key").status == 0
+    anyio.run(ask_one, shared)  # a run under way goes on
+    after = ledger_desk.store(key=type(LEDGER_KEY)("the new key"))
+    answers = [line.answer.matched_name for line in after.lines(run) if line.answer]
+    assert answers == ["Quillan Feathermoor"] * 2
+
+
+def test_after_a_backup_was_brought_back_what_is_in_doubt_is_counted(call, ledger_desk):
+    assert "no request is on record" in call(ledger_desk.database, "check", "--restored").said
+    store = ledger_desk.store()
+    shared = ledger_desk.shared(store, ledger_desk.begin(store, 5))
+
+    async def main():
+        async with shared.writing():
+            chunk = await shared.claim(ApiName.COP)
+            await ask(shared, chunk.questions[0])
+            for question in chunk.questions[1:4]:
+                await shared.intend(question.key, attempt=1, request_id="id", time=NOW)
+            await shared.fail(chunk.questions[3].key, attempt=1, code="HTTP_500", time=NOW)
+
+    anyio.run(main)
+    said = call(ledger_desk.database, "check", "--restored").said
+    assert f"the latest request on record left {NOW}; what was asked after that is not known here" in said
+    assert "requests of unfinished runs whose answers are not on record: 2" in said
+
+
+def test_a_profile_without_a_shared_ledger_says_so(tmp_path):
+    config = tmp_path / "precheck.toml"
+    config.write_text(PROFILE.replace('ledger = "{url}"\n', ""))
+    command = ["ledger", "check", "--profile", "production", "--config", str(config)]
+    done = CliRunner().invoke(main, command, env={"LEDGER_KEY": "key"})
+    assert done.exit_code == 78
+    assert "names no ledger that machines share; add `ledger` and its key to the profile" in done.output

@@ -1,0 +1,313 @@
+"""The desk in a real browser: by mouse, by keyboard, without scripts, on a phone, in the dark."""
+
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+MIXED = ROOT / "sample_data" / "payments_mixed.csv"
+AXE = ROOT / ".cache" / "axe-core" / "axe.min.js"
+IMAGES = ROOT / "docs" / "images" / "desk"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+WAIT_MAX_MS = 30_000
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+PICTURE_BYTES_MAX = 250_000
+
+
+@pytest.fixture(scope="module")
+def desk_here(tmp_path_factory):
+    from visitors import served_desk
+
+    folder = tmp_path_factory.mktemp("browser")
+    config = folder / "review.toml"
+    config.write_text('[profiles.sandbox.policy]\nclose_match = "review"\n')
+    with served_desk(folder, "--config", config) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def link_of(desk_here):
+    def link(name="Mara Ellery"):
+        return desk_here.desk.start("desk", "--home", desk_here.home, "--new-link", name).end().out.strip()
+
+    return link
+
+
+@pytest.fixture(scope="module")
+def at_the_desk(browser, link_of):
+    """`at_the_desk(options)`: somebody with a browser, who has come in; each kind is opened once."""
+    open_pages = {}
+
+    @contextmanager
+    def come(*, complains=False, **options):
+        kind = repr(sorted(options.items()))
+        if kind not in open_pages:
+            page = browser.new_context(viewport=DESKTOP, **options).new_page()
+            page.set_default_timeout(WAIT_MAX_MS)
+            page.goto(link_of())
+            if options.get("java_script_enabled") is False:
+                page.click("text=Open the desk >> nth=-1")
+            page.wait_for_url(re.compile("/$"))
+            open_pages[kind] = page
+        page, heard = open_pages[kind], []
+        page.set_viewport_size(DESKTOP)
+
+        def hear(message):
+            heard.append(getattr(message, "text", str(message)))
+
+        page.on("console", hear)
+        page.on("pageerror", hear)
+        page.goto(link_of().split("/enter")[0])
+        try:
+            yield page
+            assert complains or not heard, heard
+        finally:
+            page.remove_listener("console", hear)
+            page.remove_listener("pageerror", hear)
+
+    return come
+
+
+@pytest.fixture(scope="module")
+def checked(desk_here):
+    """The id of the sample file, checked, and not touched since."""
+    return desk_here.visitor().checked(MIXED.read_bytes(), "payments_mixed.csv")
+
+
+@pytest.fixture
+def reviewed(desk_here, checked):
+    """The address of the review of a file of its own."""
+    return f"{desk_here.origin}/files/{desk_here.copy(checked)}/review"
+
+
+def upload(page, file=MIXED):
+    page.set_input_files("#file", file)
+    page.click("button:has-text('Upload')")
+    page.wait_for_url("**/columns")
+
+
+def start(page):
+    page.click("text=Agree: to the plan")
+    page.wait_for_url("**/plan")
+    page.click("text=Start the check")
+
+
+def test_the_whole_way_by_mouse(at_the_desk, tmp_path):
+    with at_the_desk(complains=True) as page:  # a browser notes each answer that refuses something
+        upload(page)
+        start(page)
+        page.wait_for_url("**/review")  # the page of the check leads there by itself
+        page.check("#row-10 input[value=release]")
+        page.fill("#row-10 input[name=reason]", "paid every month")
+        page.click("#row-10 button")
+        page.wait_for_selector("#row-10.decided")
+        assert page.inner_text("#row-10 .said").startswith("Release: Mara Ellery")
+        assert page.inner_text("#decided") == "1"
+        assert page.evaluate("document.activeElement.closest('tr').id") == "row-10"
+        page.check("#row-16 input[value=release]")
+        page.click("#row-16 button")
+        page.wait_for_selector("#row-16 .said.wrong")
+        assert "Give a reason" in page.inner_text("#row-16 .said")
+        page.click("text=Review done")
+        page.wait_for_url("**/release")
+        page.click("text=Approve: make the files")
+        page.wait_for_selector("text=Payments to release")
+        with page.expect_download() as download:
+            page.click("text=Payments to release")
+        saved = tmp_path / "release.csv"
+        download.value.save_as(saved)
+        assert "PAY-0010" in saved.read_text()
+        page.click("text=See whether nothing was changed")
+        page.wait_for_selector("text=Nothing was changed.")
+
+
+def test_the_whole_way_without_scripts(at_the_desk):
+    with at_the_desk(java_script_enabled=False) as page:
+        upload(page)
+        start(page)
+        page.wait_for_url("**/progress")
+        page.wait_for_selector("text=The check is finished")  # it is loaded again by itself
+        page.click("main >> text=Review >> nth=-1")
+        page.check("#row-10 input[value=release]")
+        page.fill("#row-10 input[name=reason]", "paid every month")
+        page.click("#row-10 button")
+        page.wait_for_selector("#row-10.decided")
+        page.click("text=Review done")
+        page.click("text=Approve: make the files")
+        page.wait_for_selector("text=Payments to release")
+
+
+def test_a_file_is_dropped(at_the_desk):
+    with at_the_desk() as page:
+        data = MIXED.read_text()
+        transfer = page.evaluate_handle(
+            "text => { const all = new DataTransfer(); "
+            "all.items.add(new File([text], 'dropped.csv')); return all; }",
+            data,
+        )
+        page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
+        page.wait_for_url("**/columns")
+        assert page.inner_text("h1") == "dropped.csv"
+
+
+def test_rows_are_decided_by_keyboard_alone(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(reviewed)
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        assert page.evaluate("document.querySelector('tr.here').id") == "row-17"
+        page.keyboard.press("k")
+        page.keyboard.press("f")
+        assert page.is_checked("#row-7 input[value=fix]")
+        page.keyboard.type("seen: j, k, f, r and h")  # in a text they are letters
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#row-7.decided")
+        assert page.input_value("#row-7 input[name=reason]") == "seen: j, k, f, r and h"
+        page.uncheck("#keys")
+        page.keyboard.press("h")
+        assert not page.is_checked("#row-7 input[value=hold]")
+        page.reload()
+        assert not page.is_checked("#keys")
+        page.check("#keys")
+
+
+def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
+    with at_the_desk(complains=True) as page:
+        page.goto(reviewed)
+        page.click("text=Review done")
+        page.wait_for_url("**/release")
+        behind = page.context.new_page()
+        behind.goto(page.url)
+        page.goto(page.url.replace("/release", "/review"))
+        page.check("#row-17 input[value=hold]")
+        page.click("#row-17 button")
+        page.wait_for_selector("#row-17.decided")
+        behind.click("text=Approve: make the files")
+        behind.wait_for_selector("text=Something was decided since this page was shown to you.")
+        behind.close()
+
+
+def test_back_from_the_release_shows_the_decision(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(reviewed)
+        page.check("#row-17 input[value=hold]")
+        page.click("#row-17 button")
+        page.wait_for_selector("#row-17.decided")
+        page.click("text=Review done")
+        page.wait_for_url("**/release")
+        page.go_back()
+        page.wait_for_selector("#row-17.decided")
+
+
+def test_a_session_that_ended_says_so_instead_of_failing(browser, link_of):
+    page = browser.new_context().new_page()
+    page.goto(link_of("Cora"))
+    page.wait_for_url(re.compile("/$"))
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.click("text=Sign out")
+    other.wait_for_selector("text=You are signed out")
+    page.click("text=Who did what")
+    page.wait_for_selector("text=your session has ended")
+    page.context.close()
+
+
+@pytest.fixture(scope="module")
+def states(desk_here):
+    """Name -> the address of a page in each state."""
+    visitor = desk_here.visitor("Mara Ellery")
+    data = MIXED.read_bytes()
+    new = visitor.file(data, "november.csv")
+    odd = visitor.file(data.replace(b"name,", b"wer,", 1), "unread.csv")
+    planned = visitor.planned(data, "planned.csv")
+    at = visitor.checked(data, "payroll.csv")
+    done = desk_here.copy(at)
+    visitor.post(f"/files/{done}/rows/10", {"decision": "release", "reason": "paid every month"})
+    visitor.post(f"/files/{done}/rows/2", {"decision": "fix", "reason": "seen on the invoice"})
+    visitor.approve(done)
+    gone = desk_here.copy(at)
+    visitor.approve(gone)
+    visitor.post(f"/files/{gone}/forget", {"reason": "kept long enough"})
+    return {
+        "files": "/",
+        "columns": f"/files/{new}/columns",
+        "columns-refused": f"/files/{odd}/columns",
+        "plan": f"/files/{planned}/plan",
+        "finished": f"/files/{at}/progress",
+        "review": f"/files/{at}/review",
+        "group": f"/files/{at}/review?group=fix_name",
+        "nothing": f"/files/{at}/review?decided=yes",
+        "row": f"/files/{at}/rows/16",
+        "release": f"/files/{at}/release",
+        "released": f"/files/{done}/release",
+        "purged": f"/files/{gone}/release",
+        "search": "/search",
+        "audit": "/audit",
+        "missing": "/nothing",
+    }
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
+@pytest.mark.parametrize(
+    ("scheme", "viewport"), [("light", DESKTOP), ("dark", PHONE)], ids=["desktop", "phone"]
+)
+def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, viewport):
+    with at_the_desk(complains=True) as page:
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=scheme)
+        found = {}
+        for name, path in states.items():
+            page.goto(desk_here.origin + path)
+            page.evaluate(AXE.read_text("utf-8"))
+            result = page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
+            faults = [
+                (one["id"], [node["target"] for node in one["nodes"]][:3]) for one in result["violations"]
+            ]
+            if faults:
+                found[name] = faults
+        page.emulate_media(color_scheme="light")
+        assert found == {}
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states, width):
+    with at_the_desk(complains=True) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        wide = {}
+        for name, path in states.items():
+            page.goto(desk_here.origin + path)
+            over = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            if over > 0:
+                wide[name] = over
+        assert wide == {}
+
+
+def test_pages_stay_small_and_load_nothing_from_outside(at_the_desk, desk_here, states):
+    with at_the_desk(complains=True) as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        for path in states.values():
+            answer = page.goto(desk_here.origin + path)
+            assert len(answer.body()) < 100_000
+        assert not [url for url in asked if not url.startswith(desk_here.origin)]
+
+
+def test_pictures_of_each_page_are_in_the_documentation(
+    at_the_desk, desk_here, states, tmp_path, pytestconfig
+):
+    with at_the_desk() as page:
+        page.set_viewport_size({"width": 1200, "height": 760})
+        for name in ("files", "columns", "plan", "review", "released"):
+            page.goto(desk_here.origin + states[name])
+            picture = tmp_path / f"{name}.png"
+            page.screenshot(path=picture)
+            assert picture.stat().st_size < PICTURE_BYTES_MAX
+            if pytestconfig.getoption("--write-pictures"):
+                IMAGES.mkdir(exist_ok=True)
+                shutil.copyfile(picture, IMAGES / picture.name)
+            assert (IMAGES / picture.name).exists()

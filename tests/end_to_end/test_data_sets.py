@@ -1,0 +1,313 @@
+"""Data sets: parts are checked as one file would be, whatever carries them out and whatever kills the run."""
+
+import csv
+import json
+import re
+import signal
+
+import polars as pl
+import pytest
+from desk import VOLATILE
+
+NAMES = ["ann.csv", "bob.csv", "cid.csv", "part-7.csv"]
+PLACE = re.compile(r"(row \d+) \([^)]*\)")
+"""Where a row stands is said by its line in a file, and by its part in a data set."""
+
+
+@pytest.fixture
+def rows(network_payments):
+    """Payments that repeat across parts, whose unknown accounts are in sequence, with rejects among them."""
+    made = [dict(row) for row in network_payments(60)]
+    for number, row in enumerate(made):
+        row["payment_id"] = f"PAY-{number:05d}"
+        if number % 11 == 3:
+            row["sort_code"] = "12"
+        if number % 13 == 5:
+            row["iban"], row["name"] = "DE89370400440532013000", "Invented Company"
+            row["sort_code"] = row["account_number"] = ""
+    repeated = [row | {"payment_id": f"AGAIN-{number}"} for number, row in enumerate(made[:20])]
+    return [*made, *repeated]
+
+
+def as_data_set(desk, rows, *, parts=4, form="csv"):
+    """The same payments as one file and as a folder of parts of different sizes."""
+    desk.payments(rows, "all.csv")
+    folder = desk.folder / "set"
+    folder.mkdir(exist_ok=True)
+    starts = [0, *sorted(len(rows) * number**2 // parts**2 for number in range(1, parts)), len(rows)]
+    for name, start, end in zip(NAMES, starts, starts[1:], strict=False):
+        desk.payments(rows[start:end], f"set/{name}")
+        if form == "parquet":
+            frame = pl.read_csv(folder / name, infer_schema=False)
+            frame.write_parquet((folder / name).with_suffix(".parquet"))
+            (folder / name).unlink()
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def decided(desk, out="set.precheck"):
+    """The rows of all parts, in order, without what two runs may differ in."""
+    found = []
+    for path in sorted((desk.folder / out / "outcomes").iterdir()):
+        if path.suffix == ".parquet":
+            table = pl.read_parquet(path).with_columns(pl.all().cast(pl.String).fill_null(""))
+            found += table.rows(named=True)
+        else:
+            with path.open(newline="", encoding="utf-8") as file:
+                found += csv.DictReader(file)
+    return sorted(map(stable, found), key=lambda row: row["payment_id"])
+
+
+def stable(row):
+    return {name: PLACE.sub(r"\1", cell) for name, cell in row.items() if name not in VOLATILE}
+
+
+def by_one_process(desk, sandbox):
+    assert desk("run", "all.csv", *sandbox.using("sandbox")).status == 0
+    return sorted(map(stable, desk.outcomes("all.precheck")), key=lambda row: row["payment_id"])
+
+
+def run(desk, sandbox, *words, status=0):
+    finished = desk("run", "set", "--work", "work", *sandbox.using("sandbox"), *words)
+    assert finished.status == status, finished.err
+    return finished
+
+
+def sections(sandbox, **limits):
+    """Of a profile whose accounts are mostly unknown, with other limits."""
+    return {api: sandbox.section("sandbox", api, **limits) for api in ("cop", "vop")}
+
+
+def summary(desk, out="set.precheck"):
+    return json.loads((desk.folder / out / "summary.json").read_text())
+
+
+@pytest.mark.parametrize(("form", "engine"), [("csv", "pool"), ("parquet", "pool"), ("csv", "dask")])
+def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, form, engine):
+    as_data_set(desk, rows, form=form)
+    one = by_one_process(desk, sandbox)
+    reasons = " ".join(row["check_reason"] for row in one)
+    assert "the same payment as row" in reasons
+    assert "numbers in sequence" in reasons
+
+    before = sandbox.call_count
+    run(desk, sandbox, "--engine", engine)
+
+    assert decided(desk) == one
+    mine, theirs = summary(desk), summary(desk, "all.precheck")
+    for said in ("outcomes", "codes", "saved_call_count", "attention_count", "warning_count", "complete"):
+        assert mine[said] == theirs[said], said
+    for said in ("row", "code", "amount"):
+        assert [row[said] for row in mine["attention"]] == [row[said] for row in theirs["attention"]]
+    assert {route["reason"]: route["row_count"] for route in mine["routes"]} == {
+        route["reason"]: route["row_count"] for route in theirs["routes"]
+    }
+    assert [part["row_count"] for part in mine["parts"]] == [5, 15, 25, 35]
+    asked = [call for call in sandbox.calls(before) if call["api"] != "token"]
+    assert len(asked) == sum(call["question_count"] for call in theirs["calls"])
+    assert not any((desk.folder / "work").iterdir()), "the work folder is removed once all is decided"
+
+
+def test_a_finished_data_set_is_not_asked_about_again(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    first = run(desk, sandbox, "--json")
+    written = {
+        path: path.read_bytes() for path in (desk.folder / "set.precheck").rglob("*") if path.is_file()
+    }
+    before = sandbox.call_count
+
+    again = run(desk, sandbox, "--json")
+
+    assert sandbox.call_count == before
+    assert json.loads(again.out)["outcomes"] == json.loads(first.out)["outcomes"]
+    assert {path: path.read_bytes() for path in written} == written
+
+
+def test_an_outcome_file_that_was_changed_is_written_again_and_nothing_is_asked(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    run(desk, sandbox)
+    one, before = decided(desk), len(sandbox.questions())
+    (desk.folder / "set.precheck" / "outcomes" / "part-bob.csv").unlink()
+
+    run(desk, sandbox)
+
+    assert decided(desk) == one
+    assert len(sandbox.questions()) == before
+
+
+def test_a_run_that_is_killed_anywhere_goes_on_and_repeats_no_answered_question(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    one = by_one_process(desk, sandbox)
+    slow = desk.using(**sections(sandbox, rate_per_s=40, in_flight_max=4))
+    words = ("run", "set", "--work", "work", *slow)
+    work, out = desk.folder / "work", desk.folder / "set.precheck"
+    before = len(sandbox.questions())
+    moments = [
+        lambda: any(work.glob("*/findings/*.json")),
+        lambda: len(sandbox.questions()) >= before + 12,
+        lambda: any((out / "outcomes").glob("part-*")),
+    ]
+    for moment in moments:
+        running = desk.start(*words)
+        running.kill_when(moment)
+
+    assert desk(*words).status == 0
+    assert decided(desk) == one
+    question_count = sum(call["question_count"] for call in summary(desk)["calls"])
+    assert question_count <= len(sandbox.questions(before)) <= question_count + 4 * len(moments)
+
+
+def test_a_bad_part_stops_no_other_and_is_checked_once_it_is_corrected(desk, sandbox, rows):
+    folder = as_data_set(desk, rows)
+    whole = (folder / "bob.csv").read_text()
+    (folder / "bob.csv").write_text(whole.replace("name,", "payee,", 1))
+    one = by_one_process(desk, sandbox)
+
+    finished = run(desk, sandbox, status=65)
+
+    assert "1 of 4 parts cannot be used" in finished.err
+    assert "bob.csv: other columns than ann.csv (without name, with payee)" in finished.err
+    problem = next(part for part in summary(desk)["parts"] if part["problem"])
+    assert problem["name"] == "bob.csv"
+    assert not summary(desk)["complete"]
+    assert len(decided(desk)) == len(rows) - 15
+    before = len(sandbox.questions())
+
+    (folder / "bob.csv").write_text(whole)
+    run(desk, sandbox)
+
+    assert decided(desk) == one
+    assert len(sandbox.questions()) - before <= 15
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("b.parquet", b"PAR1", "is CSV and b.parquet is Parquet"),
+        ("notes.pdf", b"%PDF", "neither CSV nor Parquet"),
+        ("inner/x.csv", b"", "a folder within a data set"),
+        ("ann.tsv", b"x", "another part has this name with another suffix"),
+    ],
+)
+def test_what_cannot_be_parts_is_refused_before_anything_is_left(desk, rows, name, content, sentence):
+    folder = as_data_set(desk, rows)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+
+    finished = desk("run", "set", "--work", "work")
+
+    assert finished.status == 65
+    assert sentence in finished.err
+    assert not (desk.folder / "set.precheck").exists()
+    assert not (desk.folder / "work").exists()
+
+
+def test_an_empty_folder_and_a_folder_without_work_are_refused(desk, rows):
+    (desk.folder / "none").mkdir()
+    assert "no files in it" in desk("run", "none", "--work", "work").err
+    as_data_set(desk, rows)
+    finished = desk("run", "set")
+    assert finished.status == 65
+    assert "--work DIR if the files in it are the parts of one data set" in finished.err
+
+
+def test_names_that_are_tried_on_an_account_across_parts_are_refused(desk, sandbox, rows):
+    for number, row in enumerate(rows[:40:10]):
+        row |= {
+            "name": f"Another Name {number}",
+            "sort_code": "010203",
+            "account_number": "20000001",
+            "iban": "",
+        }
+    as_data_set(desk, rows)
+    before = sandbox.call_count
+
+    finished = run(desk, sandbox, status=65)
+
+    assert "accounts with more than 3 different names each: 1" in finished.err
+    assert "ann.csv row 1" in finished.err
+    assert sandbox.call_count == before
+    assert not (desk.folder / "set.precheck").exists()
+    run(desk, sandbox, "--allow-many-names", "an account of a shared household")
+
+
+def test_a_limit_defers_the_rest_until_the_next_run(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    one = by_one_process(desk, sandbox)
+    before = len(sandbox.questions())
+
+    finished = run(desk, sandbox, "--limit", "10", status=75)
+
+    assert len(sandbox.questions()) - before == 10
+    left = summary(desk)
+    assert not left["complete"]
+    assert "Questions left: " in left["next_step"]
+    assert "75" not in finished.out
+    assert any((desk.folder / "work").iterdir())
+    run(desk, sandbox)
+    assert decided(desk) == one
+    assert len(sandbox.questions()) - before == sum(call["question_count"] for call in left["calls"])
+
+
+def test_a_daily_cap_defers_the_rest_and_says_when_to_go_on(desk, serve, tmp_path, rows):
+    as_data_set(desk, rows)
+    with serve(tmp_path / "own") as sandbox:
+        capped = desk.using(**sections(sandbox, daily_cap=7))
+        finished = desk("run", "set", "--work", "work", *capped)
+        assert finished.status == 75
+        assert "the daily cap of 7 is used up" in finished.err
+        assert {row["check_code"] for row in decided(desk) if row["check_outcome"] == "deferred"} == {
+            "DAILY_CAP"
+        }
+
+
+def test_ctrl_c_ends_the_processes_of_the_pool_too(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    slow = desk.using(**sections(sandbox, rate_per_s=20, in_flight_max=2))
+    before = len(sandbox.questions())
+    running = desk.start("run", "set", "--work", "work", *slow)
+    sandbox.wait_for_calls(5, before)
+    running.send_signal(signal.SIGINT)
+    assert running.end().status == 130
+    assert summary(desk)["next_step"]
+
+
+def test_the_folder_of_a_data_set_is_told_apart_from_that_of_a_file(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    run(desk, sandbox)
+    finished = desk("verify", "set.precheck")
+    assert finished.status == 2
+    assert "the folder of a data set" in finished.err
+    assert desk("run", "all.csv", "--out", "set.precheck", *sandbox.using("sandbox")).status == 2
+
+
+def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    run(desk, sandbox)
+    page = (desk.folder / "set.precheck" / "report.html").read_text()
+    assert "By part" in page
+    for name in NAMES:
+        assert name in page
+    with (desk.folder / "set.precheck" / "attention.csv").open(encoding="utf-8-sig", newline="") as file:
+        listed = list(csv.DictReader(file))
+    amounts = [float(row["amount"]) for row in listed]
+    assert amounts == sorted(amounts, reverse=True)
+    assert len(listed) == summary(desk)["attention_count"]
+
+
+def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    one = by_one_process(desk, sandbox)
+    table = pl.read_csv(desk.folder / "all.csv", infer_schema=False)
+    table.write_parquet(desk.folder / "all.parquet", row_group_size=7)
+
+    words = ("run", "all.parquet", "--work", "work", "--engine", "pool", "--out", "set.precheck")
+    assert desk(*words, *sandbox.using("sandbox")).status == 0
+
+    assert decided(desk) == one
+    assert summary(desk)["input"]["name"] == "all.parquet"
+    assert not any((desk.folder / "work").iterdir())
+    (desk.folder / "all.parquet").write_bytes((desk.folder / "all.parquet").read_bytes()[:-9])
+    damaged = desk(*words, "--fresh", *sandbox.using("sandbox"))
+    assert damaged.status == 65
+    assert "all.parquet: the Parquet file is damaged" in damaged.err
