@@ -16,7 +16,6 @@ from typing import Self
 
 import anyio
 
-
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
 from pipeline.stores.protocols import CapSpentError, LeaseLostError, Share

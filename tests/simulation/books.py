@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from simulation.weather import Weather
+from simulation.world import Clock, Process, World
+
 from pipeline.frames import Answer, Check
 from pipeline.stores.memory import MemoryLedger
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
-from simulation.weather import Weather
-from simulation.world import Clock, Process, World
 
 T = TypeVar("T")
 

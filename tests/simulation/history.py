@@ -10,9 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import structlog
-
-from pipeline.stores.values import ServerAccount
-from pipeline.transport.rate_limiter import window_of
 from simulation.books import Book, QuotaOfProcess
 from simulation.loops import LivelockError
 from simulation.provider import DEADLINE_S, Provider
@@ -21,6 +18,9 @@ from simulation.runs import RunEnd, RunOptions, Scene, run
 from simulation.sharing import DividedAccount, SharedQuestions
 from simulation.weather import Weather, without
 from simulation.world import Clock, Process, World
+
+from pipeline.stores.values import ServerAccount
+from pipeline.transport.rate_limiter import window_of
 
 QUESTION_COUNT = 200
 RUN_MAX_S = 6 * 3600.0

@@ -11,12 +11,12 @@ from random import Random
 from typing import NamedTuple
 
 import httpx
+from simulation.weather import Weather
+from simulation.world import Process, World
 
 from pipeline.apis import cop
 from pipeline.transport.tokens import TokenUnavailable
 from schemas.token import TokenRequest, TokenResponse
-from simulation.weather import Weather
-from simulation.world import Process, World
 
 TRUTHS = (None, None, None, "ANNM", "MBAM", "BANM", "PAMM", "AC01", "OPTO", "SCNS")
 """What banks answer: None is a match."""

@@ -9,6 +9,11 @@ from uuid import UUID
 
 import anyio
 import polars as pl
+from simulation.books import Book, LedgerOfProcess
+from simulation.provider import DEADLINE_S, Provider, Wire
+from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
+from simulation.weather import Weather
+from simulation.world import Clock, Process, World
 
 from pipeline.apis import cop
 from pipeline.errors import PrecheckError
@@ -32,11 +37,6 @@ from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Tokens
 from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
-from simulation.books import Book, LedgerOfProcess
-from simulation.provider import DEADLINE_S, Provider, Wire
-from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
-from simulation.weather import Weather
-from simulation.world import Clock, Process, World
 
 ATTEMPTS_MAX = 3
 POLL_INTERVAL_S = 1.0

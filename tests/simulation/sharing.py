@@ -8,15 +8,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from simulation.books import Book, LedgerOfProcess, called
+from simulation.weather import Weather
+from simulation.world import Process, World
+
 from pipeline.frames import Check
 from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_share
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import ChunkLease, LeaseHolder, Question, QuestionChunk, ServerAccount
 from schemas.outcomes import ApiName
-from simulation.books import Book, LedgerOfProcess, called
-from simulation.weather import Weather
-from simulation.world import Process, World
 
 CHUNK_SIZE = 10
 CHUNK_LEASE_S = 10.0
