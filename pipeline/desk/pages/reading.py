@@ -52,11 +52,18 @@ async def columns(request: web.Request) -> web.Response:
         refusal=refusal,
         same=[other.id for other in same],
         fields=[(field, spoken(field)) for field in FIELDS],
-        chosen={header: field for field, header in at.file.mapping.items()},
+        chosen=_chosen_beside(at.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,
         may_change=at.state in _BEFORE_CHECK and person_of(request).can(Role.UPLOADER),
     )
+
+
+def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
+    """Header -> the field that was chosen beside it."""
+    whole = {header: field for field, header in mapping.items()}
+    parts = {part: field for field, headers in mapping.items() for part in headers.split("+")}
+    return {**parts, **whole}
 
 
 def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
@@ -99,8 +106,10 @@ def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
     """What the form says about a file, of closed lists."""
     mapping: dict[str, str] = {}
     for name, field in said.items():
-        if name.startswith("column:") and field in FIELDS and field not in mapping:
-            mapping[field] = name.removeprefix("column:")
+        if name.startswith("column:") and field in FIELDS:
+            header = name.removeprefix("column:")
+            # Of a name that stands in several columns, each of them is chosen.
+            mapping[field] = f"{mapping[field]}+{header}" if field in mapping else header
     encoding, sheet, kind = (said.get(name, "").strip() for name in ("encoding", "sheet", "format"))
     has_columns = any(name.startswith("column:") for name in said)
     return {
