@@ -13,7 +13,7 @@ from pipeline.desk.jobs import job_of, profiles
 from pipeline.desk.mappings import remember
 from pipeline.desk.pages.files import same_before
 from pipeline.desk.people import Role
-from pipeline.desk.refusals import Conflict, Refusal
+from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, State
@@ -182,7 +182,7 @@ async def _choose(at: Standing, said: Mapping[str, object]) -> None:
     profile = str(said.get("profile", at.file.profile))
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
-        raise Refusal("Choose by which profile the file is checked.")
+        raise DeskRefusal("Choose by which profile the file is checked.")
     await asyncio.to_thread(lambda: at.folder.change(profile=profile, many_names_reason=reason or None))
 
 
