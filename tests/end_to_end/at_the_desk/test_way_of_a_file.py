@@ -453,9 +453,7 @@ def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewe
         answer = reviewer.get(f"/files/{reviewed}/{page}")
         assert answer.status in (404, 409), page
         assert "Montferand" not in answer.text
-    assert "Montferand" not in reviewer.post("/search", {"text": "Montferand"}).text.replace(
-        'value="Mont', ""
-    )
+    assert f"/files/{reviewed}/rows" not in reviewer.post("/search", {"text": "Montferand"}).text
     assert reviewer.post(f"/files/{reviewed}/verify").status == 200
 
 
