@@ -19,7 +19,7 @@ from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, State
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
-from pipeline.formats import INPUT_NAMES
+from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.csv.dialect import ENCODINGS
 from pipeline.headers.readings import spoken
 from pipeline.jobs.columns import columns_of
@@ -95,7 +95,8 @@ async def read_as(request: web.Request) -> web.Response:
     read, refusal = await asyncio.to_thread(_columns, at._replace(file=changed))
     agreed = not refusal and said.get("then") == "plan"
     if agreed:
-        await asyncio.to_thread(lambda: at.folder.change(planned=True))
+        is_pain001 = read is not None and read.format == pain001.TITLE
+        await asyncio.to_thread(lambda: at.folder.change(planned=True, is_pain001=is_pain001))
         if read is not None:
             remember(context.home, read, changed.mapping)
     await context.record(request, Deed.READ_AS, at.id, mapped_count=len(changed.mapping))
@@ -160,6 +161,9 @@ async def start(request: web.Request) -> web.Response:
     said = await request.post()
     if at.state is State.PLANNED:
         await _choose(at, said)
+    else:
+        again = said.get("retry_unanswered") == "yes"
+        await asyncio.to_thread(lambda: at.folder.change(retry_unanswered=again))
     await asyncio.to_thread(checks.start, at.folder, context.child_environment)
     await context.record(request, Deed.STARTED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/progress")

@@ -130,7 +130,9 @@ async def verify_evidence(request: web.Request) -> web.Response:
     context = context_of(request)
     at = await context.at(request)
     try:
-        found = await asyncio.to_thread(verify, VerifyJob(at.folder.run), now=context.clock())
+        file = at.folder.input
+        job = VerifyJob(at.folder.run, input_file=file if file.is_file() else None)
+        found = await asyncio.to_thread(verify, job, now=context.clock())
         findings = [(one.what, in_desk_words(one.said), not one.exit_code) for one in found]
     except PrecheckError as error:
         findings = [("evidence", in_desk_words(str(error)), False)]
