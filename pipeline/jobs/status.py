@@ -1,7 +1,7 @@
 """What goes on in the ledger that the hosts of a profile share."""
 
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
-from pipeline.stores.sharing import Division
+from pipeline.stores.sharing import NOTHING, Division
 from schemas.outcomes import ApiName, Environment
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
@@ -52,6 +52,7 @@ def _account(scope: str, api: str, division: Division, now: float) -> AccountUse
             lease_s=share.until - now,
         )
         for share in division.shares
+        if share.part != NOTHING
     ]
     paused_s = max(division.paused_until - now, 0.0)
     return AccountUse(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)
