@@ -1,7 +1,7 @@
 """How to have a warm process (tests/warm.py) run something; each import here costs every child its time.
 
 Children that the program starts by itself are run so too: an interpreter that finds our folder first on
-its PYTHONPATH runs the customisation there, which asks at the door for what this interpreter was to run,
+its PYTHONPATH runs sitecustomize there, which asks at the door for what this interpreter was to run,
 and ends as that ended. Whoever started it sees a child of its own, with its streams and its end.
 """
 
@@ -29,7 +29,7 @@ for role, words in CHILDREN.items():
         from door import stand_in
         stand_in(__file__, {tests!r}, role, sys.orig_argv[2 + len(words) :])
 """
-"""What an interpreter runs when it starts; -P, as `pipeline/files/child_process.py` starts children."""
+"""What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children."""
 
 
 def make_place(folder: Path, inherited: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipeline.errors import UsageError
 
@@ -11,8 +11,22 @@ if TYPE_CHECKING:
     from pipeline.runs.request import CheckJob, Surface
 
 
+class DataSetWords(NamedTuple):
+    """What is said of a data set on the command line."""
+
+    engine: str | None
+    scheduler: str | None
+    no_ask: bool
+
+    @property
+    def options(self) -> list[str]:
+        """The options that were used."""
+        said = {"--engine": self.engine, "--scheduler": self.scheduler, "--no-ask": self.no_ask}
+        return [option for option, word in said.items() if word]
+
+
 def how_to_check(
-    files: Sequence[Path], work: Path | None, engine: str | None, scheduler: str | None
+    files: Sequence[Path], work: Path | None, words: DataSetWords
 ) -> "Callable[[CheckJob, Surface], RunResult]":
     """What checks the files: each by itself, or the one there is as a data set.
 
@@ -21,17 +35,14 @@ def how_to_check(
     """
     from pipeline.jobs.check import check
 
-    engine_name: Literal["pool", "dask"] = "dask" if engine == "dask" else "pool"
-    if scheduler is not None and engine_name != "dask":
+    if words.scheduler is not None and words.engine != "dask":
         raise UsageError("is for --engine dask", option="--scheduler", advice="leave it out")
-    if engine is None and not any(file.is_dir() for file in files):
+    if not words.options and not any(file.is_dir() for file in files):
         return check
     if work is None:
-        for option, said in (("--engine", engine), ("--scheduler", scheduler)):
-            if said is not None:
-                raise UsageError(
-                    "is for a data set", option=option, advice="name its work folder with --work"
-                )
+        if words.options:
+            advice = "name its work folder with --work"
+            raise UsageError("is for a data set", option=words.options[0], advice=advice)
         return check
     if len(files) > 1:
         raise UsageError(
@@ -42,6 +53,7 @@ def how_to_check(
         from pipeline.jobs.data_set import check_data_set
         from pipeline.runs.request import DataSetJob
 
-        return check_data_set(DataSetJob(job, work, engine_name, scheduler), surface)
+        engine: Literal["pool", "dask"] = "dask" if words.engine == "dask" else "pool"
+        return check_data_set(DataSetJob(job, work, engine, words.scheduler, asks=not words.no_ask), surface)
 
     return check_as_data_set

@@ -164,6 +164,11 @@ data_set_options: list[Callable[..., Any]] = [
         metavar="ADDRESS",
         help="Of --engine dask, its scheduler, such as tcp://host:8786; default: a cluster of this machine.",
     ),
+    click.option(
+        "--no-ask",
+        is_flag=True,
+        help="Of a data set, ask nothing here: `precheck worker` does, and the same command then writes on.",
+    ),
 ]
 compare_option = click.option(
     "--compare-with",

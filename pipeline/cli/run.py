@@ -186,6 +186,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     work: Path | None,
     engine: str | None,
     scheduler: str | None,
+    no_ask: bool,
     wait_max: timedelta | None,
     compare_with: tuple[Path, ...],
     sign_with: Path | None,
@@ -203,7 +204,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
-    from pipeline.cli.data_sets import how_to_check
+    from pipeline.cli.data_sets import DataSetWords, how_to_check
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
@@ -212,7 +213,7 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
-    how = how_to_check(files, work, engine, scheduler)
+    how = how_to_check(files, work, DataSetWords(engine, scheduler, no_ask=no_ask))
     stop = stoppable()
     log_to_stderr(log_form, quiet=quiet)
     ctx.find_root().obj = log_form

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from math import inf
@@ -82,17 +82,17 @@ def open_store(address: LedgerAddress, secret: SecretStr, clock: Clock) -> Postg
 
 
 def join(
-    store: PostgresStore, identity: RunIdentity, questions: pl.DataFrame, run_id: UUID | None
+    store: PostgresStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
 ) -> StoredRun:
     """Join the run of a file.
 
     Args:
         store: the ledger.
         identity: of the run.
-        questions: `Checks`, by their numbers.
+        questions: `Checks` of each part, by their numbers.
         run_id: of a folder that belongs to a run; None: the unfinished run of this identity, or a new one.
 
     Raises:
         UsageError, ConfigurationError, DiskError, IncompleteError: as `PostgresStore.join`.
     """
-    return store.join(identity, store.plan_hash([questions]), new_id=uuid4(), run_id=run_id)
+    return store.join(identity, store.plan_hash(questions), new_id=uuid4(), run_id=run_id)

@@ -5,7 +5,7 @@ who finds none open begins the next, with all that has no answer yet. When nothi
 ends, and so does the asking of everyone who took part: what it got no answer to is for the next round.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -15,7 +15,7 @@ import polars as pl
 from pipeline.executors.asking import Caps, caps_of
 from pipeline.executors.joining import SharedAccess
 from pipeline.runs.request import Phase, RunObserver
-from pipeline.stages.ask import AskingContext, ask
+from pipeline.stages.ask import AnswerSink, AskingContext, ask
 from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
 from schemas.outcomes import ApiName
@@ -82,6 +82,8 @@ class RoundAsker:
     """How long to wait for a share of a server."""
     has_answered: Collection[ApiName] = ()
     """APIs that answered a question of this run before."""
+    answers: AnswerSink | None = None
+    """Where answers go; None: they are in the ledger, and here only while questions are asked."""
     caps: Caps = field(default_factory=dict)
     """Of the servers that were asked."""
     round_number: int | None = None
@@ -116,7 +118,14 @@ class RoundAsker:
             self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
         ) as channels:
             self.watch.enter(Phase.ASKING)
-            await ask(part, channels, self.run, self.world, has_answered=self.has_answered)
+            await ask(
+                part,
+                channels,
+                self.run,
+                self.world,
+                has_answered=self.has_answered,
+                answers=self.answers,
+            )
             self.caps |= await caps_of(self.access.profile.servers, channels)
         self.is_used_up = part.is_used_up
         return part.claim_count > before
@@ -133,20 +142,20 @@ async def pause(world: AskingContext) -> None:
         await world.stop.wait()
 
 
-async def round_to_ask(run: SharedRun, todo: pl.DataFrame) -> int | None:
+async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | None:
     """The open round, or a new one with these questions; None where there is nothing to ask.
 
     Args:
         run: whose.
-        todo: `Checks` of part 0 in the order of asking, those that have no answer.
+        chunks: of those that have no answer, in the order of asking.
     """
     while True:
         state = await run.latest_round()
         if state.is_open and (state.undone_count or not await run.end_round(state.number)):
             return state.number
-        if todo.is_empty():
+        if not chunks:
             return None
-        if await run.open_round(planned_chunks(todo), after=state.number):
+        if await run.open_round(chunks, after=state.number):
             return state.number + 1
 
 

@@ -1,6 +1,6 @@
 """The asking of a payment file whose run others ask too; the ledger of its folder gets a copy of it all."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.errors import IncompleteError
 from pipeline.executors.asking import AskingPlan, AskingResult, new_context, or_stopped, watched
 from pipeline.executors.joining import SharedAccess
-from pipeline.executors.shared import RoundAsker, round_to_ask
+from pipeline.executors.shared import RoundAsker, planned_chunks, round_to_ask
 from pipeline.frames import ANSWERS, Answers, AnswerState, Check, Checks, OwnCode
 from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.stages.ask import AskingTally, answers_so_far, count_given_up, remaining_questions
@@ -25,7 +25,7 @@ from schemas.outcomes import ApiName, Environment
 LAST_WAIT_MAX_S = 5.0
 """How long a database that was away already is waited for at the end of a run."""
 _COPIED_AT_ONCE = 5_000
-_ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
+ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
 
 
 class JoinedRun(NamedTuple):
@@ -59,13 +59,17 @@ def ask_with_others(
         access.store.wait_at_most(LAST_WAIT_MAX_S)
     given_up_count = 0
     try:
-        anyio.run(_leave, asker)
+        anyio.run(end_round, asker)
         given_up_count = anyio.run(count_given_up, asking.checks, shared)
         _copy(access.store.lines(run), asking.checks, asker, ledger)
     except IncompleteError as error:
         ended_by = ended_by or error
-    answers = _with_reasons(anyio.run(answers_so_far, asking.checks, ledger), asking.checks, asker)
-    _count_elsewhere(answers, asking.checks, world.tally)
+    answers = with_reasons(anyio.run(answers_so_far, asking.checks, ledger), asking.checks, asker)
+    answered = answers.filter(pl.col("state").is_in(ANSWERED)).join(
+        asking.checks.select("check", "api"), on="check"
+    )
+    counts = {ApiName(api): count for api, count in answered.group_by("api").len().iter_rows()}
+    count_elsewhere(counts, world.tally)
     return AskingResult(
         Answers(answers), asker.caps, world.tally.closed, world.tally, given_up_count, ended_by
     )
@@ -79,11 +83,11 @@ async def _ask(job: CheckJob, asking: AskingPlan, asker: RoundAsker) -> None:
         asking.checks, asker.run, asker.world.tally, retry_unanswered=job.retry_unanswered
     )
     asker.has_answered = left.has_answered
-    if (number := await round_to_ask(asker.run, left.todo)) is not None:
+    if (number := await round_to_ask(asker.run, planned_chunks(left.todo))) is not None:
         await asker.ask(number)
 
 
-async def _leave(asker: RoundAsker) -> None:
+async def end_round(asker: RoundAsker) -> None:
     """End the round with what was not asked, where nobody else is at it."""
     if asker.round_number is not None:
         await asker.run.end_round(asker.round_number, is_over=True)
@@ -121,7 +125,7 @@ def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]
         yield some
 
 
-def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
+def with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
     """`Answers` with the reason why a question has none, where it is this process that knows it."""
     reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
     if asker.is_used_up:
@@ -138,13 +142,14 @@ def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> p
     return answers
 
 
-def _count_elsewhere(answers: pl.DataFrame, checks: Checks, tally: AskingTally) -> None:
-    """Count what other processes answered while this one asked."""
-    answered = answers.filter(pl.col("state").is_in(_ANSWERED)).join(
-        checks.select("check", "api"), on="check"
-    )
-    for api, count in answered.group_by("api").len().iter_rows():
-        name = ApiName(api)
+def count_elsewhere(answered: Mapping[ApiName, int], tally: AskingTally) -> None:
+    """Count what other processes answered while this one asked.
+
+    Args:
+        answered: how many questions of each API have an answer now.
+        tally: of this process.
+    """
+    for name, count in answered.items():
         tally.elsewhere[name] = (
             count - tally.answered_before[name] - tally.reused[name] - tally.answered[name]
         )

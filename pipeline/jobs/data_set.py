@@ -13,17 +13,18 @@ So a run that was killed goes on.
 
 from contextlib import ExitStack
 
-from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened
+from pipeline.config.profiles import Chosen, choose, ledger_address, ledger_key, modulus_of, opened
 from pipeline.connections import routes
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.jobs.check import RunResult
-from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, finished_before, leave, look_at_answers
+from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, finished_before, leave
 from pipeline.jobs.data_set_plan import plan_parts, refuse_many_names, task_of
 from pipeline.jobs.prepare import VERSION
 from pipeline.runs.data_set import DataSet, identity_in, open_data_set, write_record
 from pipeline.runs.folder import has_begun, ledger_of
 from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
+from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
 from schemas.wire import timestamp
@@ -51,6 +52,9 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     now = timestamp(started)
     data = open_data_set(check.file, job.work)
     chosen = choose(check.profile, check.config)
+    is_shared = ledger_address(chosen) is not None
+    if not job.asks and not is_shared:
+        raise UsageError("leaves the asking to workers of a shared ledger", advice=Advice.NAME_LEDGER)
     refuse_foreign_files(check.out, fresh=check.fresh)
     input_sha256 = identity_in(data, check.out)
     identity = RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
@@ -59,8 +63,9 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         ledger = None
         if has_begun(check.out) and not check.fresh:
             ledger = opens.enter_context(SqliteLedger.open(path, identity, now=now, secret=key))
-            if (finished := finished_before(job, data, ledger)) is not None:
-                return RunResult(finished, already_finished=True)
+            own = None if is_shared else ledger
+            if settled(check.out, ledger, chosen) and (before := finished_before(job, data, own)) is not None:
+                return RunResult(before, already_finished=True)
         _notify_what_is_left_out(chosen, surface)
         profile = opens.enter_context(opened(chosen))
         modulus = modulus_of(chosen, today=started.date())
@@ -81,16 +86,15 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         write_record(check.out, data, input_sha256, planned.unusable, shared.files)
 
         # The HTTP libraries come with it, and a run that is refused needs none.
-        from pipeline.executors.datasets.asking import SetQuestions, ask_buckets
+        from pipeline.jobs.data_set_asking import AskingOfSet, ask_data_set
 
-        questions = SetQuestions(shared.files, [bucket.question_counts for bucket in planned.buckets])
-        asked = ask_buckets(check, questions, profile, ledger, surface, is_ours=chosen.config is None)
+        asking = AskingOfSet(chosen, profile, planned, shared)
+        asked, answered = ask_data_set(job, asking, ledger, surface)
         surface.watch.enter(Phase.WRITING)
-        answered = look_at_answers(shared, planned, asked)
         run = CheckedSet(job, data, chosen, planned, asked, answered, now)
         with engine(job.engine, job.scheduler) as at_work:
             decided = decide_parts(run, shared, at_work)
-        summary = leave(run, decided, shared.files, ledger, surface)
+        summary = leave(run, decided, shared.files, None if is_shared else ledger, surface)
         ended_by = asked.ended_by or _unusable(data, [part.problem for part in summary.parts if part.problem])
         return RunResult(summary, already_finished=False, ended_by=ended_by)
 

@@ -157,9 +157,20 @@ def _is_as_written(path: Path, sha256: str | None) -> bool:
 
 
 def leave(
-    run: CheckedSet, parts: Sequence[CheckedPart], files: PartFiles, ledger: RunLedger, surface: Surface
+    run: CheckedSet,
+    parts: Sequence[CheckedPart],
+    files: PartFiles,
+    ledger: RunLedger | None,
+    surface: Surface,
 ) -> Summary:
     """Write all results of a data set beside its outcome files, and record the end of the run.
+
+    Args:
+        run: the data set.
+        parts: as they were decided.
+        files: the work folder.
+        ledger: of its folder; None where the answers are in one that processes share.
+        surface: gives the time.
 
     Raises:
         OutputError: a file cannot be created.
@@ -194,12 +205,13 @@ def leave(
         sums=[read_as_written(files.sums(number)) for number in numbers],
     )
     write_summary(out, summary)
-    ledger.finish(
-        timestamp(surface.clock()),
-        question_count=counts.total(),
-        unanswered_count=left.open_count,
-        outcome_sha256=_digest(summary),
-    )
+    if ledger is not None:
+        ledger.finish(
+            timestamp(surface.clock()),
+            question_count=counts.total(),
+            unanswered_count=left.open_count,
+            outcome_sha256=_digest(summary),
+        )
     if summary.complete:
         files.remove()
         if run.data.divided is not None:
@@ -236,19 +248,26 @@ def _digest(summary: Summary) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def finished_before(job: DataSetJob, data: DataSet, ledger: RunLedger) -> Summary | None:
-    """The summary of an earlier run that left nothing to do, if its files are still there."""
-    finish, out = ledger.last_finish, job.check.out
-    if finish is None or ledger.finished_at is None:
-        return None
+def finished_before(job: DataSetJob, data: DataSet, ledger: RunLedger | None) -> Summary | None:
+    """The summary of an earlier run that left nothing to do, if its files are still there.
+
+    Args:
+        job: what is to be done.
+        data: the data set.
+        ledger: of the folder; None where the answers are in one that processes share.
+    """
+    out = job.check.out
     try:
         summary = read_summary(out)
     except InputError:
         return None
+    if ledger is not None:
+        finish = ledger.last_finish
+        if finish is None or ledger.finished_at is None or _digest(summary) != finish.outcome_sha256:
+            return None
     is_same = (
         summary.complete
         and summary.input.sha256 == data.sha256
-        and _digest(summary) == finish.outcome_sha256
         and summary.input.mapping == dict(job.check.mapping)
         and (out / REPORT_HTML).exists()
         and (out / ATTENTION).exists()

@@ -3,14 +3,16 @@
 Without a shared ledger in the profile all this is nothing: the folder's own ledger is the whole record.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import polars as pl
 
+from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, ledger_address, ledger_key
 from pipeline.errors import Advice, IncompleteError, UsageError
 from pipeline.executors.asking import AskingPlan, AskingResult
@@ -51,25 +53,57 @@ def joined_run(
         del plan  # the largest frame, which is not to be held here
         yield None
         return
+    checks = plan.checks if job.order == "file" else plan.checks.sort("check")
+    parts = SharedParts(
+        lambda _part: checks, 1, [ApiName(api) for api in checks["api"].unique(maintain_order=True)]
+    )
+    with joined_parts(job, chosen, identity, plan.profile, parts, surface) as joined:
+        yield joined
+
+
+class SharedParts(NamedTuple):
+    """The questions of a run, in parts."""
+
+    part: Callable[[int], pl.DataFrame]
+    """`Checks` of a part, by their numbers."""
+    part_count: int
+    apis: list[ApiName]
+
+    def each(self) -> Iterator[pl.DataFrame]:
+        """One after the other."""
+        return map(self.part, range(self.part_count))
+
+
+@contextmanager
+def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
+    job: CheckJob,
+    chosen: Chosen,
+    identity: RunIdentity,
+    profile: Profile,
+    parts: SharedParts,
+    surface: Surface,
+) -> Iterator["JoinedRun"]:
+    """The shared run of questions, joined or begun, under a profile with a shared ledger; as `joined_run`."""
+    address = ledger_address(chosen)
+    assert address is not None
     require_driver()
     from pipeline.executors.joining import SharedAccess, join, open_store
     from pipeline.executors.shared_file import JoinedRun
 
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"
-    questions = plan.checks if job.order == "file" else plan.checks.sort("check")
     with open_store(address, secret, surface.clock) as store:
         record = read_store_record(job.out)
         if record is not None and job.fresh:
             if (before := store.find(record.run)) is not None:
                 store.mark_finished(before)
             record = None
-        run = join(store, identity, questions, None if record is None else record.run)
+        run = join(store, identity, parts.each(), None if record is None else record.run)
         write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
         if job.work is not None:
-            write_work(job.work, _work(identity, questions, run.id, address.url), [questions])
-        access = SharedAccess(store, plan.profile)
-        with access.shared_run(run, lambda _part: questions) as shared:
+            write_work(job.work, _work(identity, parts, run.id, address.url), parts.each())
+        access = SharedAccess(store, profile)
+        with access.shared_run(run, lru_cache(maxsize=2)(parts.part)) as shared:
             yield JoinedRun(access, run, shared)
 
 
@@ -99,18 +133,27 @@ def _finished(job: CheckJob, joined: "JoinedRun", asked: AskingResult) -> Asking
     if not asked.undecided.is_empty():
         return asked
     try:
-        joined.access.store.mark_finished(joined.run)
+        finish_shared(job, joined)
     except IncompleteError as error:
         return replace(asked, ended_by=asked.ended_by or error)
+    return asked
+
+
+def finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
+    """Have a run on record as finished, as no question is left, and remove its work folder.
+
+    Raises:
+        IncompleteError: the database could not be reached for it.
+    """
+    joined.access.store.mark_finished(joined.run)
     record = read_store_record(job.out)
     assert record is not None
     write_store_record(job.out, record.model_copy(update={"finished": True}))
     if job.work is not None:
         remove_work(job.work, joined.run.id)
-    return asked
 
 
-def _work(identity: RunIdentity, checks: pl.DataFrame, run: UUID, ledger: str) -> WorkRecord:
+def _work(identity: RunIdentity, parts: SharedParts, run: UUID, ledger: str) -> WorkRecord:
     return WorkRecord(
         ledger=ledger,
         run=run,
@@ -118,6 +161,6 @@ def _work(identity: RunIdentity, checks: pl.DataFrame, run: UUID, ledger: str) -
         profile_sha256=identity.profile_sha256,
         environment=Environment(identity.environment),
         tool_version=identity.tool_version,
-        part_count=1,
-        apis=[ApiName(api) for api in checks["api"].unique(maintain_order=True)],
+        part_count=parts.part_count,
+        apis=parts.apis,
     )

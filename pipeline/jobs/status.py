@@ -3,10 +3,10 @@
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
 from pipeline.stores.sharing import Division
 from schemas.outcomes import ApiName, Environment
-from schemas.shared import AccountStatus, CapStatus, HolderStatus, RunStatus, ShareStatus, Status
+from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 
-def status_of(job: LedgerJob) -> Status:
+def status_of(job: LedgerJob) -> LedgerStatus:
     """Look at the runs that have not finished, and at the processes that ask.
 
     Raises:
@@ -17,7 +17,7 @@ def status_of(job: LedgerJob) -> Status:
         from pipeline.stores.postgres.status import state_of
 
         state = state_of(database)
-    return Status(
+    return LedgerStatus(
         ledger=named.address.url,
         time=state.time,
         runs=[
@@ -42,7 +42,7 @@ def status_of(job: LedgerJob) -> Status:
     )
 
 
-def _account(scope: str, api: str, division: Division, now: float) -> AccountStatus:
+def _account(scope: str, api: str, division: Division, now: float) -> AccountUse:
     shares = [
         ShareStatus(
             host=share.who.host,
@@ -54,4 +54,4 @@ def _account(scope: str, api: str, division: Division, now: float) -> AccountSta
         for share in division.shares
     ]
     paused_s = max(division.paused_until - now, 0.0)
-    return AccountStatus(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)
+    return AccountUse(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)

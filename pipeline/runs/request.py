@@ -82,6 +82,8 @@ class DataSetJob:
     engine: Literal["pool", "dask"] = "pool"
     scheduler: str | None = None
     """The address of the scheduler of Dask; None: a cluster of this machine."""
+    asks: bool = True
+    """Whether this process asks; otherwise the workers of a shared ledger do."""
 
 
 class Phase(StrEnum):

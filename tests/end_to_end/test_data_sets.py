@@ -311,3 +311,38 @@ def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
     damaged = desk(*words, "--fresh", *sandbox.using("sandbox"))
     assert damaged.status == 65
     assert "all.parquet: the Parquet file is damaged" in damaged.err
+
+
+def test_workers_ask_about_a_data_set_and_the_same_command_then_writes_it(
+    desk, sandbox, rows, shared_profile, host
+):
+    as_data_set(desk, [row for row in rows if not row.get("iban")])
+    words = ("--work", "work", *shared_profile())
+    before = len(sandbox.questions())
+
+    begun = host("a")("run", "set", "--no-ask", *words).end()
+    assert begun.status == 75, begun.err
+    assert len(sandbox.questions()) == before
+    helped = host("b")("worker", *words, "--until-idle").end()
+    assert helped.status == 0, helped.err
+    asked = len(sandbox.questions()) - before
+    done = host("a")("run", "set", *words).end()
+
+    assert done.status == 0, done.err
+    assert len(sandbox.questions()) - before == asked
+    assert sum(call["question_count"] for call in summary(desk)["calls"]) == asked
+    assert list((desk.folder / "work").iterdir()) == []
+    assert desk("run", "all.csv", *sandbox.using("production")).status == 0
+    alone = sorted(map(stable, desk.outcomes("all.precheck")), key=lambda row: row["payment_id"])
+    assert decided(desk) == alone
+    assert host("a")("run", "set", *words).end().status == 0
+    assert len(sandbox.questions()) - before == 2 * asked, "the third run asked nothing; the file run did"
+
+
+def test_no_ask_needs_somebody_who_does(desk, rows):
+    as_data_set(desk, rows)
+    finished = desk("run", "set", "--work", "work", "--no-ask")
+    assert finished.status == 2
+    assert "workers of a shared ledger" in finished.err
+    assert desk("run", "set", "--no-ask").status == 2
+    assert desk("run", "all.csv", "--scheduler", "tcp://127.0.0.1:1").status == 2

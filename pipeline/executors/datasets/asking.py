@@ -91,7 +91,7 @@ def ask_buckets(  # noqa: PLR0913 (what asking takes)
         DiskError: the ledger or the work folder cannot be written.
         StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    _forget_answers(questions)
+    forget_answers(questions)
 
     world = new_context(surface)
 
@@ -247,7 +247,7 @@ class SpilledAnswers:
             write_frame(some, self._questions.files.answers(number) / f"{self._spill_count:06}.parquet")
 
 
-def _forget_answers(questions: SetQuestions) -> None:
+def forget_answers(questions: SetQuestions) -> None:
     """Remove the answers that an earlier asking left: the ledger has those that count."""
     for bucket in questions.buckets:
         for piece in questions.files.answers(bucket).glob("*"):
@@ -256,7 +256,7 @@ def _forget_answers(questions: SetQuestions) -> None:
 
 async def _take_from_ledger(questions: SetQuestions, ledger: Ledger) -> None:
     """Put down what the ledger knows, after an asking that ended early."""
-    _forget_answers(questions)
+    forget_answers(questions)
     for bucket in questions.buckets:
         found = await answers_so_far(questions.checks(bucket), ledger)
         write_frame(found, questions.files.answers(bucket) / "so_far.parquet")
