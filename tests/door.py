@@ -32,9 +32,9 @@ for role, words in CHILDREN.items():
 """What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children."""
 
 
-def make_place(folder: Path) -> str:
+def make_place(folder: Path, inherited: str) -> str:
     """Put what children run into the folder; give the PYTHONPATH which makes them run it."""
-    python_path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    python_path = os.pathsep.join(filter(None, [str(folder), inherited]))
     text = IS_OURS.format(python_path=python_path, here=str(HERE), tests=os.getpid())
     (folder / "sitecustomize.py").write_text(text)
     return python_path

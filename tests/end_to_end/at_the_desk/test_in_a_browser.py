@@ -31,13 +31,13 @@ def desk_here(tmp_path_factory):
 @pytest.fixture(scope="module")
 def link_of(desk_here):
     def link(name="Mara Ellery"):
-        return desk_here.desk.start("desk", "--home", desk_here.home, "--new-link", name).end().out.strip()
+        return desk_here.desk("desk", "--home", desk_here.home, "--new-link", name).out.strip()
 
     return link
 
 
 @pytest.fixture(scope="module")
-def at_the_desk(browser, link_of):
+def at_the_desk(browser, desk_here, link_of):
     """`at_the_desk(options)`: somebody with a browser, who has come in; each kind is opened once."""
     open_pages = {}
 
@@ -60,7 +60,7 @@ def at_the_desk(browser, link_of):
 
         page.on("console", hear)
         page.on("pageerror", hear)
-        page.goto(link_of().split("/enter")[0])
+        page.goto(desk_here.origin)
         try:
             yield page
             assert complains or not heard, heard
@@ -272,18 +272,18 @@ def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, 
         assert found == {}
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
-def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states, width):
+def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states):
     with at_the_desk(complains=True) as page:
-        page.set_viewport_size({"width": width, "height": 900})
         wide = {}
         for name, path in states.items():
             page.goto(desk_here.origin + path)
-            over = page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            if over > 0:
-                wide[name] = over
+            for width in (390, 768, 1280, 1920):
+                page.set_viewport_size({"width": width, "height": 900})
+                over = page.evaluate(
+                    "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                )
+                if over > 0:
+                    wide[name, width] = over
         assert wide == {}
 
 
