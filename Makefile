@@ -35,6 +35,7 @@ demo: .venv/installed  ## check three sample files through all three APIs on the
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
 	$(BIN)/precheck run sample_data/payments_pain001.xml --out $(DEMO)/pain001 --fresh
 	$(BIN)/precheck run sample_data/payments_pain001.xml --profile sandbox-standard --out $(DEMO)/pain001-standard --fresh
+	@echo "The same in a browser, with a file of yours or a sample: $(BIN)/precheck desk"
 
 demo-many: .venv/installed  ## share a file among three processes over a real PostgreSQL, kill one, and count what is left
 	$(BIN)/python tests/demo_many.py $(ARGS)

@@ -57,6 +57,8 @@ class Advice(StrEnum):
     NAME_DECIDER = "name who decides"
     ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
     ALLOW_SIMULATED = "allow simulated answers, to try this out"
+    WRITE_WORK = "begin the run again, which writes it anew"
+    NAME_WORK = "name the folder that runs share with workers"
     WAIT_LONGER = "wait longer for it"
     NAME_LEDGER = "name one in the profile, or leave the workers out"
     CHECK_AS_DATA_SET = "check the files in it as the parts of one data set"

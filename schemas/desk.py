@@ -83,7 +83,11 @@ class DeskFile(OwnDocument):
     encoding: str | None = None
     sheet: str | None = None
     input_format: str | None = None
+    is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
     many_names_reason: str | None = None
+    retry_unanswered: Annotated[
+        bool, Field(description="Whether what was asked in several checks without an answer is asked again.")
+    ] = False
     planned: Annotated[bool, Field(description="Whether somebody agreed with how it is read.")] = False
     handed_over: Signed | None = None
     approved: Signed | None = None

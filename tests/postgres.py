@@ -302,14 +302,15 @@ class CuttingProxy:
     """A TCP proxy to PostgreSQL that loses connections on purpose.
 
     `cut_reply(needle)`: the next request with these bytes in it is carried out, and its reply is lost.
-    `cut_request(needle)`: the connection ends before the request arrives. Both once. `close_door` and
-    `open_door`: no new connection, and the end of those that there are.
+    `cut_request(needle)`: the connection ends before the request arrives. `cut_reply_of(number)` counts
+    requests from 1, whatever is in them. Each happens once. `close_door` and `open_door`: no new connection,
+    and the end of those that there are.
     """
 
     def __init__(self, port):
         self._to = port
         self._connections = []
-        self._needle, self._is_reply = None, False
+        self._needle, self._is_reply, self._left = None, False, 0
         self.cut_count = 0
         self.seen = threading.Event()
         self._lock = threading.Lock()
@@ -324,6 +325,9 @@ class CuttingProxy:
 
     def cut_request(self, needle):
         self._needle, self._is_reply = needle, False
+
+    def cut_reply_of(self, number, *, or_request=False):
+        self._needle, self._is_reply, self._left = b"", not or_request, number
 
     def open_door(self):
         door = socket.create_server(("127.0.0.1", self.port))
@@ -359,9 +363,13 @@ class CuttingProxy:
             threading.Thread(target=self._ask, args=(client, server, losing), daemon=True).start()
             threading.Thread(target=self._reply, args=(client, server, losing), daemon=True).start()
 
+    def _is_due(self):
+        self._left -= 1
+        return self._left <= 0
+
     def _ask(self, client, server, losing):
         for data in _read(client):
-            if self._needle is not None and self._needle in data:
+            if self._needle is not None and self._needle in data and self._is_due():
                 self._needle = None
                 self.cut_count += 1
                 if not self._is_reply:

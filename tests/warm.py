@@ -1,8 +1,11 @@
-"""A process that has imported the program, and forks for every command that a test runs to its end.
+"""Processes that have imported the program, and fork for every command that a test runs to its end.
 
 A third of a short command is its own work, the rest is imports. What is tried here is the work: the fork has
 the words, the environment, the folder and the streams of a command of its own, and ends as one does. Whatever
 is about the start itself, about signals or about resources starts an interpreter (`Desk.start`).
+
+The children that such a command starts are forks too, and so are those that the program starts in a process
+of tests: parsers of files that may be hostile, with their limits of memory and time, and embedded sandboxes.
 """
 
 import atexit
@@ -23,7 +26,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
 
-from door import REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place
+from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place
 
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
@@ -40,7 +43,8 @@ FOR_SHELLS = """#!{python} -IS
 import os, sys
 sys.path.insert(0, {here!r})
 from door import ask
-how = dict(folder=os.getcwd(), environment=dict(os.environ), streams=(0, 1, 2))
+environment = dict(os.environ, PYTHONPATH={python_path!r})
+how = dict(folder=os.getcwd(), environment=environment, streams=(0, 1, 2))
 sys.exit(ask({door!r}, sys.argv[1:], **how))
 """
 
@@ -50,6 +54,8 @@ class Warm:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="warm"))
+        self.inherited = os.environ.get("PYTHONPATH", "")
+        """What PYTHONPATH was: with it, children are interpreters of their own, as users have them."""
         self.python_path = make_place(self._folder)
         """With this PYTHONPATH, the program has its children run by such processes too."""
         self._tests = os.getpid()
@@ -63,8 +69,8 @@ class Warm:
     def install(self, folder: Path) -> None:
         """Put a `precheck` for shells into a folder that runs here."""
         command = folder / "precheck"
-        here, door = str(Path(__file__).parent), str(self._door)
-        command.write_text(FOR_SHELLS.format(python=sys.executable, here=here, door=door))
+        named = {"here": str(HERE), "door": str(self._door), "python_path": self.python_path}
+        command.write_text(FOR_SHELLS.format(python=sys.executable, **named))
         command.chmod(0o700)
 
     @property
@@ -110,19 +116,21 @@ class Server:
     def _fork(self) -> None:
         line, _ = self._door.accept()
         content, streams, _, _ = socket.recv_fds(line, REQUEST_BYTES_MAX, 3)
-        while not content.endswith(b"\n"):
-            content += line.recv(REQUEST_BYTES_MAX)
-        pid = os.fork()
-        if pid == 0:
+        while content and not content.endswith(b"\n") and (more := line.recv(REQUEST_BYTES_MAX)):
+            content += more
+        if not content.endswith(b"\n"):
+            line.close()  # whoever was asking has been killed
+        elif (pid := os.fork()) == 0:
             self._door.close()
             line.close()
             _become(json.loads(content), streams, self._run)
+        else:
+            self._asking[pid] = line
+            process = os.pidfd_open(pid)
+            self._when_ready(process, self._ended, pid, process)
+            self._when_ready(line, self._left, pid)
         for stream in streams:
             os.close(stream)
-        self._asking[pid] = line
-        process = os.pidfd_open(pid)
-        self._when_ready(process, self._ended, pid, process)
-        self._when_ready(line, self._left, pid)
 
     def _left(self, pid: int) -> None:
         """Nobody asks any more: whoever was asking has been killed."""

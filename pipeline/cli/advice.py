@@ -30,6 +30,8 @@ OPTIONS: Words = MappingProxyType(
         Advice.NAME_DECIDER: "name who decides with --by NAME",
         Advice.ALLOW_MANY_NAMES: "use --allow-many-names REASON, which is recorded",
         Advice.ALLOW_SIMULATED: "add --allow-simulated to try this command",
+        Advice.WRITE_WORK: "run `precheck run` with --work again",
+        Advice.NAME_WORK: "name the folder that `precheck run --work` writes to",
         Advice.WAIT_LONGER: "wait longer with --wait-max",
         Advice.NAME_LEDGER: "name one in the profile with `ledger`, or leave out --work",
         Advice.CHECK_AS_DATA_SET: "use --work DIR if the files in it are the parts of one data set",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.desk.journal import Journal
+from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
@@ -57,9 +57,9 @@ class FileFolder:
         return self.path / "log.jsonl"
 
     @property
-    def decisions(self) -> Journal[RowsDecided]:
+    def decisions(self) -> ChainedJournal[RowsDecided]:
         """Who decided what."""
-        return Journal(self.path / DECISIONS, RowsDecided)
+        return ChainedJournal(self.path / DECISIONS, RowsDecided)
 
     def read(self) -> DeskFile:
         """What is known of it.
@@ -102,9 +102,9 @@ class DeskHome:
         return self.path / "runs"
 
     @property
-    def audit(self) -> Journal[AuditEntry]:
+    def audit(self) -> ChainedJournal[AuditEntry]:
         """Who did what."""
-        return Journal(self.path / "audit.jsonl", AuditEntry)
+        return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
         """Have the folders there, for their owner only."""

@@ -1,13 +1,15 @@
 """What every request passes before a page sees it, and what every answer carries."""
 
+import sys
 from collections.abc import Awaitable, Callable
+from traceback import walk_tb
 
 from aiohttp import web
 
 from pipeline.desk.doors import Door
 from pipeline.desk.people import Person
-from pipeline.desk.refusals import Forbidden, NoSession, Refusal
-from pipeline.desk.rendering import refused
+from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
+from pipeline.desk.rendering import PERSON, refused
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 
@@ -27,7 +29,6 @@ UNNOTICED = ("/progress.json",)
 """What a page asks for by itself: it is no sign that somebody is there."""
 
 DOOR = web.AppKey("door", Door)
-PERSON = "person"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -42,7 +43,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             counts = not request.path.endswith(UNNOTICED)
             request[PERSON] = request.app[DOOR].person(request, counts=counts)
         response = await handler(request)
-    except Refusal as refusal:
+    except DeskRefusal as refusal:
         response = refused(request, str(refusal), refusal.status)
     except PrecheckError as error:
         response = refused(request, sentence_of(error), 422)
@@ -51,9 +52,26 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     except web.HTTPException as error:
         response = refused(request, _SENTENCES.get(error.status, "This cannot be done."), error.status)
+    except ConnectionError:  # the browser has gone away
+        raise
+    except Exception as mistake:  # noqa: BLE001 (the one place that catches everything, to report it)
+        _report(mistake)
+        response = refused(request, _MISTAKE, 500)
     if not response.prepared:
         response.headers.update(HEADERS)
     return response
+
+
+_MISTAKE = (
+    "A mistake of this program. Nothing that was recorded is lost. Tell those who look after this desk when "
+    "it happened, and what you did."
+)
+
+
+def _report(mistake: Exception) -> None:
+    """Where it happened, on standard error: its message, and the values there, may be personal data."""
+    places = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(mistake.__traceback__)]
+    sys.stderr.write(f"precheck: a mistake at the desk: {type(mistake).__name__} in {' '.join(places)}\n")
 
 
 _SENTENCES = {
@@ -82,7 +100,6 @@ def _require_own_page(request: web.Request) -> None:
 
 def person_of(request: web.Request) -> Person:
     """Who asks."""
-    person = request.get(PERSON)
-    if not isinstance(person, Person):
+    if PERSON not in request:
         raise NoSession("You are not signed in.")
-    return person
+    return request[PERSON]

@@ -15,7 +15,7 @@ from schemas.desk import NOTHING_BEFORE, Entry
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
-class Journal(Generic[AnyEntry]):
+class ChainedJournal(Generic[AnyEntry]):
     """One such file. Several processes may write to it."""
 
     def __init__(self, path: Path, model: type[AnyEntry]) -> None:

@@ -3,37 +3,37 @@
 from http import HTTPStatus
 
 
-class Refusal(Exception):  # noqa: N818 (nothing went wrong)
+class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
     """The desk does not do it; as text, the sentence for the page."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-class Missing(Refusal):
+class Missing(DeskRefusal):
     """There is no such thing."""
 
     status = HTTPStatus.NOT_FOUND
 
 
-class Forbidden(Refusal):
+class Forbidden(DeskRefusal):
     """Not for this person, or not from there."""
 
     status = HTTPStatus.FORBIDDEN
 
 
-class Conflict(Refusal):
+class Conflict(DeskRefusal):
     """Something has changed since the page was shown."""
 
     status = HTTPStatus.CONFLICT
 
 
-class TooLarge(Refusal):
+class TooLarge(DeskRefusal):
     """The upload is larger than may be."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-class NoSession(Refusal):
+class NoSession(DeskRefusal):
     """Who asks is not known."""
 
     status = HTTPStatus.UNAUTHORIZED

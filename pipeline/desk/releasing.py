@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.people import Person
-from pipeline.desk.refusals import Conflict, Refusal
+from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.review import LastWord, Review, run_decisions
 from pipeline.desk.states import Standing, State
 from pipeline.jobs.fix import FixJob, fix_folder
@@ -61,7 +61,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
         now: the time.
 
     Raises:
-        Refusal: it lacks a reason.
+        DeskRefusal: it lacks a reason.
         Conflict: nothing can be decided now.
     """
     if at.state in (State.RUNNING, State.PURGED):
@@ -72,7 +72,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
         )
     reason = " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
     if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason:
-        raise Refusal("Give a reason: one is recorded with every release and every correction.")
+        raise DeskRefusal("Give a reason: one is recorded with every release and every correction.")
     at.folder.decisions.append(
         lambda previous: RowsDecided(
             previous=previous,
@@ -90,19 +90,21 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
     """Refuse a decision about a row that nothing could follow.
 
     Raises:
-        Refusal: the policy does not leave it to anybody, or no correction is known.
+        DeskRefusal: the policy does not leave it to anybody, or no correction is known.
     """
     if not 1 <= row <= review.summary.input.row_count:
-        raise Refusal("The file has no such row.")
+        raise DeskRefusal("The file has no such row.")
     found = review.row(row, {})
     if found is None:
         if decision is Decision.FIX:
-            raise Refusal(f"Row {row}: nothing in it is known to be wrong.")
+            raise DeskRefusal(f"Row {row}: nothing in it is known to be wrong.")
         return
     if decision is Decision.RELEASE and not found.can_release:
-        raise Refusal(f"Row {row}: {found.policy_says}")
+        raise DeskRefusal(f"Row {row}: {found.policy_says}")
     if decision is Decision.FIX and not found.fix:
-        raise Refusal(f"Row {row}: no correction is known. Correct it in your file and upload that again.")
+        raise DeskRefusal(
+            f"Row {row}: no correction is known. Correct it in your file and upload that again."
+        )
 
 
 def approve(  # noqa: PLR0913 (one for each thing that is approved)

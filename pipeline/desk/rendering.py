@@ -9,17 +9,22 @@ from typing import Any
 from aiohttp import web
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from pipeline.desk.people import Person
 from pipeline.desk.states import WORDS
 from pipeline.reports.compiled import CompiledTemplates
 from pipeline.reports.groups import amount_text, currency_text, shown
 from pipeline.reports.payment_lines import breakable
 from pipeline.reports.wording import SIMULATED, counted
 
+PERSON = web.RequestKey("person", Person)
+"""Who asks, once the guards know."""
+
 NEXT_STEPS = {
     401: "Close this page. On the computer where the desk runs, open it again with the link that it gives.",
     403: "Go back, or ask somebody who may.",
     404: "Go to the list of files.",
     409: "Load the page again to see how things stand now.",
+    500: "Go to the list of files, and try again.",
     413: "Split the file, or ask who looks after this desk to allow larger ones.",
 }
 """What to do about a refusal that does not say it itself."""
@@ -34,7 +39,7 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
         status: of the answer.
         values: that are filled in.
     """
-    person = request.get("person")
+    person = request.get(PERSON)
     text = environment().get_template(f"{name}.html").render(person=person, path=request.path, **values)
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 

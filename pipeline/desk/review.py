@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.config.profiles import choose
 from pipeline.desk.folders import FileFolder
-from pipeline.desk.journal import Journal
+from pipeline.desk.journal import ChainedJournal
 from pipeline.errors import InputError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
 from pipeline.reports.choices import CORRECTABLE, policy_of
@@ -128,6 +128,13 @@ class Review(NamedTuple):
         mine = self.listed.filter((pl.col("group") == group) & can[decision])
         return [row for row in mine["row"] if row not in said]
 
+    def undecided_counts(self, said: Mapping[int, LastWord]) -> dict[str, int]:
+        """Group -> how many of its rows nobody decided about."""
+        decided = pl.Series("row", list(said), pl.UInt32)
+        left = self.listed.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
+        counts = dict(left.group_by("group").len().iter_rows())
+        return {group.key: counts.get(group.key, 0) for group in self.groups.groups}
+
     def preview(self, said: Mapping[int, LastWord]) -> Preview:
         """Where each payment would go by what was decided so far."""
         return preview(self.rows.payments, self.rows.outcomes, self.warned, self.policy, frame_of(said))
@@ -139,7 +146,7 @@ class Review(NamedTuple):
         if asked.outcome:
             found = found.filter(pl.col("check_outcome") == asked.outcome)
         if asked.decided in ("yes", "no"):
-            is_decided = pl.col("row").is_in(list(said))
+            is_decided = pl.col("row").is_in(pl.Series("row", list(said), pl.UInt32).implode())
             found = found.filter(is_decided if asked.decided == "yes" else ~is_decided)
         if asked.text.strip():
             found = found.filter(pl.col("row").is_in(self._with_text(asked.text).implode()))
@@ -237,7 +244,7 @@ def _with_verdicts(
     return listed.join(judged, on="row", how="left", maintain_order="left")
 
 
-def last_words(decisions: Journal[RowsDecided], run_id: str) -> dict[int, LastWord]:
+def last_words(decisions: ChainedJournal[RowsDecided], run_id: str) -> dict[int, LastWord]:
     """Row -> the decision on these answers that counts.
 
     Raises:

@@ -30,7 +30,7 @@ class State(StrEnum):
     PURGED = "purged"
 
 
-class Words(NamedTuple):
+class StateWords(NamedTuple):
     """A state for people: what it is, what comes next, and the page for that."""
 
     what: str
@@ -38,16 +38,16 @@ class Words(NamedTuple):
     page: str
 
 
-WORDS: Mapping[State, Words] = MappingProxyType({
-    State.NEW: Words("New", "See how it is read", "columns"),
-    State.PLANNED: Words("Ready to be checked", "See the plan and start", "plan"),
-    State.RUNNING: Words("Being checked", "Watch", "progress"),
-    State.STOPPED: Words("Stopped", "Go on", "progress"),
-    State.CAPPED: Words("Waiting for the next day", "See when it can go on", "progress"),
-    State.REVIEW: Words("To review", "Review", "review"),
-    State.WAITING: Words("Waiting for approval", "Look and approve", "release"),
-    State.RELEASED: Words("Released", "Get the files", "release"),
-    State.PURGED: Words("Names deleted", "See what is left", "release"),
+WORDS: Mapping[State, StateWords] = MappingProxyType({
+    State.NEW: StateWords("New", "See how it is read", "columns"),
+    State.PLANNED: StateWords("Ready to be checked", "See the plan and start", "plan"),
+    State.RUNNING: StateWords("Being checked", "Watch", "progress"),
+    State.STOPPED: StateWords("Stopped", "Go on", "progress"),
+    State.CAPPED: StateWords("Waiting for the next day", "See when it can go on", "progress"),
+    State.REVIEW: StateWords("To review", "Review", "review"),
+    State.WAITING: StateWords("Waiting for approval", "Look and approve", "release"),
+    State.RELEASED: StateWords("Released", "Get the files", "release"),
+    State.PURGED: StateWords("Names deleted", "See what is left", "release"),
 })  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from aiohttp import BodyPartReader, web
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.private_files import opened
-from pipeline.desk.refusals import Refusal, TooLarge
+from pipeline.desk.refusals import DeskRefusal, TooLarge
 from pipeline.errors import DiskError
 from schemas.desk import DeskFile
 from schemas.wire import timestamp
@@ -59,7 +59,7 @@ class Uploader(NamedTuple):
             by: who uploads.
 
         Raises:
-            Refusal: there is no file, it is empty or too large, or this person has too much at the desk.
+            DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.
             DiskError: it cannot be written. Nothing is left of it.
         """
         name, now = safe_name(part.filename), timestamp(self.clock())
@@ -82,7 +82,7 @@ class Uploader(NamedTuple):
                     digest.update(chunk)
                     await asyncio.to_thread(file.write, chunk)
             if not byte_count:
-                raise Refusal(f"{name} is empty. Export it again.")
+                raise DeskRefusal(f"{name} is empty. Export it again.")
             uploaded = DeskFile(
                 name=name,
                 sha256=digest.hexdigest(),
@@ -104,7 +104,7 @@ async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> No
     """Write the one file of an upload.
 
     Raises:
-        Refusal: there is none, or it is larger than that.
+        DeskRefusal: there is none, or it is larger than that.
     """
     part = await file_in(request)
     byte_count = 0
@@ -120,13 +120,13 @@ async def file_in(request: web.Request) -> BodyPartReader:
     """The file in an upload.
 
     Raises:
-        Refusal: there is none.
+        DeskRefusal: there is none.
     """
     if request.content_type == "multipart/form-data":
         part = await (await request.multipart()).next()
         if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:
             return part
-    raise Refusal("Choose a file first.")
+    raise DeskRefusal("Choose a file first.")
 
 
 def safe_name(said: str | None) -> str:
@@ -138,10 +138,10 @@ def safe_name(said: str | None) -> str:
     'ab.csv'
 
     Raises:
-        Refusal: there is none.
+        DeskRefusal: there is none.
     """
     if not said:
-        raise Refusal("Choose a file first.")
+        raise DeskRefusal("Choose a file first.")
     last = said.replace("\\", "/").rpartition("/")[2]
     kept = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable()).strip()
     stem, dot, suffix = kept.rpartition(".")

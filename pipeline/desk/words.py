@@ -16,6 +16,11 @@ PAGES: Words = MappingProxyType({
     Advice.CHOOSE_PROFILE: "choose one of {choices}",
     Advice.CHOOSE_FORMAT: "choose one of {choices} as its format",
     Advice.NAME_FORMAT: "choose its format below",
+    Advice.NAME_SHEET: "write the name of the sheet with the payments below",
+    Advice.NAME_NO_SHEET: "leave the sheet empty below",
+    Advice.MAP_NOTHING: "choose nothing beside the columns",
+    Advice.NAME_LEDGER: "ask who looks after this desk to name one in the profile",
+    Advice.CHECK_AS_DATA_SET: "upload its files one at a time",
     Advice.CHOOSE_ENCODING: "choose its encoding from {choices}",
     Advice.READ_AS: "choose the encoding {choices} below",
     Advice.READ_AS_OF_WINDOWS: "choose the encoding {choices} below if the file comes from Windows",
@@ -28,13 +33,10 @@ PAGES: Words = MappingProxyType({
     Advice.NAME_DECIDER: "open the desk as a user with a name",
     Advice.ALLOW_MANY_NAMES: "allow it below with a reason, which is recorded",
     Advice.ALLOW_SIMULATED: "check the file with a real profile",
+    Advice.WRITE_WORK: "upload the file once more",
+    Advice.NAME_WORK: "ask who looks after this desk to name the folder that its runs share with workers",
     Advice.WAIT_LONGER: "go on later",
-    Advice.NAME_LEDGER: "ask who looks after this desk to name one in the configuration",
-    Advice.NAME_SHEET: "name the sheet with the payments below",
-    Advice.NAME_NO_SHEET: "name no sheet",
-    Advice.MAP_NOTHING: "choose no columns",
-    Advice.CHECK_AS_DATA_SET: "ask who looks after this desk to check it as one data set",
-    Advice.READ_FROM: "{choices}",
+    Advice.READ_FROM: "«{choices}»",  # a field and a header, which `sentence_of` tells apart
 })  # fmt: skip
 """For every kind of advice."""
 
@@ -43,6 +45,7 @@ assert PAGES.keys() == set(Advice), "advice without words of the desk"
 _PHRASES = (
     (r"run (?:the same command|its command) again,? (?:to go on|which asks nothing twice)", "go on"),
     (r"run the same command with --retry-unanswered", "ask about them again"),
+    (r"run `precheck run` with --work again", "go on"),
     (r"Run the same command again", "Go on"),
     (r"run the same command again", "go on"),
     (r"running the same command again", "going on"),
@@ -55,10 +58,26 @@ _PHRASES = (
 
 def sentence_of(error: PrecheckError) -> str:
     """An error as sentences for a page."""
-    text = in_desk_words("; ".join(error.sentences(PAGES)))
+    text = in_desk_words(_with_columns_chosen(error.sentence(PAGES)))
     is_name = "." in text.split(maxsplit=1)[0]  # of a file, which is not written otherwise
     first = text[:1] if is_name else text[:1].upper()
     return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _with_columns_chosen(sentence: str) -> str:
+    """A sentence in which a field is chosen beside a column, where a command names both.
+
+    >>> _with_columns_chosen("no payee; name the right column with «name=#2» or «name=Payee»")
+    'no payee; name the right column by choosing name beside column 2 or name beside Payee'
+    """
+    chosen = re.sub(r"«\"?([a-z_]+)=([^»\"]*)\"?»", _chosen, sentence.replace("with «", "by choosing «"))
+    return chosen.replace("«", "").replace("»", "")
+
+
+def _chosen(pair: re.Match[str]) -> str:
+    column = re.sub(r"#(\d+)", r"column \1", pair[2])
+    where = "its column" if column == "HEADER" else column
+    return f"{pair[1].replace('_', ' ')} beside {where.replace('+', ' and ')}"
 
 
 def in_desk_words(sentence: str) -> str:

@@ -35,7 +35,7 @@ SET_ASIDE: Schema = {
     "code": pl.String(),  # the transaction code or tag
     "kind": pl.String(),  # in words, singular: direct debit
 }
-"""What the file has that is no credit to a payee: told, and never checked."""
+"""What the file has that is no credit to a payee: reported, and never checked."""
 
 
 CONTROLS: Schema = {

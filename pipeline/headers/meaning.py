@@ -46,7 +46,7 @@ class HeaderMeaning(NamedTuple):
 
     what: str | None
     """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header states of the file or of
-    who is not asked about (`BALANCE` to `NEVER`); None where the words do not tell."""
+    who is not asked about (`BALANCE` to `NEVER`); None where the words leave it open."""
     rule: str
     """By what it is known, in words."""
     side: Side = Side.UNSAID

@@ -28,10 +28,10 @@ def party_of(header: str) -> str | None:
     return max((word for word in words_with(Cue.PARTY) if word in folded), key=len, default=None)
 
 
-def names_somebody_unknown(header: str) -> bool:
+def names_unknown_party(header: str) -> bool:
     """Whether a header is a name, of a party in unknown words.
 
-    >>> [names_somebody_unknown(header) for header in ("Zorblex name", "Zorblex", "Project name")]
+    >>> [names_unknown_party(header) for header in ("Zorblex name", "Zorblex", "Project name")]
     [True, False, False]
     """
     says_name = any(token in words_with(Cue.NAME) or _ends_in_name(token) for token in tokens_of(header))

@@ -17,7 +17,7 @@ from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, one_of
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
-from pipeline.headers.parties import is_of_unknown, names_somebody_unknown, names_unknown_payee, party_of
+from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
 
@@ -295,7 +295,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells) -> Non
     may_be_for_others = chosen[0].meant.subject is Cue.PARTY or chosen[0].rank is Rank.COMPANY
     is_paid = _says_role(chosen[0]) and not may_be_codes(chosen[0], cells)
     for header in cells.headers:
-        says_name = names_unknown_payee(header) or (not is_paid and names_somebody_unknown(header))
+        says_name = names_unknown_payee(header) or (not is_paid and names_unknown_party(header))
         if not says_name and not (may_be_for_others and is_of_unknown(header)):
             continue
         like_names = cells.sample(header).str.contains(_LIKE_A_NAME)

@@ -32,7 +32,7 @@ class ColumnReading(NamedTuple):
     values: tuple[str, ...] = ()
     """The first three that the column has."""
     is_disputed: bool = False
-    """Whether the choice between this column and the others is open: then none of them is read."""
+    """Whether the choice between this column and others is open, so that no column is read for the field."""
     map: str | None = None
     """The `--map` that has it read, where the cells show it and the header does not."""
 

@@ -31,7 +31,7 @@ class Cue(StrEnum):
     PERSON = "the person a list is about"
     SUPPLIER = "the supplier a list is about"
     CUSTOMER = "the customer a list is about"
-    PARTY = "somebody else a list may be about"
+    PARTY = "any other party that a list may be about"
     BANK = "a bank"
     BANK_CODE = "a bank's code"
     ACCOUNT = "an account"
@@ -794,7 +794,8 @@ THINGS = """
     cantiere, città, contratto, filiale, indirizzo, modello, paese, prodotto, progetto, reparto, via
     adres, afdeling, bestand, filiaal, functie, opmerking, plaats, sjabloon, straat
 """
-"""What has a name, or is written like one, and is nobody: a header with one of these words names no payee."""
+"""What has a name, or is written like one, and is no person or company: a header with one of these words
+names no payee."""
 
 CURRENCIES: Mapping[str, str] = {
     "£": "GBP",

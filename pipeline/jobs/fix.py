@@ -17,7 +17,7 @@ from pipeline.frames import DECISIONS, Corrections
 from pipeline.review.corrections import accepted_corrections, correctable, fix, unknown_corrections
 from pipeline.review.decisions import (
     Approver,
-    RunDecisions,
+    ReviewJob,
     approvals_for,
     decisions_of,
     refuse_simulated,
@@ -31,7 +31,7 @@ from pipeline.review.payment_files import (
     write_payments,
 )
 from pipeline.rules.places import place_texts
-from pipeline.runs.approvals import decider, record_approval
+from pipeline.runs.approvals import record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
@@ -39,24 +39,13 @@ from schemas.wire import timestamp
 
 
 @dataclass(frozen=True, slots=True)
-class FixJob:
+class FixJob(ReviewJob):
     """What to correct in the folder of a run."""
 
-    folder: Path
     accept: Sequence[Acceptance] = ()
+    """Instead of decisions."""
     reason: str | None = None
     """Why `accept`; each decision of a workbook has its own."""
-    decisions: Path | RunDecisions | None = None
-    """A workbook, or what was recorded; instead of `accept`."""
-    input_file: Path | None = None
-    """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
-    by: str | None = None
-    """Who approves the file; also who decided, but for decisions that were recorded."""
-    is_identified: bool = False
-    """As `Approver.is_identified`."""
-    allow_simulated: bool = False
-    sign_with: Path | None = None
-    """The private key; None: that of the profile, if any."""
 
 
 def fix_folder(job: FixJob, *, now: datetime) -> Fix:
@@ -75,7 +64,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         writer = payments_writer(run, job.input_file)
         corrections = writer.fitted(fix(run.source.payments, run.outcomes, run.headers))
         possible = correctable(corrections)
-        approver = None if not job.accept and job.decisions is None else _approver(job, time)
+        approver = None if not job.accept and job.decisions is None else job.approver(time)
         wanted = _no_decisions() if approver is None else _wanted(job, run, corrections, approver)
         if not wanted.is_empty():
             writer.refuse_obstacle()
@@ -107,10 +96,6 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         before_next=_before_next(job, run, corrected),
         next_step=_next_step(job, run, corrected),
     )
-
-
-def _approver(job: FixJob, time: str) -> Approver:
-    return Approver(decider(job.by), time, job.is_identified)
 
 
 def _no_decisions() -> pl.DataFrame:

@@ -17,8 +17,7 @@ from pipeline.formats.message import Role
 from pipeline.frames import WARNED, Warned
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import (
-    Approver,
-    RunDecisions,
+    ReviewJob,
     approvals_for,
     decisions_of,
     refuse_simulated,
@@ -37,7 +36,7 @@ from pipeline.rules.identifiers import masked
 from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.totals import currency_shown
-from pipeline.runs.approvals import decider, record_approval
+from pipeline.runs.approvals import record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
 from schemas.approvals import Approval
@@ -55,23 +54,11 @@ _SINGLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class SplitJob:
+class SplitJob(ReviewJob):
     """How to split the payments of a run."""
 
-    folder: Path
     config: Path | None = None
-    decisions: Path | RunDecisions | None = None
-    """A workbook, or what was recorded."""
-    input_file: Path | None = None
-    """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
-    by: str | None = None
-    """Who approves the files; also who decided, but for decisions that were recorded."""
-    is_identified: bool = False
-    """As `Approver.is_identified`."""
     hold_undecided: bool = False
-    allow_simulated: bool = False
-    sign_with: Path | None = None
-    """The private key; None: that of the profile, if any."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
@@ -94,7 +81,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         policy = choose(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, job.sign_with, run.summary.profile, job.config)
         writer = payments_writer(run, job.input_file)
-        approver = Approver(decider(job.by), time, job.is_identified)
+        approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)
         warned = _warned(run)
         placements = split(run.outcomes, warned, policy, decisions)

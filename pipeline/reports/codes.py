@@ -31,7 +31,7 @@ def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
             if explanation.section is section:
                 table.add_row(explanation.code, explanation.cases[0].says)
         console.print(table, "")
-    console.print(Text("precheck explain CODE tells more about one."))
+    console.print(Text("precheck explain CODE explains one of them."))
 
 
 def _lines(case: Case) -> Iterable[tuple[str, str]]:

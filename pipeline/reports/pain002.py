@@ -113,7 +113,7 @@ def pieces(name: str) -> list[str]:
 
 
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """What is told of each payment."""
+    """What the report has about each payment."""
     batch = message.places["level"].alias("batch")
     return pl.concat(
         [
@@ -207,7 +207,7 @@ def _counted(status: Status) -> pl.Expr:
 
 
 def _notes(outcomes: pl.DataFrame, heading: ReportHeading) -> str:
-    """What whoever reads the report must know of all of it."""
+    """What the reader must know of the whole report."""
     is_uk = outcomes["check_api"].cast(pl.String).eq_missing(ApiName.COP.value).any()
     notes = [note for note, holds in ((SIMULATED, heading.simulated), (SAME_CODES, is_uk)) if holds]
     return f"<StsRsnInf>{''.join(map(_lines, notes))}</StsRsnInf>" if notes else ""

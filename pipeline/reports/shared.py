@@ -1,60 +1,61 @@
-"""What goes on in a shared ledger, on a terminal."""
+"""What goes on in a shared ledger, in lines for a person."""
+
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.reports.terminal import table_of
-from pipeline.reports.wording import visible
-from schemas.shared import HolderStatus, RunStatus, Status
+from pipeline.reports.wording import counted, visible
+from schemas.shared import AccountStatus, CapStatus, HolderStatus, RunStatus, Status
 
 
 def print_status(status: Status, console: Console) -> None:
-    """Show the open runs, and who asks."""
-    console.print(Text(visible(f"{status.ledger} at {status.time}"), style="bold"))
-    if status.runs:
-        table = table_of("run", "began", ">answers", ">requests", "now")
-        for run in status.runs:
-            counts = (f"{run.answer_count:,}", f"{run.attempt_count:,}")
-            table.add_row(str(run.run), run.created, *counts, _state(run))
-        console.print(table)
-    else:
-        console.print(Text("No run is unfinished."))
-    if status.holders:
-        table = table_of("host", ">process", "since", "last seen", ">chunks", "oldest lease")
-        for holder in status.holders:
-            who = (Text(visible(holder.host)), str(holder.pid), holder.started, holder.seen)
-            table.add_row(*who, f"{holder.chunk_count:,}", _lease(holder))
-        console.print(table)
-    else:
-        console.print(Text("Nobody asks."))
-    shares = [(account, share) for account in status.accounts for share in account.shares]
-    if shares:
-        table = table_of("account", "api", "host", ">process", ">requests a window", ">places")
-        for account, share in shares:
-            of = (Text(visible(account.scope)), account.api.value, Text(visible(share.host or "")))
-            table.add_row(*of, str(share.pid), f"{share.requests:,}", f"{share.places:,}")
-        console.print(table)
+    """Show the open runs, who asks, and what each may use."""
+    console.print(Text(visible(f"{status.ledger} at {status.time}"), style="bold"), soft_wrap=True)
+    for line in _lines(status):
+        console.print(Text(visible(line)), soft_wrap=True)
+
+
+def _lines(status: Status) -> Iterator[str]:
+    yield from map(_run, status.runs)
+    if not status.runs:
+        yield "No run is unfinished."
+    yield from map(_holder, status.holders)
+    if not status.holders:
+        yield "Nobody asks."
     for account in status.accounts:
-        if account.paused_s:
-            said = (
-                f"{account.scope}: the server asked for a pause; nobody sends for {account.paused_s:.0f} s."
-            )
-            console.print(Text(visible(said)))
-    for cap in status.caps:
-        left = ", closed by the server for today" if cap.closed else ""
-        console.print(Text(visible(f"{cap.scope}: {cap.used:,} of the daily cap of {cap.cap:,} used{left}.")))
+        yield from _account(account)
+    yield from map(_cap, status.caps)
 
 
-def _state(run: RunStatus) -> str:
-    if not run.open:
-        return f"round {run.round} has ended" if run.round else "nothing was asked yet"
-    return (
-        f"round {run.round}: {run.undone_chunk_count:,} chunks to do, {run.free_chunk_count:,} of them free"
-    )
+def _run(run: RunStatus) -> str:
+    if run.open:
+        left = f"{counted(run.undone_chunk_count, 'chunk')} to do, {run.free_chunk_count:,} of them free"
+        state = f"round {run.round}, {left}"
+    else:
+        state = f"round {run.round} has ended" if run.round else "nothing was asked yet"
+    counts = f"{counted(run.answer_count, 'answer')}, {counted(run.attempt_count, 'request')}"
+    return f"Run {run.run} since {run.created}: {counts}; {state}."
 
 
-def _lease(holder: HolderStatus) -> str:
+def _holder(holder: HolderStatus) -> str:
+    who = f"Process {holder.pid} on {holder.host} since {holder.started}, seen {holder.seen}"
     left_s = holder.oldest_lease_s
     if left_s is None:
-        return ""
-    return f"ends in {left_s:.0f} s" if left_s > 0 else f"ended {-left_s:.0f} s ago"
+        return f"{who}: no questions."
+    lease = f"ends in {left_s:.0f} s" if left_s > 0 else f"ended {-left_s:.0f} s ago"
+    return f"{who}: {counted(holder.chunk_count, 'chunk')}; the oldest lease {lease}."
+
+
+def _account(account: AccountStatus) -> Iterator[str]:
+    whose = f"{account.scope}, {account.api.value}"
+    for share in account.shares:
+        limits = f"{counted(share.requests, 'request')} in a window, {counted(share.places, 'place')}"
+        yield f"{whose}: process {share.pid} on {share.host}: {limits}."
+    if account.paused_s:
+        yield f"{whose}: nobody sends for {account.paused_s:.0f} s, as the server asked for a pause."
+
+
+def _cap(cap: CapStatus) -> str:
+    closed = "; the server says that nothing is left" if cap.closed else ""
+    return f"{cap.scope}: {cap.used:,} of the daily cap of {cap.cap:,} used{closed}."

@@ -125,7 +125,7 @@ def money_text(money: Money) -> str:
 
 
 def money_lines(row_count: int, totals: Sequence[Money]) -> str:
-    """Totals, a line each, and how many rows are in none of them."""
+    """Totals, a line each, and how many rows are in no total."""
     lines = [money_text(money) for money in totals]
     if without_count := row_count - sum(money.row_count for money in totals):
         lines.append(f"{counted(without_count, 'row')} without a readable amount")

@@ -199,7 +199,7 @@ class _Writer:
         """The numbers of the styles that rows have."""
         return Styles(
             *(
-                style._get_xf_index()  # noqa: SLF001 (the library tells it in no other way)
+                style._get_xf_index()  # noqa: SLF001 (the library has no other way to ask)
                 for style in (
                     self._text,
                     self._wrapped,

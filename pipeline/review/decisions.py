@@ -1,6 +1,7 @@
 """What people decided about a run, who approved it, and whether its answers may be used."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import polars as pl
 from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import DECISIONS, Decisions
+from pipeline.runs.approvals import decider
 from pipeline.runs.finished import FinishedRun
 from schemas.approvals import Approval
 from schemas.review import Decision
@@ -35,6 +37,33 @@ class Approver(NamedTuple):
     def is_own(self, deciders: Iterable[str]) -> bool:
         """Whether one of those who decided may be the approver."""
         return not self.is_identified or self.by.casefold() in {by.casefold() for by in deciders}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewJob:
+    """What people decided about the payments of a run, and how the files made of it are written."""
+
+    folder: Path
+    """Of the run."""
+    decisions: Path | RunDecisions | None = None
+    """A workbook, or what was recorded."""
+    input_file: Path | None = None
+    """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
+    by: str | None = None
+    """Who approves the files; also who decided, but for decisions that were recorded."""
+    is_identified: bool = False
+    """As `Approver.is_identified`."""
+    allow_simulated: bool = False
+    sign_with: Path | None = None
+    """The private key; None: that of the profile, if any."""
+
+    def approver(self, time: str) -> Approver:
+        """Who approves, at a time.
+
+        Raises:
+            UsageError: as `decider`.
+        """
+        return Approver(decider(self.by), time, self.is_identified)
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import polars as pl
 
-from pipeline.errors import DiskError, InputError, OutputError
+from pipeline.errors import Advice, DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.frames import CHECKS
@@ -72,7 +72,7 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
     try:
         checks = pl.read_parquet(path.read_bytes())
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: cannot be read; run `precheck run` with --work again") from error
+        raise InputError(f"{path}: cannot be read", advice=Advice.WRITE_WORK) from error
     if checks.schema != CHECKS:
         raise InputError(f"{path}: not the questions of a run of this version; use one version on every host")
     return checks
@@ -87,9 +87,7 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
     try:
         folders = sorted(path for path in root.iterdir() if path.is_dir())
     except OSError as error:
-        raise OutputError(
-            f"{root}: cannot be read ({error.strerror}); name the folder that `precheck run --work` writes to"
-        ) from error
+        raise OutputError(f"{root}: cannot be read ({error.strerror})", advice=Advice.NAME_WORK) from error
     for folder in folders:
         try:
             yield parse(WorkRecord, (folder / WORK).read_bytes())

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from desk import WARM, Desk
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 MARK, END = "<!-- figures -->", "<!-- end -->"
@@ -60,8 +60,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="session")
 def _real_starts():
-    """Every command of the table is started as users start it."""
+    """Every command of the table is started as users start it, and so are the children of the program."""
     Desk.is_warm = False
+    os.environ["PYTHONPATH"] = WARM.inherited
 
 
 @pytest.fixture

@@ -76,7 +76,12 @@ class History:
         self.book = Book()
         self._clock = Clock(self.world)
         account = ServerAccount(
-            "cop.example|c", "cop", self.options.rate, self.options.in_flight_max, window_of(self.options.rate), DEADLINE_S
+            "cop.example|c",
+            "cop",
+            self.options.rate,
+            self.options.in_flight_max,
+            window_of(self.options.rate),
+            DEADLINE_S,
         )
         self.scene = Scene(
             self.world,

@@ -57,5 +57,7 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str):  # noqa: ARG002  (the one module that there is)
         source = Path(self.path).read_text()
-        assert source.count(self._mistake.was) == 1, f"{self.path}: the place of the mistake is not there once"
+        assert source.count(self._mistake.was) == 1, (
+            f"{self.path}: the place of the mistake is not there once"
+        )
         return compile(source.replace(self._mistake.was, self._mistake.becomes), self.path, "exec")

@@ -83,7 +83,9 @@ def _pauses(history: History) -> list[Breach]:
     for left in history.provider.departures:
         for from_s, until_s in pauses.get(left.process, ()):
             if from_s + LANDING_S < left.time_s < until_s:
-                return [Breach("pause", f"row {left.row} was asked about {left.time_s - from_s:.3f} s into one")]
+                return [
+                    Breach("pause", f"row {left.row} was asked about {left.time_s - from_s:.3f} s into one")
+                ]
     return []
 
 
@@ -128,5 +130,10 @@ def _ends(history: History) -> list[Breach]:
         if state not in {"answered", "refused"} and check not in hopeless
     ]
     if left:
-        return [Breach("liveness", f"open after {len(history.ends)} runs: {len(left)} rows, {Counter(code for _, code in left)}")]
+        return [
+            Breach(
+                "liveness",
+                f"open after {len(history.ends)} runs: {len(left)} rows, {Counter(code for _, code in left)}",
+            )
+        ]
     return []

@@ -77,7 +77,9 @@ def smallest(seed: int, question_count: int) -> "tuple[Report, list[str]]":
 
 def main() -> int:
     """Play, print, and say in the exit status whether every history was as it must be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--questions", type=int, default=200)

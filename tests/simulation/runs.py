@@ -186,9 +186,7 @@ async def _channel(
         places.resize(part.in_flight_max, part.rate_per_s)
 
     share.follow(use, in_flight=lambda: places.in_flight)
-    tokens = Tokens(
-        scene.provider.token, _REQUEST, clock=process.loop.time, chance=scene.world.chance.random
-    )
+    tokens = Tokens(scene.provider.token, _REQUEST, clock=process.loop.time, chance=scene.world.chance.random)
     client = Client(
         "https://cop.example",
         context=None,  # type: ignore[arg-type]

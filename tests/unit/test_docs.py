@@ -112,10 +112,15 @@ def test_a_stale_page_and_links_and_names_that_lead_nowhere_are_reported(copy):
 
 def test_every_command_is_documented_and_hidden_ones_are_not():
     page = (DOCS / "cli.md").read_text("utf-8")
-    assert set(re.findall(r"^## (.+)$", page, re.MULTILINE)) == {
-        name for name, found in command.commands.items() if not found.hidden
+    commands = {
+        f"{name} {part}".strip(): single
+        for name, found in command.commands.items()
+        for part, single in (found.commands.items() if isinstance(found, click.Group) else [("", found)])
     }
-    for name, found in command.commands.items():
+    assert set(re.findall(r"^## (.+)$", page, re.MULTILINE)) == {
+        name for name, found in commands.items() if not found.hidden
+    }
+    for name, found in commands.items():
         section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
         for option in found.params:
             if isinstance(option, click.Option):

@@ -4,6 +4,7 @@ import os
 from uuid import UUID
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import InputError, OutputError
 from pipeline.runs.work_folder import (
@@ -101,7 +102,7 @@ def test_a_link_in_the_place_of_a_run_is_not_followed(tmp_path, record):
 
 
 def test_a_folder_that_is_not_there_and_questions_that_are_cut_short_are_refused(tmp_path, record, parts):
-    with pytest.raises(OutputError, match="name the folder that `precheck run --work` writes to"):
+    with refused(OutputError, "name the folder that `precheck run --work` writes to"):
         list(works_in(tmp_path / "missing"))
     folder = write_work(tmp_path, record, parts)
     path = questions_file(folder, 1)

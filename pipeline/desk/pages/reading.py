@@ -13,13 +13,13 @@ from pipeline.desk.jobs import job_of, profiles
 from pipeline.desk.mappings import remember
 from pipeline.desk.pages.files import same_before
 from pipeline.desk.people import Role
-from pipeline.desk.refusals import Conflict, Refusal
+from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, State
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
-from pipeline.formats import INPUT_NAMES
+from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.csv.dialect import ENCODINGS
 from pipeline.headers.readings import spoken
 from pipeline.jobs.columns import columns_of
@@ -52,11 +52,18 @@ async def columns(request: web.Request) -> web.Response:
         refusal=refusal,
         same=[other.id for other in same],
         fields=[(field, spoken(field)) for field in FIELDS],
-        chosen={header: field for field, header in at.file.mapping.items()},
+        chosen=_chosen_beside(at.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,
         may_change=at.state in _BEFORE_CHECK and person_of(request).can(Role.UPLOADER),
     )
+
+
+def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
+    """Header -> the field that was chosen beside it."""
+    whole = {header: field for field, header in mapping.items()}
+    parts = {part: field for field, headers in mapping.items() for part in headers.split("+")}
+    return {**parts, **whole}
 
 
 def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
@@ -88,7 +95,8 @@ async def read_as(request: web.Request) -> web.Response:
     read, refusal = await asyncio.to_thread(_columns, at._replace(file=changed))
     agreed = not refusal and said.get("then") == "plan"
     if agreed:
-        await asyncio.to_thread(lambda: at.folder.change(planned=True))
+        is_pain001 = read is not None and read.format == pain001.TITLE
+        await asyncio.to_thread(lambda: at.folder.change(planned=True, is_pain001=is_pain001))
         if read is not None:
             remember(context.home, read, changed.mapping)
     await context.record(request, Deed.READ_AS, at.id, mapped_count=len(changed.mapping))
@@ -99,8 +107,10 @@ def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
     """What the form says about a file, of closed lists."""
     mapping: dict[str, str] = {}
     for name, field in said.items():
-        if name.startswith("column:") and field in FIELDS and field not in mapping:
-            mapping[field] = name.removeprefix("column:")
+        if name.startswith("column:") and field in FIELDS:
+            header = name.removeprefix("column:")
+            # Of a name that stands in several columns, each of them is chosen.
+            mapping[field] = f"{mapping[field]}+{header}" if field in mapping else header
     encoding, sheet, kind = (said.get(name, "").strip() for name in ("encoding", "sheet", "format"))
     has_columns = any(name.startswith("column:") for name in said)
     return {
@@ -151,6 +161,9 @@ async def start(request: web.Request) -> web.Response:
     said = await request.post()
     if at.state is State.PLANNED:
         await _choose(at, said)
+    else:
+        again = said.get("retry_unanswered") == "yes"
+        await asyncio.to_thread(lambda: at.folder.change(retry_unanswered=again))
     await asyncio.to_thread(checks.start, at.folder, context.child_environment)
     await context.record(request, Deed.STARTED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/progress")
@@ -173,7 +186,7 @@ async def _choose(at: Standing, said: Mapping[str, object]) -> None:
     profile = str(said.get("profile", at.file.profile))
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
-        raise Refusal("Choose by which profile the file is checked.")
+        raise DeskRefusal("Choose by which profile the file is checked.")
     await asyncio.to_thread(lambda: at.folder.change(profile=profile, many_names_reason=reason or None))
 
 

@@ -10,7 +10,7 @@ from pipeline.desk.context import context_of
 from pipeline.desk.guards import HEADERS, person_of
 from pipeline.desk.keeping import forget
 from pipeline.desk.people import Person, Role, refuse_same_person
-from pipeline.desk.refusals import Conflict, Forbidden, Missing, Refusal
+from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
 from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, offered
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, Review, last_words, opened
@@ -54,7 +54,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         may_have_names=person.has_names,
         undecided_count=0 if at.summary is None else at.summary.undecided_count,
         may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
-        left_count=0 if run is None else sum(1 for row in run.listed["row"] if row not in words),
+        left_count=0 if run is None else sum(run.undecided_counts(words).values()),
     )
 
 
@@ -130,7 +130,9 @@ async def verify_evidence(request: web.Request) -> web.Response:
     context = context_of(request)
     at = await context.at(request)
     try:
-        found = await asyncio.to_thread(verify, VerifyJob(at.folder.run), now=context.clock())
+        file = at.folder.input
+        job = VerifyJob(at.folder.run, input_file=file if file.is_file() else None)
+        found = await asyncio.to_thread(verify, job, now=context.clock())
         findings = [(one.what, in_desk_words(one.said), not one.exit_code) for one in found]
     except PrecheckError as error:
         findings = [("evidence", in_desk_words(str(error)), False)]
@@ -164,7 +166,7 @@ async def forget_names(request: web.Request) -> web.Response:
     at = await context.at(request)
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
-        raise Refusal("Give a reason: one is recorded with every deletion.")
+        raise DeskRefusal("Give a reason: one is recorded with every deletion.")
     await asyncio.to_thread(forget, at, person.name, reason, context.clock())
     await context.record(request, Deed.PURGED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")

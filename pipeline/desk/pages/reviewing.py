@@ -11,7 +11,7 @@ from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
 from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
-from pipeline.desk.refusals import Conflict, Missing, Refusal
+from pipeline.desk.refusals import Conflict, DeskRefusal, Missing
 from pipeline.desk.releasing import Decided, decide, require_possible, signed
 from pipeline.desk.rendering import html
 from pipeline.desk.review import Asked, LastWord, Review, last_words, opened
@@ -52,9 +52,7 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
     asked = _asked(said)
     run, words = await asyncio.to_thread(_opened, at)
     page = await asyncio.to_thread(run.page, asked, words)
-    left = {group.key: 0 for group in run.groups.groups}
-    for key, row in run.listed.select("group", "row").iter_rows():
-        left[key] += row not in words
+    left = await asyncio.to_thread(run.undecided_counts, words)
     return html(
         request,
         "review",
@@ -64,17 +62,13 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
         asked=asked,
         words=words,
         left=left,
-        decided_count=_decided_count(run, words),
+        decided_count=run.groups.row_count - sum(left.values()),
         outcomes=[
             total for total in run.summary.outcomes if total.row_count and total.outcome in _NOT_MATCHES
         ],
         chosen_group=next((group for group in run.groups.groups if group.key == asked.group), None),
         may_decide=may_decide(request, at),
     )
-
-
-def _decided_count(run: Review, words: Mapping[int, LastWord]) -> int:
-    return sum(1 for row in run.listed["row"] if row in words)
 
 
 def may_decide(request: web.Request, at: Standing) -> bool:
@@ -119,7 +113,8 @@ async def decide_row(request: web.Request) -> web.Response:
         if line is None:
             raise Missing("The row is a match.")
         response = html(request, "row", at=at, line=line, asked=_asked(said), may_decide=True)
-        response.headers["X-Decided"] = f"{_decided_count(run, words):,}"
+        left_count = sum(run.undecided_counts(words).values())
+        response.headers["X-Decided"] = f"{run.groups.row_count - left_count:,}"
         return response
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
 
@@ -135,7 +130,7 @@ async def decide_group(request: web.Request) -> web.Response:
     run, words = await asyncio.to_thread(_opened, at)
     rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
     if not rows:
-        raise Refusal("No row of this group is left for which that can be followed.")
+        raise DeskRefusal("No row of this group is left for which that can be followed.")
     wanted = Decided(rows, decision, said.get("reason", ""))
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=len(rows))
@@ -177,7 +172,7 @@ def _decision(said: Mapping[str, str]) -> Decision | None:
     if word == "none":
         return None
     if word not in set(Decision):
-        raise Refusal("Choose what to do with the row first.")
+        raise DeskRefusal("Choose what to do with the row first.")
     return Decision(word)
 
 

@@ -2,7 +2,7 @@
 
 Labels of 80 characters around payments of 100, or 106 where each has a day of its own, and contras that
 balance them. Many exports leave the labels out. A credit (code 99) is a payment; direct debits and their
-instructions are told and never checked. Places in the records: `records` and `labels`.
+instructions are reported and never checked. Places in the records: `records` and `labels`.
 """
 
 import re

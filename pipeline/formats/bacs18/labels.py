@@ -115,15 +115,15 @@ def processing_day(labels: Mapping[str, FileLabel]) -> str | None:
 
 
 def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
-    """What the labels tell of the file as a whole."""
-    told = {
+    """What the labels state about the file as a whole."""
+    stated = {
         "labels": " ".join(labels) or "none",
         "serial": labels["VOL1"].field(_SERIAL) if "VOL1" in labels else "",
         "service user number": labels["VOL1"].field(_SUN) if "VOL1" in labels else "",
         "work code": labels["UHL1"].field(_WORK) if "UHL1" in labels else "",
         "processing day": in_calendar(processing_day(labels) or "") or "",
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in stated.items() if value}
 
 
 def in_calendar(day: str) -> str | None:

@@ -128,7 +128,7 @@ def _kind() -> pl.Expr:
         .then(pl.lit(DIRECT_DEBIT))
         .when(code.is_in(INSTRUCTIONS))
         .then(pl.lit(INSTRUCTION))
-        .otherwise(pl.lit(PAYMENT))  # an unknown code, too: what nobody knows is not waved through
+        .otherwise(pl.lit(PAYMENT))  # an unknown code, too: it is not waved through
         .alias("kind")
     )
 

@@ -2,7 +2,7 @@
 
 There are two roads. The fast one is the parser of polars, for the file in which every row has as
 many cells as the header line, and lines end with LF or CR LF. The careful one is the csv module of
-the standard library, for all others: it tells which row is too long or too short, and loses no cell.
+the standard library, for all others: it finds rows that are too long or too short, and loses no cell.
 Whichever was taken, the table must agree with a count that neither of them made
 (`pipeline.formats.csv.tally`).
 """

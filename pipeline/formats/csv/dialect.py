@@ -85,7 +85,7 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
 
 
 def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
-    """Refuse a text that is marked as UTF-16, where nobody said that it is.
+    """Refuse a text that is marked as UTF-16, where the user did not choose that.
 
     Raises:
         InputError: it is marked so.

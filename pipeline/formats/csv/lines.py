@@ -23,7 +23,7 @@ def read_lines(
 
     Args:
         file: Open for reading, at its start.
-        encoding: As the user said it; None means UTF-8.
+        encoding: As the user chose it; None means UTF-8.
         where: The file, for messages.
         mapping: From `--map FIELD=HEADER`, to find the header line.
 
@@ -33,7 +33,7 @@ def read_lines(
     Raises:
         UsageError: the encoding is not supported.
         InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end;
-            or the text is UTF-16, and nobody said so.
+            or the text is UTF-16, and the user did not choose that.
     """
     read = io.BytesIO()
     rest, done_bytes = b"", 0
@@ -67,7 +67,7 @@ def _body_of(
 ) -> tuple[str, int]:
     """The delimiter, and the byte at which the first row stands; no delimiter where there are no headers.
 
-    What is wrong with a text without headers is told when all of it is read.
+    What is wrong with a text without headers is reported when all of it is read.
     """
     codec = "utf-8" if encoding is None or _is_utf_16(encoding) else codec_of(encoding)
     mark = codecs.BOM_UTF8 if head.startswith(codecs.BOM_UTF8) else b""
@@ -99,7 +99,7 @@ def _pieces(file: IO[bytes], encoding: str | None, where: str) -> Iterator[tuple
     """
     decoder = None
     if encoding is not None and _is_utf_16(encoding):
-        # What is no character is told when all is read.
+        # What is no character is reported when all of it is read.
         decoder = codecs.getincrementaldecoder(codec_of(encoding))("replace")
     while piece := file.read(_PIECE_BYTES):
         if encoding is None and file.tell() == len(piece):

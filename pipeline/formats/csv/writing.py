@@ -117,7 +117,7 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
 
 
 def _mark(dialect: Dialect) -> bytes:
-    """The byte order mark; without its mark nobody could tell in which order UTF-16 has its bytes."""
+    """The byte order mark; without it a reader of UTF-16 would not know the order of its bytes."""
     codec = codecs.lookup(dialect.encoding).name
     if codec != "utf-16" and not dialect.byte_order_mark:
         return b""

@@ -49,7 +49,7 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
 
 
 def copied(data: bytes) -> bytes:
-    """The parts that tell of cells, as a ZIP of our own, whose sizes are what they are.
+    """The parts that hold cells, as a ZIP of our own, whose sizes are what it says.
 
     Raises:
         ValueError, BadZipFile, zlib.error: a part is damaged, stands twice, or is not as long as

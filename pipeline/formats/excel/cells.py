@@ -1,7 +1,7 @@
 """What a sheet says of its cells, counted from its XML with nothing in common with the library that reads it.
 
 The library gives every value as text. Which of them were numbers, and with which digits, which are errors,
-what is merged and which formulas nobody has calculated, is only here. Source: ECMA-376-1, 18.3.1
+what is merged and which formulas were never calculated, is only here. Source: ECMA-376-1, 18.3.1
 (worksheets): `row`, `c`, `v`, `f`, `is` and `mergeCell`.
 """
 
@@ -49,7 +49,7 @@ class Cells:
     merged_rows: list[tuple[int, int]] = field(default_factory=list)
     """First and last row of each merged range."""
     uncalculated_row: int | None = None
-    """The first row with a formula that was never calculated, so that nobody knows its value."""
+    """The first row with a formula that was never calculated, so that its value is unknown."""
     row_first: int = ROWS_MAX + 1
     row_last: int = 0
     column_first: int = COLUMNS_MAX + 1

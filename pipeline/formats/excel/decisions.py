@@ -42,7 +42,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
         places: of its rows, for messages; None where they have none.
 
     Returns:
-        `Decisions` by row, without who decided and when: names in a workbook are nobody's signature.
+        `Decisions` by row, without who decided and when: a name in a workbook is no signature.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.

@@ -19,7 +19,7 @@ HEADER = "header"
 BATCH = "batch"
 TRAILER = "trailer"
 UNKNOWN = "unknown"
-"""A line of no kind that the layout knows; it is a payment that is told to be wrong."""
+"""A line of no kind that the layout knows; it counts as a payment, which is rejected."""
 BLANK = "blank"
 
 
@@ -43,9 +43,6 @@ def kinds_of(layout: BankLayout) -> list[Named]:
     ]
     named += [Named(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
     return [*named, *(Named(f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
-
-
-IS_PAYMENT = pl.col("kind").str.starts_with(PAYMENT) | (pl.col("kind") == UNKNOWN)
 
 
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:

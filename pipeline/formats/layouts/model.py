@@ -60,7 +60,7 @@ class _Section(BaseModel):
 
 
 class LineKind(_Section):
-    """One kind of line, and how it is told from others."""
+    """One kind of line, and what distinguishes it from others."""
 
     tags: dict[Position, Words] = Field(default_factory=dict)
     """What stands in a cell of every such line: one text, or one of several."""
@@ -71,7 +71,7 @@ class LineKind(_Section):
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it speaks of."""
+        """The cells that it refers to."""
         yield from self.tags
         yield from self.shapes
 
@@ -89,13 +89,13 @@ class SummaryLine(LineKind):
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it speaks of."""
+        """The cells that it refers to."""
         yield from super().positions
         yield from (place for place in (self.count, self.sum, self.label) if place is not None)
 
 
 class OtherLine(LineKind):
-    """A line that is told and never checked."""
+    """A line that is reported and never checked."""
 
     what: Annotated[str, Field(min_length=1)]
     """In words, singular: direct debit."""
@@ -114,11 +114,11 @@ class PaymentLine(LineKind):
     """The cells by which payments are grouped into a batch: the day, the payer's account."""
     cells_min: Position | None = None
     cells_max: Position | None = None
-    """How many cells it has; at least those that it speaks of, and any number more, where it is not said."""
+    """How many cells it has; where it is not given, at least those that it refers to, and any number more."""
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it speaks of."""
+        """The cells that it refers to."""
         yield from super().positions
         yield from self.columns.values()
         yield from self.booked_by

@@ -80,7 +80,7 @@ def _optional(layout: BankLayout) -> SummaryLine | None:
 
 
 def _first_line_fits(text: str, layout: BankLayout) -> bool:
-    """Whether the first line has the tags of a kind that can stand there; most files are told by it alone."""
+    """Whether the first line has the tags of a kind that can stand there; it alone decides for most files."""
     line = text.lstrip(f" \r\n{END_OF_FILE}").partition("\n")[0].removesuffix("\r")
     return any(_has_tags(line, layout, kind) for kind in _first_kinds(layout))
 
@@ -102,9 +102,9 @@ def _has_tags(line: str, layout: BankLayout, kind: LineKind) -> bool:
     if isinstance(kind, PaymentLine) and not kind.tags:
         always_there = kind.cells_min or max(kind.positions)
         shapes = {place: shape for place, shape in layout.shapes_of(kind).items() if place <= always_there}
-    told = max([*kind.tags, *shapes], default=0)
+    needed = max([*kind.tags, *shapes], default=0)
     return (
-        len(cells) >= told
+        len(cells) >= needed
         and all(cells[place - 1] in words for place, words in kind.tags.items())
         and all(has_shape(cells[place - 1], shape) for place, shape in shapes.items())
     )

@@ -28,7 +28,7 @@ def fitted(name: str, layout: BankLayout) -> str | None:
 
 
 def _on_one_line(name: str) -> str | None:
-    """A name of any characters but those that would end its line, or that nobody sees."""
+    """A name of any characters but those that would end its line, or are invisible."""
     text = name.strip()
     return text if text and not _CONTROL.search(text) else None
 

@@ -138,9 +138,9 @@ def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[
             "count": None if level["count"] is None else str(level["left"]),
             "sum": None if level["sum"] is None else amount_like(level["left_sum"], level["sum"]),
         }
-        for told, text in new.items():
-            if text is not None and text != level[told]:
-                yield Edit(level[f"{told}_start"], level[f"{told}_end"], _encoded(message, text))
+        for what, text in new.items():
+            if text is not None and text != level[what]:
+                yield Edit(level[f"{what}_start"], level[f"{what}_end"], _encoded(message, text))
 
 
 def _new_ids(ids: pl.Series, suffix: str) -> dict[str, str]:

@@ -72,20 +72,20 @@ class Kind(IntEnum):
     IDENTIFICATION = 6
     SIBLING = 7  # of payments or batches, and of no interest but for where it ends
     TEXT = 8  # goes into a column of a payment
-    TOLD = 9  # a text of a level
+    STATED = 9  # a text of a level
 
 
 class Element(dict[str, "Element"]):
     """An element that is read, or leads to some: its children by local name."""
 
-    __slots__ = ("column", "kind", "otherwise", "told")
+    __slots__ = ("column", "kind", "otherwise", "what")
 
     def __init__(self, kind: Kind = Kind.NOTHING) -> None:
         super().__init__()
         self.kind = kind
         self.column = 0
         """Where in a payment a text goes."""
-        self.told = ""
+        self.what = ""
         """What a level says by a text."""
         self.otherwise = self
         """Where a child that is not named leads."""
@@ -113,12 +113,12 @@ def tree() -> Element:
     return top
 
 
-def _level(kind: Kind, told: dict[str, str], *, otherwise: Element) -> Element:
+def _level(kind: Kind, names: dict[str, str], *, otherwise: Element) -> Element:
     level = Element(kind)
     level.otherwise = otherwise
-    for name, what in (told | {"NbOfTxs": "count", "CtrlSum": "sum"}).items():
-        level[name] = Element(Kind.TOLD)
-        level[name].told, level[name].otherwise = what, PASSED
+    for name, what in (names | {"NbOfTxs": "count", "CtrlSum": "sum"}).items():
+        level[name] = Element(Kind.STATED)
+        level[name].what, level[name].otherwise = what, PASSED
     return level
 
 

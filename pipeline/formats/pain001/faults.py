@@ -38,7 +38,7 @@ def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> str:
     if what in _ENCODINGS:
         return OTHER_ENCODING
     if what in _ENTITY:
-        return f"has an entity {place} that nobody has defined; write the character itself"
+        return f"has an entity {place} that is not defined; write the character itself"
     if data[at : at + 1] > bytes([_ASCII_MAX]):
         return f"has bytes {place} that are not in the encoding that it says; export it as UTF-8"
     return f"is not well-formed XML {place}; export it again"

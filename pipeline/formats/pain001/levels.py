@@ -19,7 +19,7 @@ from pipeline.formats.pain001.versions import (
 
 STATED = ("id", "created", "method", "count", "sum")
 """What a level may say; each lies between `..._start` and `..._end`."""
-_SPANS = {f"{told}_{end}": pl.Int64() for told in ("id", "count", "sum") for end in ("start", "end")}
+_SPANS = {f"{what}_{end}": pl.Int64() for what in ("id", "count", "sum") for end in ("start", "end")}
 LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(STATED, pl.String()), **_SPANS}
 """`start` is the end of what stands before a level, so that comments go with what follows them."""
 FACTS = {"name": pl.String(), "fact": pl.String()}
@@ -92,7 +92,7 @@ class Levels:
         """Take note of what a level says.
 
         Raises:
-            InputError: it has said so before, or is a way to pay that nobody knows.
+            InputError: it has stated this before, or is an unknown way to pay.
         """
         if what in self._stated:
             raise InputError(f"says the same of a level twice, at line {line}; export it again")

@@ -1,7 +1,7 @@
 """A pain.001 -> frames, in one pass of the standard library's parser, a block of payments at a time.
 
 The parser is the standard library's: nothing is fetched, no entity is defined, and no token is longer than
-64 KiB, so that it costs what its length says. Beside the texts it tells where each element lies, so that a
+64 KiB, so that it costs what its length says. Beside the texts it has where each element lies, so that a
 change can be written into the bytes as they are.
 """
 

@@ -1,4 +1,4 @@
-"""Which message a file is, in which version and encoding; what else it may be is told in a sentence."""
+"""Which message a file is, in which version and encoding; and a sentence about any other message."""
 
 import codecs
 import re

@@ -56,7 +56,7 @@ class Found:
         return "".join(self.text)
 
     def after(self, tag: str) -> int:
-        """Where the element ends whose end is being told; one without content has no end tag."""
+        """Where the element ends whose end was just reached; one without content has no end tag."""
         at = self._parser.CurrentByteIndex
         closing = b"</" + tag.encode(self.codec)
         return self._data.find(b">", at) + 1 if self._data[at : at + len(closing)] == closing else at
@@ -82,7 +82,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     levels, text = found.levels, found.text
     hear, forget, pass_by = text.append, text.clear, found.passed.add
     state = tree()
-    nothing, is_text, is_told = Kind.NOTHING, Kind.TEXT, Kind.TOLD  # looking up a member takes a call
+    nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # looking up a member takes a call
     stack: list[Element] = []
     push, pop = stack.append, stack.pop
     blank: list[str | None] = [None] * len(INDEX)
@@ -115,7 +115,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             elif attributes and entered.column in CURRENCY_OF:
                 currency = attributes[1] if attributes[0] == "Ccy" else _currency(attributes)
                 payment[CURRENCY_OF[entered.column]] = currency
-        elif kind is is_told:
+        elif kind is is_stated:
             forget()
             parser.CharacterDataHandler = hear
             leaf_start = parser.CurrentByteIndex
@@ -149,8 +149,8 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
                     name = (tag_end(data, leaf_start), parser.CurrentByteIndex)
             elif column not in REPEATABLE:
                 payment[_TWICE] = tag
-        elif kind is is_told:
-            told(state.told, tag)
+        elif kind is is_stated:
+            stated(state.what, tag)
         else:
             closed(kind, tag)
         state = pop()
@@ -173,7 +173,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             if kind is Kind.BATCH:
                 levels.closed(batch_start, batches_from)
 
-    def told(what: str, tag: str) -> None:
+    def stated(what: str, tag: str) -> None:
         nonlocal payments_from
         parser.CharacterDataHandler = None
         control = StatedControls(

@@ -1,7 +1,7 @@
 """Observers of questions on their way to an answer, such as metrics and traces.
 
 They are called as it happens, in the loop that asks: they must neither wait nor raise. By default there is
-none, and the calls cost nothing that could be measured (docs/performance.md).
+none, and the calls cost nothing that could be measured (docs/adr/0020).
 """
 
 from collections.abc import Mapping

@@ -18,7 +18,7 @@ UPDATE precheck.chunk SET holder = %(holder)b, fence = fence + 1,
 WHERE run = %(run)b AND chunk = (
  SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
  WHERE run = %(run)b AND api = %(api)b AND done_at IS NULL AND ended_at IS NULL
-  AND (holder IS NULL OR lease_until < clock_timestamp())
+  AND (holder IS NULL OR holder = %(holder)b OR lease_until < clock_timestamp())
   AND chunk <> ALL(%(not)b::int[])
  ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
 RETURNING chunk, fence, round, part, members
@@ -75,13 +75,16 @@ def claim(  # noqa: PLR0913, PLR0917
 ) -> ClaimedChunk | None:
     """Lease the first free chunk of the open round; None where there is none.
 
+    One that is this process's, and not among those that it knows to hold, was claimed by a statement whose
+    reply was lost. It is free to this process at once.
+
     Args:
         db: the ledger.
         run: its number.
         holder: this process.
         api: whose questions.
         lease_s: how long the lease is.
-        but: chunks that it may not be.
+        but: chunks that it holds, and others that it may not be.
     """
     values = {"holder": holder, "lease": lease_s, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_CLAIM, values).fetchone()

@@ -1,7 +1,7 @@
 """Every line of a run, for the copy in its folder."""
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -14,12 +14,13 @@ from pipeline.stores.values import RecordedRequest, ReusedAnswer
 
 _AT_ONCE = 5_000
 _REQUESTS = """
+DECLARE requests NO SCROLL CURSOR WITH HOLD FOR
 SELECT intent.id, intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
  failure.round, failure.code, failure.time, failure.detail, failure.seal,
  answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal, answer.detail
 FROM precheck.intent LEFT JOIN precheck.failure USING (run, question, attempt)
 LEFT JOIN precheck.answer USING (run, question, attempt)
-WHERE run = %b AND intent.id > %b ORDER BY intent.id
+WHERE run = %s AND intent.id > %s ORDER BY intent.id
 """
 _REUSED = """
 SELECT (
@@ -33,24 +34,36 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
     """The requests of a run in the order in which they were recorded, then the answers of earlier runs."""
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
-        latest = 0
-        while some := own.run(partial(_requests, run=run.number, after=latest)):
+        requests = _Requests(run.number)
+        while some := own.run(requests.more):
             for row in some:
                 yield _request(lines, row)
-            latest = some[-1][0]
-        for row in own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall()):
+            requests.latest = some[-1][0]
+        reused = own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall())
+        for row in reused:
             attempts, *said, seal = row
             used = ReusedAnswer(*said)
             lines.require_reused(used, seal)
             answer = reused_answer(used, attempts)
-            said_then = (used.request_id, used.time, None, None, answer, "")
-            yield RecordedRequest(used.question, 0, *said_then, reused=used)
+            yield RecordedRequest(used.question, 0, used.request_id, used.time, None, None, answer, "")
 
 
-def _requests(db: psycopg.Connection, run: int, after: int) -> list[tuple[Any, ...]]:
-    """Some rows; by a cursor, which reads no more of them than are taken."""
-    with db.transaction(), db.cursor("requests", binary=True) as cursor:
-        return cursor.execute(_REQUESTS, (run, after)).fetchmany(_AT_ONCE)
+@dataclass(slots=True)
+class _Requests:
+    """The rows of a run, some at a time, sorted once by the server; goes on after a lost connection."""
+
+    run: int
+    latest: int = 0
+    """The last one that was taken."""
+    _reading: psycopg.Connection | None = None
+    """On which the cursor is."""
+
+    def more(self, db: psycopg.Connection) -> list[tuple[Any, ...]]:
+        if self._reading is not db:
+            db.execute(_REQUESTS, (self.run, self.latest), prepare=False)
+            self._reading = db
+        fetch = f"FETCH {_AT_ONCE} FROM requests".encode()
+        return db.cursor(binary=True).execute(fetch, prepare=False).fetchall()
 
 
 def _request(lines: RunLines, row: tuple[Any, ...]) -> RecordedRequest:

@@ -134,19 +134,20 @@ CREATE TRIGGER never_changes BEFORE UPDATE ON precheck.reuse
 )
 ACCOUNTS = SchemaPart(
     """
--- A server account, and what each process has of its rate and places. Times are seconds by `latest`, which never
--- goes back.
+-- A server account, and what each process has of its rate and places. Times are seconds by `latest`, which
+-- never goes back.
 CREATE TABLE precheck.account(
   scope text NOT NULL, api text NOT NULL, division jsonb NOT NULL,
   latest float8 NOT NULL DEFAULT 0, PRIMARY KEY (scope, api)) WITH (fillfactor = 50);
--- The daily cap of a server account: the units of its window, which are those after the second `counted_from`.
+-- The daily cap of a server account: the units of its window, those after the second `counted_from`.
 CREATE TABLE precheck.daily_cap(
   scope text PRIMARY KEY, cap integer NOT NULL, kind text NOT NULL CHECK (kind IN ('utc_day', 'rolling_24h')),
   used integer NOT NULL DEFAULT 0 CHECK (used BETWEEN 0 AND cap),
   counted_from bigint NOT NULL DEFAULT 0, closed_until bigint NOT NULL DEFAULT 0,
   latest float8 NOT NULL DEFAULT 0) WITH (fillfactor = 50);
 CREATE TABLE precheck.units(
-  scope text NOT NULL REFERENCES precheck.daily_cap, second bigint NOT NULL, count integer NOT NULL CHECK (count >= 0),
+  scope text NOT NULL REFERENCES precheck.daily_cap, second bigint NOT NULL,
+  count integer NOT NULL CHECK (count >= 0),
   PRIMARY KEY (scope, second));
 CREATE FUNCTION precheck.time_never_goes_back() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE 'the time of an account never goes back'; END $$;
@@ -168,6 +169,7 @@ TRIGGERS = frozenset(
         *(("answer", "never_changes"), ("failure", "never_changes"), ("intent", "never_changes")),
         *(("answer", "never_leaves"), ("failure", "never_leaves"), ("intent", "never_leaves")),
         *(("reuse", "never_changes"), ("reuse", "never_leaves"), ("chunk", "fences_only_grow")),
+        *(("account", "time_never_goes_back"), ("daily_cap", "time_never_goes_back")),
     }
 )
-"""Table and name of those without which an answer is not safe."""
+"""Table and name of those without which an answer, or a cap, is not safe."""

@@ -2,13 +2,15 @@
 
 import threading
 import time
+from uuid import uuid4
 
 import anyio
 import pytest
 from postgres import LEDGER_KEY, OWNER, RUNNER, database_of
-from shared_ledgers import NOW, answer_to, ask_all
+from shared_ledgers import IDENTITY, NOW, answer_to, ask_all, checks_of
 
 from pipeline.errors import ConfigurationError, IncompleteError
+from pipeline.stores.values import PlannedChunk
 from schemas.outcomes import ApiName
 
 COUNT = 30
@@ -72,6 +74,38 @@ def test_a_connection_may_be_lost_from_the_first_statement_on(ledger_desk, proxy
     assert proxy.cut_count == 1
     assert recorded(ledger_desk) == (COUNT, COUNT)
     assert anyio.run(shared.latest_round).undone_count == 0
+
+
+@pytest.mark.parametrize("or_request", [False, True], ids=["reply", "request"])
+def test_a_connection_is_lost_at_each_step_of_a_run_in_turn(ledger_desk, proxy_to, postgres, or_request):
+    """From joining to finishing; every third step of those whose request is lost."""
+    proxy = proxy_to(postgres.port)
+    store = ledger_desk.store(port=proxy.port)
+    ledger_desk.checks = checks_of(2)
+    chunks = [PlannedChunk("cop", 0, [0, 1])]
+    plan = store.plan_hash([ledger_desk.checks])
+
+    async def ask_round(shared):
+        while (state := await shared.latest_round()).number < 1 or state.is_open:
+            if state.number == 0:
+                await shared.open_round(chunks, after=0)
+            await ask_all(shared)
+            await shared.end_round(1)
+
+    step, is_cut = 0, True
+    while is_cut:
+        step += 3 if or_request else 1
+        before = proxy.cut_count
+        proxy.cut_reply_of(step, or_request=or_request)
+        run = store.join(IDENTITY._replace(input_sha256=str(step)), plan, new_id=uuid4())
+        with store.shared_run(run, lambda _: ledger_desk.checks) as shared:
+            anyio.run(ask_round, shared)
+            assert [line.attempt for line in store.lines(run) if line.answer] == [1] * 2
+            assert shared.counts == (2, 2, 0)
+        store.mark_finished(run)
+        assert store.find(run.id).finished_at is not None
+        is_cut = proxy.cut_count > before
+    assert step > 20
 
 
 def test_a_server_that_restarts_by_a_crash_is_waited_for(ledger_desk, postgres):

@@ -45,6 +45,26 @@ def test_no_token_is_in_a_process_list(own_desk):
         assert own_desk.token.encode() not in words.read()
 
 
+def test_the_browser_is_opened_by_a_private_file_and_its_command_line_has_no_token(
+    tmp_path, desk_in, wait_until
+):
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {told}\n')
+    browser.chmod(0o700)
+    desk = desk_in(tmp_path / "desk")
+    words = ("desk", "--home", tmp_path / "home", "--port", "0")
+    with desk.start(*words, BROWSER=f"{browser} %s") as running:
+        wait_until(lambda: told.exists() and told.read_text().strip())
+        running.terminate()
+        ended = running.end()
+    page = Path(told.read_text().strip().removeprefix("file://"))
+    token = page.read_text().partition("token=")[2].partition('"')[0]
+    assert len(token) > 40
+    assert token not in told.read_text() + ended.out + ended.err
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("age_s", [24 * 3600 + 1])
 def test_an_old_link_lets_nobody_in(tmp_path, age_s):
     sessions = Sessions(tmp_path, 60, clock=lambda: float(age_s), chance=lambda: "x" * 9)

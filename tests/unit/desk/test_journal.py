@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.desk.journal import Journal
+from pipeline.desk.journal import ChainedJournal
 from pipeline.errors import InputError
 from schemas.desk import NOTHING_BEFORE, AuditEntry, Deed
 
@@ -14,7 +14,7 @@ TIME = "2030-01-02T03:04:05.678Z"
 @pytest.fixture
 def journal(tmp_path):
     """Three deeds."""
-    found = Journal(tmp_path / "audit.jsonl", AuditEntry)
+    found = ChainedJournal(tmp_path / "audit.jsonl", AuditEntry)
     for name in ("Ada", "Bram", "Cora"):
         add(found, name)
     return found
@@ -35,7 +35,7 @@ def test_each_entry_names_the_one_before_it(journal):
 
 
 def test_there_is_nothing_in_a_journal_that_is_not_there(tmp_path):
-    journal = Journal(tmp_path / "none.jsonl", AuditEntry)
+    journal = ChainedJournal(tmp_path / "none.jsonl", AuditEntry)
     assert (journal.entries(), journal.head) == ([], NOTHING_BEFORE)
 
 
@@ -69,7 +69,7 @@ def test_what_a_killed_process_had_begun_is_replaced(journal):
 
 
 def test_two_that_write_in_turn_keep_the_chain_whole(journal):
-    other = Journal(journal.path, AuditEntry)
+    other = ChainedJournal(journal.path, AuditEntry)
     for name in ("Dora", "Ebba"):
         add(other, name)
         add(journal, name)

@@ -43,7 +43,7 @@ def wrapped(element, inside=b""):
             "has a DOCTYPE, which payment files never need; remove it",
         ),
         (FILE.replace(b"<Document", LAUGHS + b"]><Document").replace(b"M\xc3\xbc", b"&k;"), "has a DOCTYPE"),
-        (FILE.replace(b"Ada", b"&eacute;", 1), r"has an entity at line \d+, column \d+ that nobody has"),
+        (FILE.replace(b"Ada", b"&eacute;", 1), r"has an entity at line \d+, column \d+ that is not defined"),
         (FILE[:2000], "ends at line .*; it may have been cut: copy or export it again"),
         (FILE[: FILE.index(b"</PmtInf>") + 3], "ends at line .*; it may have been cut"),
         (FILE[: FILE.index(b"<!-- second") + 9], "ends at line .*; it may have been cut"),

@@ -1,0 +1,36 @@
+"""What becomes of a mistake of our own while a page is made."""
+
+import asyncio
+from types import SimpleNamespace
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from pipeline.desk.guards import DOOR, guard
+from pipeline.desk.people import ALONE, Person
+
+
+async def asked(handler):
+    """A page behind the guards, asked for once: status, text, headers."""
+    app = web.Application(middlewares=[guard])
+    app.router.add_get("/", handler)
+    door = SimpleNamespace(hosts=[], origins=[], person=lambda _request, **_how: Person("Mara", ALONE))
+    app[DOOR] = door
+    async with TestClient(TestServer(app)) as client:
+        door.hosts.append(f"127.0.0.1:{client.port}")
+        async with client.get("/") as answer:
+            return answer.status, await answer.text(), answer.headers
+
+
+def test_a_mistake_is_a_page_and_its_message_stands_nowhere(capfd):
+    async def mistaken(_request):
+        raise RuntimeError("Ada Quillon 00012345")
+
+    status, text, headers = asyncio.run(asked(mistaken))
+    assert status == 500
+    assert "A mistake of this program" in text
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    said = capfd.readouterr().err
+    assert "RuntimeError in" in said
+    assert "tests.unit.desk.test_guards" in said or "test_guards:" in said
+    assert "Quillon" not in said + text
