@@ -153,6 +153,21 @@ def test_a_file_is_dropped(at_the_desk):
         assert page.inner_text("h1") == "dropped.csv"
 
 
+def test_a_file_that_is_too_large_or_empty_is_not_sent(at_the_desk, tmp_path):
+    with at_the_desk() as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.method))
+        empty = tmp_path / "empty.csv"
+        empty.touch()
+        page.evaluate("document.querySelector('.drop').dataset.max = 10")
+        for file, sentence in ((MIXED, "This file is larger than"), (empty, "This file is empty")):
+            page.set_input_files("#file", file)
+            page.click("button:has-text('Upload')")
+            page.wait_for_selector(f".drop .said:has-text('{sentence}')")
+            assert page.is_enabled("button:has-text('Upload')")
+        assert "POST" not in asked
+
+
 def test_rows_are_decided_by_keyboard_alone(at_the_desk, reviewed):
     with at_the_desk() as page:
         page.goto(reviewed)
