@@ -5,6 +5,7 @@ BIN := .venv/bin
 DEMO := demo
 # Tests at a time: they wait for real clocks and child processes, so more than there are cores upset each other.
 WORKERS ?= 2
+HISTORIES ?= 2000
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
 SSLYZE_VERSION := 6.3.1
@@ -16,7 +17,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
-.PHONY: help demo demo-many tools test search lowest check lint types imports docs faults faults-long mutants bench sandbox constraints wheel clean
+.PHONY: help demo demo-many tools test search lowest check lint types imports docs faults simulate faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -95,6 +96,10 @@ docs: .venv/installed  ## the generated pages are up to date, and links lead som
 
 faults: .venv/installed  ## try the fault table, short form; prints tried, survived, figure, goal
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile
+
+simulate: .venv/installed  ## play histories in a simulated world; HISTORIES=100000 is the nightly form
+	$(BIN)/python tests/simulation/run.py --histories $(HISTORIES)
+	$(BIN)/python tests/simulation/run.py --mistakes --histories 1000
 
 faults-long: .venv/installed  ## the nightly form of the fault table
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile --long

@@ -75,7 +75,7 @@ class ShareStatus(OwnDocument):
     ]
 
 
-class AccountStatus(OwnDocument):
+class AccountUse(OwnDocument):
     """A provider's account, and how its limits are divided."""
 
     scope: Annotated[str, Field(description="The server and the client.")]
@@ -93,12 +93,12 @@ class CapStatus(OwnDocument):
     closed: Annotated[bool, Field(description="Whether the server said that nothing is left.")]
 
 
-class Status(OwnDocument):
+class LedgerStatus(OwnDocument):
     """What goes on in a shared ledger."""
 
     ledger: str
     time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]
     runs: list[RunStatus]
     holders: list[HolderStatus]
-    accounts: list[AccountStatus]
+    accounts: list[AccountUse]
     caps: list[CapStatus]

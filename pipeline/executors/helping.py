@@ -43,6 +43,10 @@ class HelpWanted(NamedTuple):
     until_idle: bool
     """End when nothing is left to ask; otherwise only when asked to."""
 
+    def includes(self, record: WorkRecord) -> bool:
+        """Whether a run is asked under this profile."""
+        return (record.profile_sha256, record.environment) == (self.fingerprint, self.environment)
+
 
 class HelpGiven(NamedTuple):
     """What a worker did."""
@@ -98,6 +102,8 @@ class _Helper:
                 if self.wanted.until_idle:
                     raise
                 log.warning("nothing can be asked now", reason=str(error))
+                self.runs.close()  # they accept nothing more
+                self._known.clear()
                 turn = _Turn()
             if self.wanted.until_idle and turn.workable_count == 0:
                 return turn.undone_count == 0
@@ -111,10 +117,7 @@ class _Helper:
         for record in works_in(self.wanted.root):
             if self.world.stop.is_set():
                 break
-            if (record.profile_sha256, record.environment) == (
-                self.wanted.fingerprint,
-                self.wanted.environment,
-            ):
+            if self.wanted.includes(record):
                 await self._help(record, turn)
         return turn
 

@@ -1,12 +1,12 @@
 """What goes on in the ledger that the hosts of a profile share."""
 
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
-from pipeline.stores.sharing import Division
+from pipeline.stores.sharing import NOTHING, Division
 from schemas.outcomes import ApiName, Environment
-from schemas.shared import AccountStatus, CapStatus, HolderStatus, RunStatus, ShareStatus, Status
+from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 
-def status_of(job: LedgerJob) -> Status:
+def status_of(job: LedgerJob) -> LedgerStatus:
     """Look at the runs that have not finished, and at the processes that ask.
 
     Raises:
@@ -17,7 +17,7 @@ def status_of(job: LedgerJob) -> Status:
         from pipeline.stores.postgres.status import state_of
 
         state = state_of(database)
-    return Status(
+    return LedgerStatus(
         ledger=named.address.url,
         time=state.time,
         runs=[
@@ -42,7 +42,7 @@ def status_of(job: LedgerJob) -> Status:
     )
 
 
-def _account(scope: str, api: str, division: Division, now: float) -> AccountStatus:
+def _account(scope: str, api: str, division: Division, now: float) -> AccountUse:
     shares = [
         ShareStatus(
             host=share.who.host,
@@ -52,6 +52,7 @@ def _account(scope: str, api: str, division: Division, now: float) -> AccountSta
             lease_s=share.until - now,
         )
         for share in division.shares
+        if share.part != NOTHING
     ]
     paused_s = max(division.paused_until - now, 0.0)
-    return AccountStatus(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)
+    return AccountUse(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)

@@ -1,7 +1,7 @@
 """The ledger of a simulated run: what is durable, and the way of a write to it.
 
-A write takes its time. It becomes durable somewhere in the middle, and the process hears of it later: a process
-that is killed in between has written and does not know.
+A write takes its time. It becomes durable half way, and the process hears of it later: one that is killed in
+between has written and does not know.
 """
 
 from asyncio import Future

@@ -16,7 +16,7 @@ from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
 from simulation.sharing import DividedAccount, SharedQuestions
-from simulation.weather import Weather, without
+from simulation.weather import Weather, weather_of
 from simulation.world import Clock, Process, World
 
 from pipeline.stores.values import ServerAccount
@@ -69,7 +69,7 @@ class History:
 
     def __post_init__(self) -> None:
         self.world = World(self.seed, self.is_told)
-        self.weather = without(self.seed, self.question_count, self.left_out)
+        self.weather = weather_of(self.seed, self.question_count, self.left_out)
         chance = self.world.chance
         self.options = RunOptions(chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64]))
         self.provider = Provider(self.world, self.weather, self.options.rate, self.question_count)

@@ -20,6 +20,8 @@ from schemas.token import TokenRequest, TokenResponse
 
 TRUTHS = (None, None, None, "ANNM", "MBAM", "BANM", "PAMM", "AC01", "OPTO", "SCNS")
 """What banks answer: None is a match."""
+BANK_WAIT_S = 5.0
+"""How long the provider waits for a bank."""
 DEADLINE_S = cop.API.responder_wait_s + 1
 """How long a client waits for a reply."""
 
@@ -32,6 +34,18 @@ class Departure(NamedTuple):
     request_id: str
     row: int
     token: str
+
+
+Reply = httpx.Response | Exception | None
+"""What comes back: a response, a broken connection, or nothing."""
+
+
+class Met(NamedTuple):
+    """A fault that a request met."""
+
+    name: str
+    reply: Reply
+    takes_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -118,70 +132,90 @@ class Provider:
             now = self.world.now_s
             self.pauses.setdefault(process.name, []).append((now, now + min(int(wish), 60)))
 
-    def _process(self, left: Departure) -> tuple[float, httpx.Response | Exception | None]:
-        """How long it takes, and what comes back: a response, a broken connection or nothing."""
-        weather, chance, now = self.weather, self.world.chance, self.world.now_s
-        ill = not weather.is_well(now)
+    def _process(self, left: Departure) -> tuple[float, Reply]:
+        """How long it takes, and what comes back."""
+        weather, chance = self.weather, self.world.chance
         takes_s = 0.0
-        if ill and chance.random() < weather.slow_share:
+        if self._is_ill and chance.random() < weather.slow_share:
             self.met["slow replies"] += 1
             takes_s = weather.slow_s
-        out = ill and any(span.covers(now) for span in weather.outages)
-        if out:
-            self.met[f"outage {weather.outage_kind}"] += 1
-            match weather.outage_kind:
-                case "connect":
-                    return 0.0, httpx.ReadError("reset")
-                case "silent":
-                    return 0.0, None
-                case status:
-                    return takes_s, _problem(int(status))
-        if ill and weather.server_rate is not None:
-            second = int(now)
-            self._in_this_second[second] += 1
-            if self._in_this_second[second] > weather.server_rate:
-                self.met["429"] += 1
-                said = {} if weather.retry_after is None else {"retry-after": weather.retry_after}
-                return takes_s, _problem(429, **said)
-        if not self._is_good(left.token):
-            self.met["401"] += 1
-            return takes_s, _problem(401)
-        if left.row in weather.disliked_rows:
-            self.met["row turned away"] += 1
-            return takes_s, _problem(403)
-        if left.row in weather.refused_rows:
-            self.met["row refused"] += 1
-            return takes_s, _problem(400)
-        if left.row in weather.failing_rows:
-            self.met["row failing"] += 1
-            return takes_s, _problem(500)
-        if left.row in weather.broken_rows:
-            self.met["row broken"] += 1
-            return takes_s, _answer(left.request_id, {"data": {"verificationReport": {}}})
-        bank = f"{left.row % 5:06d}"
-        if ill and bank in weather.silent_banks and weather.silent_banks[bank].covers(now):
-            self.met["silent bank"] += 1
-            return 5.0, _problem(504)
-        if ill and chance.random() < weather.error_share:
-            self.met[f"HTTP {weather.error_status}"] += 1
-            return takes_s, _problem(weather.error_status)
-        if ill and chance.random() < weather.silent_share:
-            self.met["silence"] += 1
-            return takes_s, None
-        if ill and chance.random() < weather.broken_share:
-            self.met["broken contract"] += 1
-            return takes_s, _answer(left.request_id, self._wrong())
-        if ill and self._last_given and chance.random() < weather.crossed_share:
-            self.met["crossed answer"] += 1
-            other_id, other = chance.choice(list(self._last_given))
-            return takes_s, _answer(other_id, _report(other))
+        for trouble in (self._outage, self._limit, self._row, self._bank, self._chance):
+            if (met := trouble(left)) is not None:
+                self.met[met.name] += 1
+                return takes_s + met.takes_s, met.reply
         truth = self.truths[left.row]
         self.answers_given[left.request_id] = left.row, truth
         self._last_given.append((left.request_id, truth))
-        if ill and chance.random() < weather.lost_share:
+        if self._is_ill and chance.random() < weather.lost_share:
             self.met["lost reply"] += 1
             return takes_s, httpx.RemoteProtocolError("closed")
         return takes_s, _answer(left.request_id, _report(truth))
+
+    @property
+    def _is_ill(self) -> bool:
+        return not self.weather.is_well(self.world.now_s)
+
+    def _outage(self, _left: Departure) -> Met | None:
+        """The whole server is out."""
+        weather = self.weather
+        if not self._is_ill or not any(span.covers(self.world.now_s) for span in weather.outages):
+            return None
+        name = f"outage {weather.outage_kind}"
+        match weather.outage_kind:
+            case "connect":
+                return Met(name, httpx.ReadError("reset"))
+            case "silent":
+                return Met(name, None)
+            case status:
+                return Met(name, _problem(int(status)))
+
+    def _limit(self, left: Departure) -> Met | None:
+        """Too many in this second, or a token that is not good."""
+        weather = self.weather
+        if self._is_ill and weather.server_rate is not None:
+            second = int(self.world.now_s)
+            self._in_this_second[second] += 1
+            if self._in_this_second[second] > weather.server_rate:
+                wish = {} if weather.retry_after is None else {"retry-after": weather.retry_after}
+                return Met("429", _problem(429, **wish))
+        return None if self._is_good(left.token) else Met("401", _problem(401))
+
+    def _row(self, left: Departure) -> Met | None:
+        """A row that is ill for ever."""
+        weather = self.weather
+        for rows, name, status in (
+            (weather.disliked_rows, "row turned away", 403),
+            (weather.refused_rows, "row refused", 400),
+            (weather.failing_rows, "row failing", 500),
+        ):
+            if left.row in rows:
+                return Met(name, _problem(status))
+        if left.row in weather.broken_rows:
+            return Met("row broken", _answer(left.request_id, {"data": {"verificationReport": {}}}))
+        return None
+
+    def _bank(self, left: Departure) -> Met | None:
+        """A bank that does not answer the provider."""
+        span = self.weather.silent_banks.get(f"{left.row % 5:06d}")
+        if self._is_ill and span is not None and span.covers(self.world.now_s):
+            return Met("silent bank", _problem(504), BANK_WAIT_S)
+        return None
+
+    def _chance(self, left: Departure) -> Met | None:
+        """What befalls some requests and not others."""
+        weather, chance = self.weather, self.world.chance
+        if not self._is_ill:
+            return None
+        if chance.random() < weather.error_share:
+            return Met(f"HTTP {weather.error_status}", _problem(weather.error_status))
+        if chance.random() < weather.silent_share:
+            return Met("silence", None)
+        if chance.random() < weather.broken_share:
+            return Met("broken contract", _answer(left.request_id, self._wrong()))
+        if self._last_given and chance.random() < weather.crossed_share:
+            other_id, other = chance.choice(list(self._last_given))
+            return Met("crossed answer", _answer(other_id, _report(other)))
+        return None
 
     def refuses_connection(self) -> bool:
         """Whether a connection cannot be made now."""

@@ -1,8 +1,8 @@
 """Play histories: `python tests/simulation/run.py --histories 2000`.
 
-The last line is JSON: histories, questions, requests, simulated_hours, failed, first_failing_seed. A history
-that fails is made as small as it can be, and printed as a story. `--seed N` replays one, `--mistake NAME` makes
-a known mistake first, which must then be found.
+The last line is JSON: histories, questions, requests, simulated_hours, failed, first_failing_seed. The first
+history that fails is made as small as it can be, and printed as a story. `--seed N` replays one; with
+`--mistakes`, each known mistake is made, and must be found.
 """
 
 import argparse
@@ -86,7 +86,10 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--mistake")
+    parser.add_argument("--mistakes", action="store_true")
     asked = parser.parse_args()
+    if asked.mistakes:
+        return _find_mistakes(asked)
     if asked.seed is not None:
         return _replay(asked.seed, asked.questions, asked.mistake)
     total = Batch(0, 0, 0, 0.0, Counter(), [], Counter())
@@ -119,6 +122,23 @@ def main() -> int:
         found["rules"] = dict(total.rules)
     print(json.dumps(found))
     return 1 if total.failed else 0
+
+
+def _find_mistakes(asked: argparse.Namespace) -> int:
+    """Make each known mistake, and print within how many histories it was found."""
+    from simulation.mistakes import MISTAKES
+
+    missed = 0
+    for name in MISTAKES:
+        asked.mistake, played, rules = name, 0, Counter[str]()
+        for batch in _played(asked):
+            played += batch.histories
+            rules += batch.rules
+        missed += not rules
+        found = ", ".join(sorted(rules)) if rules else "NOT FOUND"
+        print(f"{played:>6}  {name}: {found}", flush=True)
+    print(json.dumps({"mistakes": len(MISTAKES), "missed": missed}))
+    return 1 if missed else 0
 
 
 def _played(asked: argparse.Namespace) -> Iterator[Batch]:

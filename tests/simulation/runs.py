@@ -1,8 +1,8 @@
-"""One `precheck run` in a simulated process: the asking of the product, with everything around it simulated."""
+"""One `precheck run` in a simulated process: the asking of the product, in a simulated world."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import NamedTuple
 from uuid import UUID
@@ -128,8 +128,10 @@ async def run(
     asked: pl.DataFrame | None = None
     left: RemainingQuestions | None = None
     try:
-        async with scene.account.lease(process) as share, _channel(scene, process, options, share) as channel:
-            channel = replace(channel, quota=quota)
+        async with (
+            scene.account.lease(process) as share,
+            _channel(scene, process, options, share, quota) as channel,
+        ):
             left = await remaining_questions(
                 checks, ledger, tally, limit=options.limit, retry_unanswered=options.retry_unanswered
             )
@@ -174,7 +176,7 @@ async def _ask_with_others(
 
 @asynccontextmanager
 async def _channel(
-    scene: Scene, process: Process, options: RunOptions, share: LeasedShare
+    scene: Scene, process: Process, options: RunOptions, share: LeasedShare, quota: Quota | None
 ) -> AsyncIterator[ApiChannel]:
     """The way to the provider, within a share of its account."""
     pace, door = (Pace(options.rate, clock=process.loop.time) for _ in range(2))
@@ -202,7 +204,7 @@ async def _channel(
             share=share,
             pace=pace,
             places=places,
-            quota=None,
+            quota=quota,
             in_flight_max=options.in_flight_max,
             attempts_max=ATTEMPTS_MAX,
             deadline_s=DEADLINE_S,

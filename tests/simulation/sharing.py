@@ -30,7 +30,7 @@ class DividedAccount:
 
     world: World
     account: ServerAccount
-    division: Division = Division()
+    division: Division = field(default_factory=Division)
 
     @asynccontextmanager
     async def lease(self, process: Process) -> AsyncIterator[LeasedShare]:

@@ -1,8 +1,8 @@
 """What can go wrong in one history: a random subset of all faults, each with parameters of its own.
 
-Every seed switches on some faults and leaves out the others, so that rare meetings of two faults are met, too,
-and are not drowned by a third. Faults that are of the world (outages, latency, lost replies) end when it heals;
-those that are of a row last for ever.
+Every seed switches on some faults and leaves out the others, so that rare meetings of two faults occur, too,
+and no third one drowns them. Faults of the world (outages, latency, lost replies) end when it heals; those of
+a row last for ever.
 """
 
 from dataclasses import dataclass, field
@@ -71,21 +71,9 @@ class Weather:
         return now_s >= self.heals_at_s
 
 
-def weather_of(chance: Random, question_count: int) -> Weather:
-    """Draw the faults of a history."""
-    weather = Weather(heals_at_s=chance.choice([20.0, 120.0, 900.0]))
-    weather.latency_s = chance.choice([0.01, 0.05, 0.3])
-    share = chance.choice([0.1, 0.3, 0.6])
-    on = [name for name in FAULTS if chance.random() < share]
-    for name in on:
-        FAULTS[name](weather, chance, question_count)
-    weather.names = tuple(on)
-    return weather
-
-
-def without(weather_seed: int, question_count: int, left_out: frozenset[str]) -> Weather:
-    """The same history with fewer faults: the others are drawn as they were."""
-    chance = Random(weather_seed)
+def weather_of(seed: int, question_count: int, left_out: frozenset[str] = frozenset()) -> Weather:
+    """Draw the faults of a history; where some are left out, the others are drawn as they were."""
+    chance = Random(seed)
     weather = Weather(heals_at_s=chance.choice([20.0, 120.0, 900.0]))
     weather.latency_s = chance.choice([0.01, 0.05, 0.3])
     share = chance.choice([0.1, 0.3, 0.6])

@@ -47,6 +47,12 @@ def failed(number, attempt=1, detail=""):
     return in_doubt(number, attempt)._replace(failed_with="TIMEOUT_ERROR", failed_at=LATER, detail=detail)
 
 
+def open_attempts(ledger):
+    """Question -> its requests, of those without an answer."""
+    known = anyio.run(ledger.known, [question(number) for number in range(10)])
+    return {number: one.attempts for number, one in known.items() if one.answer is None}
+
+
 def test_what_others_recorded_is_in_the_folder_as_if_it_had_been_asked_there(ledger, path):
     requests = [failed(1, detail="too busy"), in_doubt(2), answered(3), answered(1, 2, name=None)]
 
@@ -60,7 +66,7 @@ def test_what_others_recorded_is_in_the_folder_as_if_it_had_been_asked_there(led
     }
     assert list(ledger.answers()) == [requests[2].answer, requests[3].answer]
     assert ledger.counts == LedgerCounts(4, 2, 0)
-    assert ledger.open_attempts() == {question(2): 1}
+    assert open_attempts(ledger) == {question(2): 1}
     ledger.close()
     with ledger_reader(path, now=NOW) as reader:  # every seal is whole
         assert list(reader.answers_with_names(ledger.secret)) == [requests[2].answer, requests[3].answer]
@@ -75,7 +81,7 @@ def test_what_is_there_is_not_added_again_and_what_ended_since_is(ledger):
 
         assert ledger.counts == LedgerCounts(4, 2, 0)
         assert sorted(one.question[-1] for one in ledger.answers()) == [1, 3]
-        assert ledger.open_attempts() == {question(2): 1, question(4): 1}
+        assert open_attempts(ledger) == {question(2): 1, question(4): 1}
 
 
 def test_after_a_copy_the_ledger_takes_writes_as_before(ledger, path):
