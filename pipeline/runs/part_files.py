@@ -115,15 +115,16 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             frame.write_parquet(file, compression="lz4")
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def write_document(document: BaseModel, path: Path) -> None:
-    """Write a document that says that what it speaks of is on the disk.
+    """Write a document, whole or not at all; what it speaks of was written before, and is on the disk.
 
     Raises:
         OutputError, DiskError: it cannot be written.
     """
-    os.sync()
     with _replacing(path) as partial:
         partial.touch(mode=0o600)
         partial.write_text(document.model_dump_json(), "utf-8")
