@@ -15,7 +15,7 @@ from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
 from schemas.review import Fix, Split
-from schemas.shared import SharedRunRecord, Status, WorkRecord
+from schemas.shared import LedgerStatus, SharedRunRecord, WorkRecord
 from schemas.story import Story
 from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
@@ -37,7 +37,7 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "verification": Verification,
     "store": SharedRunRecord,
     "work": WorkRecord,
-    "status": Status,
+    "status": LedgerStatus,
     "desk-file": DeskFile,
     "desk-decision": RowsDecided,
     "desk-audit": AuditEntry,

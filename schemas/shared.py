@@ -70,12 +70,9 @@ class ShareStatus(OwnDocument):
     pid: int | None
     requests: Annotated[int, Field(description="In any window of the account's rate.")]
     places: Annotated[int, Field(description="Requests at the same time.")]
-    lease_s: Annotated[
-        float, Field(description="How long it may, unless it renews; negative where it ended.")
-    ]
 
 
-class AccountStatus(OwnDocument):
+class SharedAccount(OwnDocument):
     """A provider's account, and how its limits are divided."""
 
     scope: Annotated[str, Field(description="The server and the client.")]
@@ -93,12 +90,12 @@ class CapStatus(OwnDocument):
     closed: Annotated[bool, Field(description="Whether the server said that nothing is left.")]
 
 
-class Status(OwnDocument):
+class LedgerStatus(OwnDocument):
     """What goes on in a shared ledger."""
 
     ledger: str
     time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]
     runs: list[RunStatus]
     holders: list[HolderStatus]
-    accounts: list[AccountStatus]
+    accounts: list[SharedAccount]
     caps: list[CapStatus]

@@ -6,17 +6,17 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.reports.wording import counted, visible
-from schemas.shared import AccountStatus, CapStatus, HolderStatus, RunStatus, Status
+from schemas.shared import CapStatus, HolderStatus, LedgerStatus, RunStatus, SharedAccount
 
 
-def print_status(status: Status, console: Console) -> None:
+def print_status(status: LedgerStatus, console: Console) -> None:
     """Show the open runs, who asks, and what each may use."""
     console.print(Text(visible(f"{status.ledger} at {status.time}"), style="bold"), soft_wrap=True)
     for line in _lines(status):
         console.print(Text(visible(line)), soft_wrap=True)
 
 
-def _lines(status: Status) -> Iterator[str]:
+def _lines(status: LedgerStatus) -> Iterator[str]:
     yield from map(_run, status.runs)
     if not status.runs:
         yield "No run is unfinished."
@@ -47,7 +47,7 @@ def _holder(holder: HolderStatus) -> str:
     return f"{who}: {counted(holder.chunk_count, 'chunk')}; the oldest lease {lease}."
 
 
-def _account(account: AccountStatus) -> Iterator[str]:
+def _account(account: SharedAccount) -> Iterator[str]:
     whose = f"{account.scope}, {account.api.value}"
     for share in account.shares:
         limits = f"{counted(share.requests, 'request')} in a window, {counted(share.places, 'place')}"

@@ -1,18 +1,26 @@
 """The accounts of a ledger at one moment: who has what of them, and what is used of their caps."""
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import psycopg
 
 from pipeline.stores.division_json import from_json
+from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.sharing import HeldShare
 
 _ACCOUNTS = """
 SELECT scope, api, division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
 FROM precheck.account ORDER BY scope, api
 """
-_CAPS = "SELECT scope, kind, used, cap, closed_until, latest FROM precheck.daily_cap ORDER BY scope"
+_CAPS = """
+SELECT scope, cap, (
+ SELECT coalesce(sum(count), 0)::int FROM precheck.units
+ WHERE units.scope = daily_cap.scope AND second > greatest(
+  counted_from, CASE kind WHEN 'utc_day' THEN now - now %% 86400 ELSE now - 86400 END - %s)),
+ now < closed_until
+FROM precheck.daily_cap, LATERAL (
+ SELECT greatest(latest, extract(epoch FROM clock_timestamp()))::bigint AS now) AS clock ORDER BY scope
+"""
 
 
 class DividedAccount(NamedTuple):
@@ -28,15 +36,14 @@ class DividedAccount(NamedTuple):
 
 
 class CountedCap(NamedTuple):
-    """The daily cap of one client of a server, as it was counted last."""
+    """The daily cap of one client of a server."""
 
     scope: str
-    window: str
-    used: int
     cap: int
+    used: int
+    """In the window now."""
     is_closed: bool
     """Whether the server itself reported that the day's cap is used up."""
-    counted_at: datetime
 
 
 def accounts_of(db: psycopg.Connection) -> list[DividedAccount]:
@@ -50,8 +57,5 @@ def accounts_of(db: psycopg.Connection) -> list[DividedAccount]:
 
 
 def caps_of(db: psycopg.Connection) -> list[CountedCap]:
-    """What is used of which cap; what has left the window since the last request is still in it."""
-    return [
-        CountedCap(scope, kind, used, cap, latest < closed_until, datetime.fromtimestamp(latest, UTC))
-        for scope, kind, used, cap, closed_until, latest in db.execute(_CAPS)
-    ]
+    """What is used of which cap now."""
+    return [CountedCap(*row) for row in db.execute(_CAPS, (EDGE_S,))]

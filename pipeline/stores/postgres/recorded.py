@@ -45,7 +45,8 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
             used = ReusedAnswer(*said)
             lines.require_reused(used, seal)
             answer = reused_answer(used, attempts)
-            yield RecordedRequest(used.question, 0, used.request_id, used.time, None, None, answer, "")
+            said_then = (used.request_id, used.time, None, None, answer, "")
+            yield RecordedRequest(used.question, 0, *said_then, reused=used)
 
 
 @dataclass(slots=True)
