@@ -25,6 +25,12 @@ class RowsDecided(Entry):
 
     run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
     rows: list[int]
+    answers: Annotated[
+        list[str],
+        Field(
+            description="Of each row, 12 digits of a hash of its answer: for another, the decision is void."
+        ),
+    ]
     decision: Annotated[Decision | None, Field(description="Null where an earlier decision was taken back.")]
     reason: str | None = None
 

@@ -70,9 +70,12 @@ class ShareStatus(OwnDocument):
     pid: int | None
     requests: Annotated[int, Field(description="In any window of the account's rate.")]
     places: Annotated[int, Field(description="Requests at the same time.")]
+    lease_s: Annotated[
+        float, Field(description="How long it may, unless it renews; negative where it ended.")
+    ]
 
 
-class SharedAccount(OwnDocument):
+class AccountUse(OwnDocument):
     """A provider's account, and how its limits are divided."""
 
     scope: Annotated[str, Field(description="The server and the client.")]
@@ -97,5 +100,5 @@ class LedgerStatus(OwnDocument):
     time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]
     runs: list[RunStatus]
     holders: list[HolderStatus]
-    accounts: list[SharedAccount]
+    accounts: list[AccountUse]
     caps: list[CapStatus]

@@ -1,7 +1,7 @@
 """How to have a warm process (tests/warm.py) run something; each import here costs every child its time.
 
 Children that the program starts by itself are run so too: an interpreter that finds our folder first on
-its PYTHONPATH runs `sitecustomize.py` there, which asks at the door for what this interpreter was to run,
+its PYTHONPATH runs sitecustomize there, which asks at the door for what this interpreter was to run,
 and ends as that ended. Whoever started it sees a child of its own, with its streams and its end.
 """
 
@@ -29,12 +29,12 @@ for role, words in CHILDREN.items():
         from door import stand_in
         stand_in(__file__, {tests!r}, role, sys.orig_argv[2 + len(words) :])
 """
-"""The `sitecustomize.py`: -P, as `pipeline/files/child_process.py` starts children."""
+"""What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children."""
 
 
-def make_place(folder: Path) -> str:
+def make_place(folder: Path, inherited: str) -> str:
     """Put what children run into the folder; give the PYTHONPATH which makes them run it."""
-    python_path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    python_path = os.pathsep.join(filter(None, [str(folder), inherited]))
     text = IS_OURS.format(python_path=python_path, here=str(HERE), tests=os.getpid())
     (folder / "sitecustomize.py").write_text(text)
     return python_path

@@ -163,7 +163,7 @@ class ServedDesk:
 
     def visitor(self, name="Mara"):
         """Somebody who has used a link of this name."""
-        said = self.desk.start("desk", "--home", self.home, "--new-link", name).end()
+        said = self.desk("desk", "--home", self.home, "--new-link", name)
         visitor = self.stranger()
         token = urlsplit(said.out.strip()).query.removeprefix("token=")
         assert visitor.post("/enter", {"token": token}).status == 303

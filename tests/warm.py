@@ -54,9 +54,9 @@ class Warm:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="warm"))
-        self.inherited = os.environ.get("PYTHONPATH", "")
-        """What PYTHONPATH was: with it, children are interpreters of their own, as users have them."""
-        self.python_path = make_place(self._folder)
+        self.inherited = os.environ.setdefault("PRECHECK_TESTS_PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        """What PYTHONPATH was before all tests: with it, children are interpreters of their own."""
+        self.python_path = make_place(self._folder, self.inherited)
         """With this PYTHONPATH, the program has its children run by such processes too."""
         self._tests = os.getpid()
         atexit.register(self._stop)

@@ -33,6 +33,13 @@ from pipeline.cli.options import (
 @options(reuse_options)
 @click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
 @compare_option
+@click.option(
+    "--work",
+    type=PATH,
+    metavar="DIR",
+    help="FILE is a data set: a folder of parts, or one large Parquet file. What is read of it goes to DIR, "
+    "and is used by the run.",
+)
 def plan(  # noqa: PLR0913 (one argument per option)
     *,
     file: Path,
@@ -48,15 +55,17 @@ def plan(  # noqa: PLR0913 (one argument per option)
     reuse_max_age: timedelta,
     as_json: bool,
     compare_with: tuple[Path, ...],
+    work: Path | None,
 ) -> None:
     """Forecast what checking FILE would take, and send nothing.
 
     Questions that the run in DIR has answers to already, and those that --reuse-from answers, are no calls.
     """
+    from pipeline.jobs.data_set_forecast import forecast_data_set
     from pipeline.jobs.forecast import forecast_file
     from pipeline.reports.listings import print_forecast
     from pipeline.reports.terminal import console
-    from pipeline.runs.request import CheckJob, ReusePermission
+    from pipeline.runs.request import CheckJob, DataSetJob, ReusePermission
     from pipeline.runs.starting import folders
 
     interruptible()
@@ -74,7 +83,10 @@ def plan(  # noqa: PLR0913 (one argument per option)
         reusable=ReusePermission(reuse_from, reuse_max_age),
         compare_with=compare_with,
     )
-    forecast = forecast_file(job, now, OPTIONS)
+    if work is None:
+        forecast = forecast_file(job, now, OPTIONS)
+    else:
+        forecast = forecast_data_set(DataSetJob(job, work), now)
     if as_json:
         click.echo(forecast.model_dump_json())
     print_forecast(forecast, console())

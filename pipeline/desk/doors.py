@@ -11,7 +11,7 @@ from aiohttp import web
 
 from pipeline.config.desk import DeskSection
 from pipeline.desk.people import Person, Role
-from pipeline.desk.refusals import Forbidden, NoSession
+from pipeline.desk.refusals import Forbidden, NoSession, NotNamed
 from pipeline.desk.sessions import Sessions
 
 IDENTITY_CHARS_MAX = 254
@@ -91,10 +91,10 @@ class TeamDoor:
             raise Forbidden("Only the proxy may speak to this desk.")
         names = request.headers.getall(self.told.identity_header, [])
         if len(names) != 1 or not names[0].strip():
-            raise NoSession("The proxy did not say who you are.")
+            raise NotNamed("The proxy did not say who you are.")
         name = names[0].strip()
         if not name.isprintable() or len(name) > IDENTITY_CHARS_MAX or "," in name:
-            raise NoSession("The proxy did not say who you are.")
+            raise NotNamed("The proxy did not say who you are.")
         roles = frozenset(
             role
             for role in Role

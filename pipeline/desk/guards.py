@@ -44,7 +44,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             request[PERSON] = request.app[DOOR].person(request, counts=counts)
         response = await handler(request)
     except DeskRefusal as refusal:
-        response = refused(request, str(refusal), refusal.status)
+        response = refused(request, str(refusal), refusal.status, refusal.next_step)
     except PrecheckError as error:
         response = refused(request, sentence_of(error), 422)
     except web.HTTPRedirection as redirection:

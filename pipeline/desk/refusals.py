@@ -7,6 +7,8 @@ class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
     """The desk does not do it; as text, the sentence for the page."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
+    next_step = ""
+    """What to do about it, where that is not the same for all refusals of this status."""
 
 
 class Missing(DeskRefusal):
@@ -37,3 +39,9 @@ class NoSession(DeskRefusal):
     """Who asks is not known."""
 
     status = HTTPStatus.UNAUTHORIZED
+
+
+class NotNamed(NoSession):
+    """The proxy does not say who asks."""
+
+    next_step = "Load the page again to log in. If that does not help, tell those who look after this desk."

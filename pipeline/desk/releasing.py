@@ -80,6 +80,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             by=person.name,
             run_id=review.summary.run_id,
             rows=list(wanted.rows),
+            answers=review.answers_of(wanted.rows),
             decision=wanted.decision,
             reason=reason or None,
         )

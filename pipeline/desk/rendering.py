@@ -44,9 +44,9 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 
 
-def refused(request: web.Request, sentence: str, status: int) -> web.Response:
+def refused(request: web.Request, sentence: str, status: int, next_step: str = "") -> web.Response:
     """A page about what was not done, and what to do instead."""
-    next_step = NEXT_STEPS.get(status, "Go back, and put it right.")
+    next_step = next_step or NEXT_STEPS.get(status, "Go back, and put it right.")
     title = {401: "Not signed in", 403: "Not allowed", 404: "Not found"}.get(status, "Not done")
     return html(request, "refused", status, title=title, sentence=sentence, next_step=next_step)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from schemas.review import Decision, Verdict
 from schemas.summary import Summary
 
 ROWS_ON_PAGE = 50
+_ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
 _FIXES: Mapping[str, str] = {
     Action.FIX_NAME: "Use the bank's name",
@@ -100,6 +102,8 @@ class Review(NamedTuple):
     groups: Pending
     policy: Mapping[str, Verdict]
     warned: Warned
+    known_answers: dict[int, str]
+    """What `answers_of` has found so far."""
 
     def page(self, asked: Asked, said: Mapping[int, LastWord]) -> ReviewPage:
         """The rows that were asked for.
@@ -134,6 +138,15 @@ class Review(NamedTuple):
         left = self.listed.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
         counts = dict(left.group_by("group").len().iter_rows())
         return {group.key: counts.get(group.key, 0) for group in self.groups.groups}
+
+    def answers_of(self, rows: Sequence[int]) -> list[str]:
+        """Of each of these rows, which answer it has: another one has other digits."""
+        if new := [row for row in rows if row not in self.known_answers]:
+            some = self.rows.outcomes[pl.Series(new, dtype=pl.UInt32) - 1].select(_ANSWER)
+            texts = ("\0".join(map(str, line)) for line in some.iter_rows())
+            hashes = (sha256(text.encode()).hexdigest()[:12] for text in texts)
+            self.known_answers.update(zip(new, hashes, strict=True))
+        return [self.known_answers[row] for row in rows]
 
     def preview(self, said: Mapping[int, LastWord]) -> Preview:
         """Where each payment would go by what was decided so far."""
@@ -227,7 +240,7 @@ def _opened(path: Path, _sha256: str, policy_items: tuple[tuple[str, Verdict], .
     warned = policy_of(summary, policy).warned
     listed = _with_verdicts(in_line(joined), rows.outcomes, warned, policy)
     groups = pending(joined, rows_max=0, searched_max=0, places=summary.input.places)
-    return Review(summary, rows, listed, groups, policy, warned)
+    return Review(summary, rows, listed, groups, policy, warned, known_answers={})
 
 
 def _with_verdicts(
@@ -244,21 +257,28 @@ def _with_verdicts(
     return listed.join(judged, on="row", how="left", maintain_order="left")
 
 
-def last_words(decisions: ChainedJournal[RowsDecided], run_id: str) -> dict[int, LastWord]:
-    """Row -> the decision on these answers that counts.
+def last_words(decisions: ChainedJournal[RowsDecided], review: Review) -> dict[int, LastWord]:
+    """Row -> the decision that counts: the last on the answer that the row has now.
 
     Raises:
         InputError: the journal was changed.
     """
+    entries = decisions.entries()
+    last = review.summary.input.row_count
+    rows = sorted({row for entry in entries for row in entry.rows if 1 <= row <= last})
+    now = dict(zip(rows, review.answers_of(rows), strict=True))
     said: dict[int, LastWord] = {}
-    for entry in decisions.entries():
-        if entry.run_id != run_id:
-            continue
-        for row in entry.rows:
-            if entry.decision is None:
+    for entry in entries:
+        word = (
+            None if entry.decision is None else LastWord(entry.decision, entry.reason, entry.by, entry.time)
+        )
+        for row, answer in zip(entry.rows, entry.answers, strict=False):
+            if now.get(row) != answer:
+                continue
+            if word is None:
                 said.pop(row, None)
             else:
-                said[row] = LastWord(entry.decision, entry.reason, entry.by, entry.time)
+                said[row] = word
     return said
 
 

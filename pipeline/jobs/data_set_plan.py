@@ -11,7 +11,7 @@ from pipeline.errors import Advice, InputError
 from pipeline.executors.datasets.buckets import plan_bucket
 from pipeline.executors.datasets.engines import Engine
 from pipeline.executors.datasets.parts import read_part
-from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, Rows, SetTask
+from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
 from pipeline.headers.guesses import PLACE
 from pipeline.jobs.prepare import VERSION
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
@@ -35,7 +35,7 @@ class PlannedSet(NamedTuple):
 
     parts: Sequence[tuple[DataPart, PartRead]]
     """All of them, in order."""
-    rows: Rows
+    rows: UsableRows
     """Of those that can be used."""
     buckets: Sequence[BucketPlanned]
 
@@ -182,14 +182,16 @@ def _differences(headers: Sequence[str], others: Sequence[str]) -> str:
     return f" ({', '.join(found) or 'in another order'})"
 
 
-def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> Rows:
+def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows:
     counts = [read.row_count for _, read in usable]
     if sum(counts) > _ROWS_MAX:
         raise InputError(f"{where}: more than {_ROWS_MAX:,} rows; divide the data set")
-    return Rows([part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts))
+    return UsableRows(
+        [part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts)
+    )
 
 
-def _forget_other_rows(shared: SetTask, rows: Rows) -> None:
+def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
     """Let every bucket be planned anew where other parts can be used than before."""
     path, said = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
     if path.exists() and path.read_text("ascii") == said:

@@ -1,13 +1,9 @@
 """What goes on in the ledger that the hosts of a profile share."""
 
-from typing import TYPE_CHECKING
-
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
+from pipeline.stores.sharing import NOTHING, Division
 from schemas.outcomes import ApiName, Environment
-from schemas.shared import CapStatus, HolderStatus, LedgerStatus, RunStatus, SharedAccount, ShareStatus
-
-if TYPE_CHECKING:
-    from pipeline.stores.postgres.accounts import DividedAccount
+from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 
 def status_of(job: LedgerJob) -> LedgerStatus:
@@ -41,24 +37,22 @@ def status_of(job: LedgerJob) -> LedgerStatus:
             for row in state.runs
         ],
         holders=[HolderStatus.model_validate(row._asdict()) for row in state.holders],
-        accounts=[_account(account) for account in state.accounts],
-        caps=[
-            CapStatus(scope=cap.scope, cap=cap.cap, used=cap.used, closed=cap.is_closed) for cap in state.caps
-        ],
+        accounts=[_account(*account) for account in state.accounts],
+        caps=[CapStatus.model_validate(row._asdict()) for row in state.caps],
     )
 
 
-def _account(account: "DividedAccount") -> SharedAccount:
+def _account(scope: str, api: str, division: Division, now: float) -> AccountUse:
     shares = [
         ShareStatus(
             host=share.who.host,
             pid=share.who.pid,
             requests=share.part.requests,
             places=share.part.places,
+            lease_s=share.until - now,
         )
-        for share in account.shares
-        if any(share.part)
+        for share in division.shares
+        if share.part != NOTHING
     ]
-    return SharedAccount(
-        scope=account.scope, api=ApiName(account.api), paused_s=account.paused_s, shares=shares
-    )
+    paused_s = max(division.paused_until - now, 0.0)
+    return AccountUse(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.reports.wording import counted, visible
-from schemas.shared import CapStatus, HolderStatus, LedgerStatus, RunStatus, SharedAccount
+from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus
 
 
 def print_status(status: LedgerStatus, console: Console) -> None:
@@ -47,7 +47,7 @@ def _holder(holder: HolderStatus) -> str:
     return f"{who}: {counted(holder.chunk_count, 'chunk')}; the oldest lease {lease}."
 
 
-def _account(account: SharedAccount) -> Iterator[str]:
+def _account(account: AccountUse) -> Iterator[str]:
     whose = f"{account.scope}, {account.api.value}"
     for share in account.shares:
         limits = f"{counted(share.requests, 'request')} in a window, {counted(share.places, 'place')}"

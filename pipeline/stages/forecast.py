@@ -52,25 +52,59 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
         limits: per API that the profile has.
         places: of the rows in their file; None where they have none.
     """
-    rejects, warnings = findings
     checks, assignments, spared = planned
     rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
-    apis = [
-        _api_forecast(api, rows.filter(pl.col("api") == api), spared, limit)
-        for api, limit in limits.items()
-        if api in checks["api"]
-    ]
+    counts = {
+        api: _counts(rows.filter(pl.col("api") == api), spared) for api in limits if api in checks["api"]
+    }
+    return forecast_by_counts(
+        input_name,
+        environment,
+        findings,
+        counts,
+        limits,
+        places=places,
+        why_uncounted=spared.why_uncounted,
+    )
+
+
+class QuestionCounts(NamedTuple):
+    """The rows and the questions that an API would be asked about."""
+
+    row_count: int
+    question_count: int
+    answered_count: int = 0
+    """Of the questions, those that have an answer in the folder of the run."""
+    reused_count: int = 0
+    """Of the questions, those that have a match in an earlier run that may be reused."""
+    call_count: int | None = None
+    """Those that are left; None: all."""
+
+
+def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
+    input_name: str,
+    environment: Environment,
+    findings: tuple[pl.DataFrame, pl.DataFrame],
+    counts: Mapping[ApiName, QuestionCounts],
+    limits: Mapping[ApiName, ApiLimits],
+    *,
+    places: Places | None,
+    why_uncounted: str | None,
+) -> Forecast:
+    """Forecast what checking a file takes, by what was counted; else as `forecast`."""
+    rejects, warnings = findings
     unfit = rejects.unique("row", keep="first")
     unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
+    accepted_count = sum(count.row_count for count in counts.values())
     return Forecast(
         environment=environment,
         input_name=input_name,
-        row_count=assignments.height + unfit.height,
-        accepted_count=assignments.height,
+        row_count=accepted_count + unfit.height,
+        accepted_count=accepted_count,
         rejected_count=unfit.height - unasked_count,
         unasked_count=unasked_count,
-        apis=apis,
-        saved_call_count=assignments.height - checks.height,
+        apis=[_api_forecast(api, counts[api], limit) for api, limit in limits.items() if api in counts],
+        saved_call_count=accepted_count - sum(count.question_count for count in counts.values()),
         rejects=[
             RejectedRow(
                 row=row, place=place_text(row, places) or None, field=field, code=code, message=message
@@ -80,8 +114,20 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
         broken_rules=_broken_rules(rejects),
         warning_count=warnings.height,
         warning_codes=warning_counts(warnings),
-        why_uncounted=spared.why_uncounted,
+        why_uncounted=why_uncounted,
         places=places,
+    )
+
+
+def _counts(rows: pl.DataFrame, spared: SparedChecks) -> QuestionCounts:
+    """Of rows with the `check` of each."""
+    questions = set(rows["check"])
+    return QuestionCounts(
+        rows.height,
+        len(questions),
+        len(questions & spared.answered),
+        len(questions & spared.reused),
+        len(questions - spared.answered - spared.reused),
     )
 
 
@@ -94,15 +140,14 @@ def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
     return [BrokenRule(**kind) for kind in kinds.iter_rows(named=True)]
 
 
-def _api_forecast(api: ApiName, rows: pl.DataFrame, spared: SparedChecks, limits: ApiLimits) -> ApiForecast:
-    questions = set(rows["check"])
-    call_count = len(questions - spared.answered - spared.reused)
+def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> ApiForecast:
+    call_count = counts.question_count if counts.call_count is None else counts.call_count
     return ApiForecast(
         api=api,
-        row_count=rows.height,
-        question_count=len(questions),
-        answered_before_count=len(questions & spared.answered),
-        reused_count=len(questions & spared.reused),
+        row_count=counts.row_count,
+        question_count=counts.question_count,
+        answered_before_count=counts.answered_count,
+        reused_count=counts.reused_count,
         call_count=call_count,
         rate_per_s=limits.rate_per_s,
         duration_s=call_count / limits.rate_per_s,

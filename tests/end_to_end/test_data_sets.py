@@ -346,3 +346,28 @@ def test_no_ask_needs_somebody_who_does(desk, rows):
     assert "workers of a shared ledger" in finished.err
     assert desk("run", "set", "--no-ask").status == 2
     assert desk("run", "all.csv", "--scheduler", "tcp://127.0.0.1:1").status == 2
+
+
+def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    before = sandbox.call_count
+
+    whole = json.loads(desk("plan", "all.csv", "--json", *sandbox.using("sandbox")).out)
+    planned = desk("plan", "set", "--work", "work", "--json", *sandbox.using("sandbox"))
+
+    assert planned.status == 0, planned.err
+    mine = json.loads(planned.out)
+    for said in (
+        "row_count",
+        "accepted_count",
+        "rejected_count",
+        "apis",
+        "saved_call_count",
+        "warning_count",
+    ):
+        assert mine[said] == whole[said], said
+    assert [row["row"] for row in mine["rejects"]] == [row["row"] for row in whole["rejects"]]
+    assert mine["rejects"][0]["place"] == "ann.csv row 4"
+    assert sandbox.call_count == before
+    assert not (desk.folder / "set.precheck").exists()
+    run(desk, sandbox)

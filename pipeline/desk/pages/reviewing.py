@@ -78,7 +78,7 @@ def may_decide(request: web.Request, at: Standing) -> bool:
 
 def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
     run = opened(at.folder)
-    return run, last_words(at.folder.decisions, run.summary.run_id)
+    return run, last_words(at.folder.decisions, run)
 
 
 def _asked(said: Mapping[str, str]) -> Asked:
@@ -108,7 +108,7 @@ async def decide_row(request: web.Request) -> web.Response:
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=1)
     if request.headers.get("X-Part") == "row":
-        words = await asyncio.to_thread(last_words, at.folder.decisions, run.summary.run_id)
+        words = await asyncio.to_thread(last_words, at.folder.decisions, run)
         line = run.row(row, words)
         if line is None:
             raise Missing("The row is a match.")

@@ -10,7 +10,7 @@ from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
-from pipeline.desk.review import last_words
+from pipeline.desk.review import opened
 from pipeline.desk.states import State
 from pipeline.desk.words import in_desk_words
 from pipeline.headers.readings import spoken
@@ -52,8 +52,13 @@ async def row_story(request: web.Request) -> web.Response:
     if not 1 <= row <= at.summary.input.row_count:
         raise Missing("The file has no such row.")
     told = await asyncio.to_thread(story, at.folder.run, row, now=context.clock())
-    words = await asyncio.to_thread(last_words, at.folder.decisions, at.summary.run_id)
-    history = [entry for entry in at.folder.decisions.entries() if row in entry.rows]
+    run = await asyncio.to_thread(opened, at.folder)
+    [answer] = run.answers_of([row])
+    history = [
+        (entry, entry.answers[entry.rows.index(row)] == answer)
+        for entry in await asyncio.to_thread(at.folder.decisions.entries)
+        if row in entry.rows
+    ]
     outcome = told.outcome
     shared = [] if told.question is None else zip_longest(told.question.rows, told.question.places)
     return html(
@@ -63,8 +68,6 @@ async def row_story(request: web.Request) -> web.Response:
         story=told,
         shared=[number for number, _ in shared if number != row][:20],
         to_do=in_desk_words(advice(outcome.check_action, outcome.check_code)),
-        word=words.get(row),
         history=history,
-        run_id=at.summary.run_id,
         spoken=spoken,
     )

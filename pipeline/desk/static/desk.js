@@ -82,7 +82,13 @@ if (drop) {
     drop.elements.file.files = event.dataTransfer.files;
     if (event.dataTransfer.files.length) drop.requestSubmit();
   });
-  drop.addEventListener("submit", () => { said.textContent = "Uploading."; });
+  drop.addEventListener("submit", (event) => {
+    const [file] = drop.elements.file.files;
+    const fault = !file ? "" : file.size === 0 ? "This file is empty. Export it again." : file.size > Number(drop.dataset.max) ? drop.dataset.tooLarge : "";
+    if (fault) event.preventDefault();
+    said.classList.toggle("wrong", Boolean(fault));
+    said.textContent = fault || "Uploading.";
+  });
 }
 
 // A button that was pressed is not pressed twice.

@@ -54,7 +54,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise ConfigurationError(
-            "--engine dask: its library is not installed; install payee-precheck[dask]"
+            "the library of Dask is not installed", advice="install payee-precheck[dask]"
         ) from None
     if scheduler is None:
         cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)

@@ -52,7 +52,7 @@ class PartTask(NamedTuple):
     part: DataPart
 
 
-class Rows(NamedTuple):
+class UsableRows(NamedTuple):
     """The rows of a data set, by its usable parts."""
 
     parts: Sequence[int]
@@ -71,7 +71,7 @@ class BucketTask(NamedTuple):
 
     shared: SetTask
     bucket: int
-    rows: Rows
+    rows: UsableRows
 
 
 class DecideTask(NamedTuple):

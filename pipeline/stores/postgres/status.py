@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from pipeline.stores.postgres.accounts import CountedCap, DividedAccount, accounts_of, caps_of
+from pipeline.stores.division_json import from_json
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.daily_caps import EDGE_S
+from pipeline.stores.sharing import Division
 
 SEEN_MAX_S = 60.0
 """A process that holds nothing and was not seen for so long is not listed."""
@@ -37,6 +39,31 @@ ORDER BY started_at, holder.holder
 """  # noqa: S608 (constants)
 
 
+_ACCOUNTS = """
+SELECT scope, api, division::text AS division,
+ greatest(latest, extract(epoch FROM clock_timestamp())::float8) AS now
+FROM precheck.account ORDER BY scope, api
+"""
+_CAPS = """
+SELECT scope, cap, now < closed_until AS closed, (
+ SELECT coalesce(sum(count), 0)::int FROM precheck.units
+ WHERE units.scope = daily_cap.scope AND second > greatest(
+  counted_from, CASE kind WHEN 'utc_day' THEN now - now %% 86400 ELSE now - 86400 END - %s)) AS used
+FROM precheck.daily_cap, LATERAL (
+ SELECT greatest(latest, extract(epoch FROM clock_timestamp()))::bigint AS now) AS clock ORDER BY scope
+"""
+
+
+class AccountState(NamedTuple):
+    """How the limits of an account are divided."""
+
+    scope: str
+    api: str
+    division: Division
+    now: float
+    """On the clock of the division."""
+
+
 class LedgerState(NamedTuple):
     """The rows of a ledger at one moment, by the names of their columns."""
 
@@ -46,8 +73,8 @@ class LedgerState(NamedTuple):
     """Those that have not finished, the oldest first."""
     holders: list[Any]
     """Processes that hold questions, or did within the last minute."""
-    accounts: list[DividedAccount]
-    caps: list[CountedCap]
+    accounts: list[AccountState]
+    caps: list[Any]
 
 
 def state_of(database: Database) -> LedgerState:
@@ -66,4 +93,7 @@ def _state(db: psycopg.Connection) -> LedgerState:
         [time] = cursor.execute(_NOW).fetchone() or ("",)
         runs = cursor.execute(_RUNS).fetchall()
         holders = cursor.execute(_HOLDERS, (SEEN_MAX_S,)).fetchall()
-        return LedgerState(time, runs, holders, accounts_of(db), caps_of(db))
+        rows: list[Any] = cursor.execute(_ACCOUNTS).fetchall()
+        caps = cursor.execute(_CAPS, (EDGE_S,)).fetchall()
+    accounts = [AccountState(row.scope, row.api, from_json(row.division), row.now) for row in rows]
+    return LedgerState(time, runs, holders, accounts, caps)

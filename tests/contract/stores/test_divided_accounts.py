@@ -1,12 +1,14 @@
 """Processes that share an account keep its rate at the socket, and use it."""
 
 import os
+import time
 
 import anyio
 import pytest
-from sharers import most_in_a_second, sharers
+from sharers import most_in_a_second, sharers, shares_of
 
 from pipeline.errors import ConfigurationError
+from pipeline.stores.sharing import LEASE_S
 from pipeline.stores.values import ServerAccount
 
 RATE = 60
@@ -34,12 +36,32 @@ def test_the_rate_is_kept_while_processes_join_and_one_dies(where, wait_until):
     assert most_in_a_second(town.left()) <= RATE
 
 
+def test_one_that_begins_after_another_was_killed_has_all_of_it_a_window_later(tmp_path, wait_until):
+    """Where no other run is at work, the lock of the server says so, and nobody waits for a lease to end."""
+    account = ServerAccount("localhost|c", "cop", RATE, 12, 1.028, 5.0)
+    with sharers(tmp_path / "turns", RATE, places=12) as town:
+        killed = town.start(60)
+        wait_until(lambda: town.server.has_heard(killed))
+        killed.kill()
+        killed.wait()
+        killed_at = time.monotonic()
+
+    async def main():
+        parts = []
+        async with shares_of(str(tmp_path / "turns")).lease([account]) as leased:
+            began_at = time.monotonic()
+            leased["cop"].follow(parts.append, lambda: 0)
+            return parts[0], began_at
+
+    part, began_at = anyio.run(main)
+    assert part[:2] == (RATE, 12)
+    assert 1 <= began_at - killed_at < LEASE_S
+
+
 @pytest.mark.parametrize(("rate", "places"), [(RATE + 1, 12), (RATE, 11)])
 def test_hosts_whose_profiles_give_an_account_other_limits_are_refused_by_name(
     postgres, ledger_database, rate, places
 ):
-    from sharers import shares_of
-
     url = postgres.url(ledger_database)
     mine, other = (
         ServerAccount("cop.example|c", "cop", *limits, 1.028, 5.0) for limits in ((RATE, 12), (rate, places))
@@ -58,8 +80,6 @@ def test_hosts_whose_profiles_give_an_account_other_limits_are_refused_by_name(
 
 
 def test_a_lease_is_renewed_once_the_database_is_back(postgres, ledger_database, proxy_to):
-    from sharers import shares_of
-
     proxy = proxy_to(postgres.port)
     account = ServerAccount("cop.example|c", "cop", RATE, 12, 1.028, 5.0)
     parts = []

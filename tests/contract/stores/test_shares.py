@@ -100,16 +100,16 @@ def test_a_pause_that_one_is_asked_for_is_everybodys(store):
                         lambda part, said=said: said.append((time.monotonic(), part)), lambda: 0
                     )
                 began = time.monotonic()
-                one["cop"].pause(1.2)
-                await anyio.sleep(2.0)
+                one["cop"].pause(2.0)
+                await anyio.sleep(3.0)
                 return began
 
     began = anyio.run(main)
     for said in parts:
         silent = [moment - began for moment, part in said if part[:2] == (0, 0) and moment > began]
         again = [moment - began for moment, part in said if part.rate_per_s and moment > silent[0] + began]
-        assert silent[0] < 1
-        assert 1.2 <= min(again) < 1.9
+        assert silent[0] < 1.9
+        assert 2 <= min(again) < 2.9
 
 
 def test_a_place_that_is_taken_is_nobody_elses(store):

@@ -31,13 +31,13 @@ def desk_here(tmp_path_factory):
 @pytest.fixture(scope="module")
 def link_of(desk_here):
     def link(name="Mara Ellery"):
-        return desk_here.desk.start("desk", "--home", desk_here.home, "--new-link", name).end().out.strip()
+        return desk_here.desk("desk", "--home", desk_here.home, "--new-link", name).out.strip()
 
     return link
 
 
 @pytest.fixture(scope="module")
-def at_the_desk(browser, link_of):
+def at_the_desk(browser, desk_here, link_of):
     """`at_the_desk(options)`: somebody with a browser, who has come in; each kind is opened once."""
     open_pages = {}
 
@@ -60,7 +60,7 @@ def at_the_desk(browser, link_of):
 
         page.on("console", hear)
         page.on("pageerror", hear)
-        page.goto(link_of().split("/enter")[0])
+        page.goto(desk_here.origin)
         try:
             yield page
             assert complains or not heard, heard
@@ -151,6 +151,21 @@ def test_a_file_is_dropped(at_the_desk):
         page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
         page.wait_for_url("**/columns")
         assert page.inner_text("h1") == "dropped.csv"
+
+
+def test_a_file_that_is_too_large_or_empty_is_not_sent(at_the_desk, tmp_path):
+    with at_the_desk() as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.method))
+        empty = tmp_path / "empty.csv"
+        empty.touch()
+        page.evaluate("document.querySelector('.drop').dataset.max = 10")
+        for file, sentence in ((MIXED, "This file is larger than"), (empty, "This file is empty")):
+            page.set_input_files("#file", file)
+            page.click("button:has-text('Upload')")
+            page.wait_for_selector(f".drop .said:has-text('{sentence}')")
+            assert page.is_enabled("button:has-text('Upload')")
+        assert "POST" not in asked
 
 
 def test_rows_are_decided_by_keyboard_alone(at_the_desk, reviewed):
@@ -272,18 +287,18 @@ def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, 
         assert found == {}
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
-def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states, width):
+def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states):
     with at_the_desk(complains=True) as page:
-        page.set_viewport_size({"width": width, "height": 900})
         wide = {}
         for name, path in states.items():
             page.goto(desk_here.origin + path)
-            over = page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            if over > 0:
-                wide[name] = over
+            for width in (390, 768, 1280, 1920):
+                page.set_viewport_size({"width": width, "height": 900})
+                over = page.evaluate(
+                    "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                )
+                if over > 0:
+                    wide[name, width] = over
         assert wide == {}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import stat
 from pathlib import Path
@@ -120,7 +121,9 @@ def test_an_auditor_reads_the_evidence_and_who_did_what(team_desk, checked):
     ids=str,
 )
 def test_who_is_not_named_once_by_the_one_header_is_nobody(team_desk, headers, status):
-    assert team_desk.person(RITA).get("/", **headers).status == status
+    answer = team_desk.person(RITA).get("/", **headers)
+    assert answer.status == status
+    assert "link" not in re.sub("<[^>]*>", "", answer.text)  # which only one's own desk has
 
 
 def test_two_identities_in_one_request_are_nobodys(team_desk):

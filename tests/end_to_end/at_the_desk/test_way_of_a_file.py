@@ -364,11 +364,22 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
             assert "Go on" in page
             assert "command" not in page
             assert visitor.post(f"/files/{at}/stop").status == 409
-            assert 0 < len(sandbox.questions()) < count
+            asked = len(sandbox.questions())
+            assert asked > 0
+            outcomes = rows_of(download(visitor, at, "outcomes.csv"))
+            is_answered = [row["check_outcome"] not in ("deferred", "unanswered") for row in outcomes]
+            for row in (is_answered.index(True) + 1, is_answered.index(False) + 1):
+                assert decide(visitor, at, row, "hold").status == 303
+            assert "to hold 2 rows" in visitor.get(f"/files/{at}/release").text
             assert visitor.post(f"/files/{at}/start").status == 303
             visitor.wait(at)
-            assert len(sandbox.questions()) == count  # an answered question is never asked again
+            summary = json.loads((desk.folder(at) / "run.precheck" / "summary.json").read_text())
+            answered = sum(call["answered_before_count"] for call in summary["calls"])
+            assert 0 < answered < count
+            assert answered + len(sandbox.questions()) - asked == count  # an answer is never asked for again
             assert visitor.get(f"/files/{at}").to.endswith("/review")
+            # A decision about an answer stays; one about its absence is void now that there is one.
+            assert "to hold 1 row<" in visitor.get(f"/files/{at}/release").text
 
 
 def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve, wait_until):

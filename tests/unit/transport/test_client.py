@@ -32,6 +32,13 @@ def httpx_itself(context, connections_max):
     return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_collect():
+    """What tests before these have left is looked at once, and not again after each of them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(params=[transport_of, httpx_itself], ids=["aiohttp", "httpx"])
 def loopback(request, loopback):
     """What the client promises, it promises over any transport of httpx."""

@@ -1,0 +1,78 @@
+"""What checking a data set would take. Nothing is sent; what was read and planned stays for the run."""
+
+import polars as pl
+
+from pipeline.config.profiles import choose, modulus_of, opened
+from pipeline.connections import routes, scope_for
+from pipeline.executors.datasets.engines import engine
+from pipeline.executors.datasets.tasks import SetTask
+from pipeline.frames import REJECTS, WARNINGS
+from pipeline.jobs.data_set import refuse_what_is_for_files
+from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of
+from pipeline.jobs.quota import quota_usage
+from pipeline.rules.enumeration import why_refused
+from pipeline.runs.data_set import open_data_set
+from pipeline.runs.folder import has_begun
+from pipeline.runs.part_files import read_frame
+from pipeline.runs.request import Clock, DataSetJob
+from pipeline.stages.forecast import ApiLimits, QuestionCounts, forecast_by_counts
+from schemas.forecast import Forecast
+from schemas.outcomes import ApiName
+
+
+def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
+    """Read, validate and plan a data set, and say what checking it would take; send nothing.
+
+    Raises:
+        PrecheckError: the data set or the configuration cannot be used; the exit code says why.
+    """
+    now, check = clock(), job.check
+    refuse_what_is_for_files(check)
+    data = open_data_set(check.file, job.work)
+    chosen = choose(check.profile, check.config)
+    with opened(chosen) as profile:
+        there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
+        shared = task_of(job, data, chosen, there)
+        with engine(job.engine, job.scheduler) as at_work:
+            planned = plan_parts(data, shared, at_work)
+    used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
+    limits = {
+        server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
+        for server in profile.servers
+    }
+    uncounted = f"{check.out}: the answers of a data set are not counted before its run"
+    made = forecast_by_counts(
+        check.file.name,
+        profile.environment,
+        _findings(shared, planned),
+        _counts(planned),
+        limits,
+        places=planned.rows.places,
+        why_uncounted=uncounted if has_begun(check.out) else None,
+    )
+    problems = [read.problem for _, read in planned.parts if read.problem is not None]
+    refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
+    return made.model_copy(update={"refusal": refusal, "notes": [*planned.usable[0][1].notes, *problems]})
+
+
+def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
+    """Rows and questions of each API."""
+    rows, questions = dict.fromkeys(ApiName, 0), dict.fromkeys(ApiName, 0)
+    for route in (route for _, read in planned.usable for route in read.routes):
+        rows[route.api] += route.row_count
+    for bucket in planned.buckets:
+        for api, count in bucket.question_counts.items():
+            questions[api] += count
+    return {api: QuestionCounts(rows[api], questions[api]) for api in ApiName if questions[api]}
+
+
+def _findings(shared: SetTask, planned: PlannedSet) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`Rejects` and `Warnings` of all parts, by the rows of the data set."""
+    rejects, warnings = [pl.DataFrame(schema=REJECTS)], [pl.DataFrame(schema=WARNINGS)]
+    for (part, _), start in zip(planned.usable, planned.rows.starts, strict=True):
+        number, row = part.number, pl.col("row") + start
+        rejects.append(read_frame(shared.files.rejects(number), REJECTS).with_columns(row))
+        across = (shared.files.warnings_across(number, bucket) for bucket in range(shared.bucket_count))
+        paths = (shared.files.warnings(number), *across)
+        warnings += [read_frame(path, WARNINGS).with_columns(row) for path in paths]
+    return pl.concat(rejects), pl.concat(warnings)

@@ -1,0 +1,46 @@
+"""The unit in the documentation of the desk."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli.desk import desk
+from pipeline.config.desk import DeskSection
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "desk.md").read_text("utf-8")
+[UNIT] = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+[TOLD] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_command_of_the_unit_is_understood():
+    [line] = re.findall(r"^ExecStart=(.*)$", UNIT, re.MULTILINE)
+    program, command, *options = shlex.split(line)
+    assert (Path(program).name, command) == ("precheck", desk.name)
+    assert desk.make_context("desk", options).params["socket_path"] == Path("/run/precheck/desk.sock")
+
+
+def test_a_restart_of_the_unit_leaves_checks_running():
+    assert re.findall(r"^KillMode=(.*)$", UNIT, re.MULTILINE) == ["process"]
+
+
+def test_the_configuration_of_the_page_is_understood_and_its_table_has_every_key():
+    told = DeskSection.model_validate(tomllib.loads(TOLD)["desk"])
+    assert told.host == "payments.example"
+    keys = set(re.findall(r"^\| `([a-z_]+)` \|", PAGE, re.MULTILINE))
+    assert keys == set(DeskSection.model_fields) - {"roles"}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
+def test_systemd_takes_the_unit(tmp_path):
+    program = tmp_path / "precheck"
+    program.symlink_to(sys.executable)
+    unit = tmp_path / "precheck-desk.service"
+    unit.write_text(UNIT.replace("/opt/precheck/bin/precheck", str(program)))
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
