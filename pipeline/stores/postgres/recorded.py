@@ -41,12 +41,11 @@ def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[Re
             requests.latest = some[-1][0]
         reused = own.run(lambda db: db.cursor(binary=True).execute(_REUSED, (run.number,)).fetchall())
         for row in reused:
-            attempts, *said, seal = row
-            used = ReusedAnswer(*said)
+            attempts, *fields, seal = row
+            used = ReusedAnswer(*fields)
             lines.require_reused(used, seal)
-            answer = reused_answer(used, attempts)
-            said_then = (used.request_id, used.time, None, None, answer, "")
-            yield RecordedRequest(used.question, 0, *said_then, reused=used)
+            said = used.question, 0, used.request_id, used.time, None, None
+            yield RecordedRequest(*said, reused_answer(used, attempts), "", reused=used)
 
 
 @dataclass(slots=True)

@@ -41,6 +41,8 @@ def asked(ledger_desk):
 def test_no_name_and_no_account_is_in_any_column_of_any_table(asked, ledger_desk):
     store, run, _ = asked
     assert {line.answer.matched_name for line in store.lines(run) if line.answer} == {None, NAME}
+    [reused] = [line.reused for line in store.lines(run) if line.reused is not None]
+    assert reused == ReusedAnswer(b"another", "MTCH", "id-0", NOW, "ab", LATER)
     assert DETAIL in {line.detail for line in store.lines(run)}
 
     tables = [name for (name,) in ledger_desk.rows(
