@@ -98,8 +98,9 @@ def test_matches_of_other_runs_are_used_again_where_that_is_allowed(desk, sandbo
         host("a")("run", file, *words, "--out", folder).end()
     calls = sandbox.call_count
 
-    host("a")("run", file, *words, "--out", "march", "--reuse-max-age", "1d").end()
+    last = host("a")("run", file, *words, "--out", "march", "--reuse-max-age", "1d").end()
 
+    assert last.status in {0, 75, 76}, last.err
     summaries = {
         folder: json.loads((desk.folder / folder / "summary.json").read_text())["calls"][0]
         for folder in ("february", "march")
