@@ -171,9 +171,9 @@ class RequestGate:
                 self._responders[responder].fail(now)
                 self._silent_as[responder] = code_of(reply)
             case retry.NetworkFailure(kind="connect" | "tls" | "broken" | "deadline"):
-                self._server.fail(now)
+                self._fail(responder, now)
             case httpx.Response(status_code=status) if status >= 500:
-                self._server.fail(now)
+                self._fail(responder, now)
             case _:
                 streak = None
                 self._succeed(responder, ticket)
@@ -184,6 +184,14 @@ class RequestGate:
     def _abstain(self, responder: str) -> None:
         """Learn nothing about the health of the server and the responder."""
         self._server.abstain()
+        self._abstain_of(responder)
+
+    def _fail(self, responder: str, now: float) -> None:
+        """The server failed; nothing is learned about the responder, whose probe this may have been."""
+        self._server.fail(now)
+        self._abstain_of(responder)
+
+    def _abstain_of(self, responder: str) -> None:
         if responder in self._responders:
             self._responders[responder].abstain()
 

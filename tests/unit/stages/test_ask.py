@@ -1273,6 +1273,19 @@ def test_silent_bank_holds_up_nobody_else_and_costs_few_requests(asking):
     assert len(sender.said) <= 200 + 4 * RESPONDER.failures_max
 
 
+@pytest.mark.parametrize("bad", [problem(500), NetworkFailure("broken")])
+def test_a_probe_of_a_silent_bank_that_meets_another_failure_is_sent_again(asking, bad):
+    replies = iter([problem(504, "TIMEOUT_ERROR")] * RESPONDER.failures_max + [bad])
+
+    async def reply(said):
+        return next(replies, None) or good(said.request)
+
+    done = asking(checks(20), FakeSender(reply), probe_wait_s=0.02)
+
+    assert done.answers.height == 20
+    assert done.states()["answered", "MTCH"] >= 15
+
+
 def test_bank_that_lets_us_wait_leaves_half_of_the_places_to_others(asking):
     others_count = 30
     all_others_answered = anyio.Event()
