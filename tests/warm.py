@@ -87,6 +87,7 @@ class Warm:
         for process in STARTED:
             process.kill()
             process.communicate()
+        self._nothing.close()
         shutil.rmtree(self._folder)
 
 

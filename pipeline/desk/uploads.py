@@ -5,6 +5,7 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +16,7 @@ from aiohttp import BodyPartReader, web
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.private_files import opened
 from pipeline.desk.refusals import DeskRefusal, TooLarge
-from pipeline.errors import DiskError
+from pipeline.errors import DiskError, InputError
 from schemas.desk import DeskFile
 from schemas.wire import timestamp
 
@@ -153,9 +154,11 @@ def safe_name(said: str | None) -> str:
 
 
 def bytes_of(home: DeskHome, by: str) -> int:
-    """How many bytes of uploads one person has at the desk."""
-    return sum(
-        file.byte_count
-        for file in (folder.read() for folder in home.folders())
-        if file.purged_at is None and file.uploaded_by.casefold() == by.casefold()
-    )
+    """How many bytes of uploads one person has at the desk; a file of which nothing can be read is nobody's."""
+    count = 0
+    for folder in home.folders():
+        with suppress(InputError):
+            file = folder.read()
+            if file.purged_at is None and file.uploaded_by.casefold() == by.casefold():
+                count += file.byte_count
+    return count

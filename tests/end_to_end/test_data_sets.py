@@ -282,8 +282,8 @@ def test_a_daily_cap_defers_the_rest_and_says_when_to_go_on(desk, serve, tmp_pat
 
 def test_ctrl_c_ends_the_processes_of_the_pool_too(desk, sandbox, rows):
     as_data_set(desk, rows)
-    slow = desk.using(**sections(sandbox, rate_per_s=20, in_flight_max=2))
-    before = len(sandbox.questions())
+    slow = desk.using(**sections(sandbox, rate_per_s=4, in_flight_max=2))
+    before = sandbox.call_count
     running = desk.start("run", "set", "--work", "work", *slow)
     sandbox.wait_for_calls(5, before)
     running.send_signal(signal.SIGINT)

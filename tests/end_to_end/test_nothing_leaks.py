@@ -198,7 +198,8 @@ def test_no_core_file_is_left_of_a_process_that_holds_payees(
 ):
     with subprocess.Popen(["/bin/sh", "-c", "ulimit -c unlimited; exec sleep 60"], cwd=tmp_path) as other:
         wait_until(lambda: Path(f"/proc/{other.pid}/comm").read_text() == "sleep\n")
-        assert dies_with_a_core(other), "of others there is one here"
+        state = "".join(Path(f"/proc/{other.pid}/{of}").read_text() for of in ("limits", "status"))
+        assert dies_with_a_core(other), f"of others there is one here:\n{state}"
     file = desk.payments(network_payments(200))
     with (
         serve(tmp_path / "slow", "--latency", 2) as sandbox,

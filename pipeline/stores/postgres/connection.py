@@ -10,6 +10,7 @@ from typing import NamedTuple, Self, TypeVar
 
 import anyio.to_thread
 import psycopg
+import structlog
 from psycopg import errors
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
@@ -56,6 +57,8 @@ _REFUSALS = {
 T = TypeVar("T")
 Work = Callable[[psycopg.Connection], T]
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
 
 class StoreClocks(NamedTuple):
     """Time for what waits for a server."""
@@ -81,6 +84,7 @@ class Database:
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
+        self._away_since: tuple[datetime, float] | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
@@ -109,22 +113,35 @@ class Database:
             IncompleteError: the server has been away for as long as is waited.
             ConfigurationError: it does not let us in, or has no ledger of this version.
         """
-        away_since: tuple[datetime, float] | None = None
         tries = 0
         while True:
             try:
                 with self._lock:
-                    return work(self._connected())
+                    done = work(self._connected())
             except psycopg.Error as error:
                 if not self._is_lost(error):
                     raise self._explained(error) from error
-                if away_since is None:
-                    away_since = self.clocks.now(), self.clocks.monotonic()
-                waited_s = self.clocks.monotonic() - away_since[1]
+                since, waited_s = self._awaited()
                 if self._closing.is_set() or waited_s >= self.clocks.wait_max_s:
-                    raise self._away(away_since[0], error) from None
+                    raise self._away(since, error) from None
                 self._closing.wait(_PAUSES_S[min(tries, len(_PAUSES_S) - 1)])
                 tries += 1
+            else:
+                self._note_back()
+                return done
+
+    def _awaited(self) -> tuple[datetime, float]:
+        """Since when the server is away, and for how long it was waited for, by whichever piece of work."""
+        if self._away_since is None:
+            self._away_since = self.clocks.now(), self.clocks.monotonic()
+            log.warning("the ledger's database does not answer", server=self.address.place)
+        since, began = self._away_since
+        return since, self.clocks.monotonic() - began
+
+    def _note_back(self) -> None:
+        if self._away_since is not None:
+            self._away_since = None
+            log.warning("the ledger's database answers again", server=self.address.place)
 
     def try_once(self, work: Work[T]) -> T | None:
         """Do this if the server answers now; None where it does not."""

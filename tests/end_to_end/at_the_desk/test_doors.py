@@ -253,6 +253,7 @@ def test_an_answer_to_a_page_that_breaks_says_nothing_of_the_program(own_desk, m
     assert "Traceback" not in answer.text
     assert str(own_desk.home) not in answer.text
     assert mara.get("/").status == 200  # the others are listed
+    assert mara.file(PAYMENTS)  # and what is unreadable keeps nobody from the next file
 
 
 def test_the_desk_listens_on_this_computer_only(own_desk):
