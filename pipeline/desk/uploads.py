@@ -154,7 +154,7 @@ def safe_name(said: str | None) -> str:
 
 
 def bytes_of(home: DeskHome, by: str) -> int:
-    """How many bytes of uploads one person has at the desk; a file of which nothing can be read is nobody's."""
+    """How many bytes of uploads one person has at the desk; what cannot be read is nobody's."""
     count = 0
     for folder in home.folders():
         with suppress(InputError):
