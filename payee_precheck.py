@@ -34,10 +34,13 @@ def main() -> None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
     try:
         from pipeline.cli.main import main as command
+        from pipeline.files.core_dumps import forbid_core_dumps
     except Exception as error:  # noqa: BLE001 (a stranger's module may do anything)
         _refuse(
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"
         )
+    os.umask(0o077)  # everything written is for its owner only, including the folders above it
+    forbid_core_dumps()
     try:
         command(prog_name="precheck")
     except Exception as error:  # noqa: BLE001 (the last to be told: what reports mistakes made one itself)

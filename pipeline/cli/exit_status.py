@@ -21,7 +21,6 @@ from pipeline.errors import (
     ProtocolError,
     stopped_by,
 )
-from pipeline.files.core_dumps import forbid_core_dumps
 
 if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
@@ -45,8 +44,6 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
-        os.umask(0o077)  # everything written is for its owner only, including the folders above it
-        forbid_core_dumps()
         before = _on_signal(_leave)  # before anything heavy is imported
         try:
             with _reported_and_ended():
