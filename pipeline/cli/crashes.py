@@ -64,19 +64,23 @@ def _words() -> Iterator[str]:
     yield from (word for word in sys.argv[1:] if word in known)
 
 
-def _lines(error: BaseException, depth: int = 0) -> Iterator[str]:
-    """Kind and places of an error, of those in its group, and of its causes."""
+def _lines(error: BaseException, depth: int = 0, seen: frozenset[int] = frozenset()) -> Iterator[str]:
+    """Kind and places of an error, of those in its group, and of its causes.
+
+    Tasks that raise the same error can leave it among its own causes.
+    """
+    seen |= {id(error)}
     indent = "  " * depth
     number = error.errno if isinstance(error, OSError) else None
     yield f"{indent}{type(error).__name__}" + (f" {errno.errorcode.get(number, number)}" if number else "")
     yield from (f"{indent}  {place}" for place in _places(error))
     if isinstance(error, BaseExceptionGroup):
         for one in error.exceptions:
-            yield from _lines(one, depth + 1)
+            yield from _lines(one, depth + 1, seen)
     before = error.__cause__ or error.__context__
-    if before is not None:
+    if before is not None and id(before) not in seen:
         yield f"{indent}after"
-        yield from _lines(before, depth)
+        yield from _lines(before, depth, seen)
 
 
 def _last_place(error: BaseException) -> str:

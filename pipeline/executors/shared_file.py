@@ -1,30 +1,28 @@
 """The asking of a payment file whose run others ask too; the ledger of its folder gets a copy of it all."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 import anyio
 import polars as pl
 
-from pipeline.errors import IncompleteError
+from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.asking import AskingPlan, AskingResult, new_context, or_stopped, watched
+from pipeline.executors.folder_copy import FolderCopy
 from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, planned_chunks, round_to_ask
-from pipeline.frames import ANSWERS, Answers, AnswerState, Check, Checks, OwnCode
+from pipeline.frames import ANSWERS, Answers, AnswerState, Checks, OwnCode
 from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.stages.ask import AskingTally, answers_so_far, count_given_up, remaining_questions
 from pipeline.stages.ask.values import Closure
 from pipeline.stores.postgres.lines import StoredRun
 from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.stores.values import RecordedRequest
 from schemas.outcomes import ApiName, Environment
 
 LAST_WAIT_MAX_S = 5.0
 """How long a database that was away already is waited for at the end of a run."""
-_COPIED_AT_ONCE = 5_000
 ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
 
 
@@ -43,7 +41,8 @@ def ask_with_others(
     """Ask what is left to ask, together with every process that works on the same run.
 
     Returns:
-        What came back, whoever asked; also where an error or a request to stop ended the asking.
+        What came back, whoever asked; also where an error or a request to stop ended the asking. Where the
+        database is away for good, that is what it had for this process, and what this process asked.
 
     Raises:
         DiskError: the ledger of the folder cannot be written.
@@ -51,9 +50,19 @@ def ask_with_others(
     """
     access, run, shared = joined
     world = new_context(surface)
+    copy = FolderCopy(ledger)
+    shared.copy_to(copy.add)
     apis = {ApiName(api) for api in asking.checks["api"].unique()}
     asker = RoundAsker(shared, access, apis, world, surface.watch, limit=job.limit, wait_max_s=job.wait_max_s)
-    _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
+    ended_by: PrecheckError | None = None
+    try:
+        if shared.counts != ledger.counts:
+            copy.take_over(access.store.lines(run), asking.checks, shared)
+        _, ended_by = watched(partial(_ask, job, asking, asker), world, surface)
+    except IncompleteError as error:
+        ended_by = error
+    finally:
+        copy.flush()
     ended_by = or_stopped(ended_by, job.file.name, surface.stop)
     if isinstance(ended_by, IncompleteError):
         access.store.wait_at_most(LAST_WAIT_MAX_S)
@@ -61,7 +70,7 @@ def ask_with_others(
     try:
         anyio.run(end_round, asker)
         given_up_count = anyio.run(count_given_up, asking.checks, shared)
-        _copy(access.store.lines(run), asking.checks, asker, ledger)
+        copy.take_over(access.store.lines(run), asking.checks, shared)
     except IncompleteError as error:
         ended_by = ended_by or error
     answers = with_reasons(anyio.run(answers_so_far, asking.checks, ledger), asking.checks, asker)
@@ -93,38 +102,6 @@ async def end_round(asker: RoundAsker) -> None:
         await asker.run.end_round(asker.round_number, is_over=True)
 
 
-def _copy(
-    lines: Iterable[RecordedRequest],
-    checks: Checks,
-    asker: RoundAsker,
-    ledger: SqliteLedger,
-) -> None:
-    """Copy the lines of the run to the ledger of the folder, which knows its questions by keys of its own."""
-    places = {
-        asker.run.question_key(Check(number, ApiName(api), *said)): place
-        for place, (number, api, *said) in enumerate(checks.iter_rows())
-    }
-    known = {answer.question for answer in ledger.answers() if answer.state is AnswerState.REUSED}
-    for some in _batches(lines):
-        requests, reused = [], []
-        rows = checks[[places[line.question] for line in some]].iter_rows()
-        for line, (number, api, *said) in zip(some, rows, strict=True):
-            question = ledger.question_key(Check(number, ApiName(api), *said))
-            if line.reused is not None:
-                reused.append(line.reused._replace(question=question))
-            else:
-                answer = None if line.answer is None else line.answer._replace(question=question)
-                requests.append(line._replace(question=question, answer=answer))
-        ledger.copy(requests)
-        ledger.reuse([answer for answer in reused if answer.question not in known])
-
-
-def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:
-    iterator = iter(lines)
-    while some := list(islice(iterator, _COPIED_AT_ONCE)):
-        yield some
-
-
 def with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
     """`Answers` with the reason why a question has none, where it is this process that knows it."""
     reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
@@ -150,6 +127,6 @@ def count_elsewhere(answered: Mapping[ApiName, int], tally: AskingTally) -> None
         tally: of this process.
     """
     for name, count in answered.items():
-        tally.elsewhere[name] = (
-            count - tally.answered_before[name] - tally.reused[name] - tally.answered[name]
-        )
+        # Where the database is away, not all that it had before is known here any more.
+        before_count = tally.answered_before[name] + tally.reused[name]
+        tally.elsewhere[name] = max(count - before_count - tally.answered[name], 0)

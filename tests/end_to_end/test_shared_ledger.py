@@ -74,6 +74,39 @@ def test_a_run_that_is_killed_on_one_host_is_resumed_on_another(
     assert desk.outcomes("a") == desk.outcomes("b")
 
 
+def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_the_rest_is_asked_later(
+    desk, sandbox, file, shared_profile, host, in_ledger, postgres, proxy_to, wait_until
+):
+    proxy, before = proxy_to(postgres.port), sandbox.call_count
+    direct = shared_profile(rate_per_s=SLOW_PER_S)
+    assert host("b")("run", file, *direct, "--out", "b", "--limit", 70).end().status == 75
+    words = shared_profile("proxied.toml", rate_per_s=SLOW_PER_S, port=proxy.port)
+
+    with host("a")("run", file, *words, "--out", "a", PRECHECK_TEST_WAIT_S="2") as checking:
+        wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 140)
+        proxy.close_door()
+        done = checking.end()
+
+    assert done.status == 75, done.err
+    assert "the ledger's database does not answer since" in done.err
+    on_record = in_ledger("SELECT count(*) FROM precheck.answer")
+    found = Counter(row["check_outcome"] for row in desk.outcomes("a"))
+    left = {"deferred", "unanswered"}
+    # One whose answer was committed while the connection ended is not known here.
+    assert on_record - 8 <= sum(found.values()) - sum(found[what] for what in left) <= on_record
+    assert found["unanswered"] <= 8, "those whose replies could not be recorded"
+    assert {row["check_code"] for row in desk.outcomes("a") if row["check_outcome"] in left} == {"RUN_ENDED"}
+    assert desk("verify", "a", "--input", file).status == 0
+    # Once it is back, nothing is asked again but what was in flight.
+    proxy.open_door()
+    again = host("a")("run", file, *words, "--out", "a").end()
+    assert again.status == 0, again.err
+    assert len(sandbox.questions(before)) - COUNT <= 8
+    assert desk("verify", "a", "--input", file).status == 0
+    assert host("b")("run", file, *direct, "--out", "b").end().status == 0
+    assert desk.outcomes("a") == desk.outcomes("b")
+
+
 def test_a_finished_run_sends_nothing_and_the_same_bytes_elsewhere_are_a_new_run(
     desk, sandbox, file, shared_profile, host, in_ledger, postgres
 ):

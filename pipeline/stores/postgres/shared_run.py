@@ -2,11 +2,11 @@
 
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 import anyio
@@ -32,6 +32,7 @@ from pipeline.stores.values import (
     Question,
     QuestionChunk,
     QuestionHistory,
+    RecordedRequest,
     ReusedAnswer,
     RoundState,
 )
@@ -45,6 +46,8 @@ _NOTHING = QuestionHistory(None, 0, None)
 
 QuestionParts = Callable[[int], pl.DataFrame]
 """The number of a part of the questions -> its `Checks`, in the order in which `PlannedChunk` counts them."""
+RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
+"""Takes a request of this process that is on record, and the question it was for."""
 
 
 @dataclass(slots=True)
@@ -52,7 +55,17 @@ class _HeldChunk:
     """A chunk in the hands of this process."""
 
     api: ApiName
-    questions: list[bytes] = field(default_factory=list)
+    questions: dict[bytes, Check] = field(default_factory=dict)
+
+
+class _SentRequest(NamedTuple):
+    """A request that left, as it was on record then."""
+
+    lease: ChunkLease
+    check: Check | None
+    """None where its chunk has just been taken over."""
+    request_id: str
+    time: str
 
 
 class SharedRun:
@@ -96,7 +109,8 @@ class SharedRun:
         self._commits = FencedCommit(self._database, LineWriter(run.number, units), self._forget)
         self._held: dict[ChunkLease, _HeldChunk] = {}
         self._lease_of: dict[bytes, ChunkLease] = {}
-        self._in_flight: dict[tuple[bytes, int], ChunkLease] = {}
+        self._in_flight: dict[tuple[bytes, int], _SentRequest] = {}
+        self._copy: RequestCopy | None = None
         self._taken_over: set[int] = set()
         self._rounds: dict[int, int] = {}  # of each chunk that was claimed
         self._apis: dict[int, ApiName] = {}
@@ -108,6 +122,10 @@ class SharedRun:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def copy_to(self, copy: RequestCopy) -> None:
+        """Have every request of this process copied, once its ending is on record, or it is left in doubt."""
+        self._copy = copy
 
     def close(self) -> None:
         """End the connection. Chunks that were not given back are free once their lease has ended."""
@@ -149,7 +167,9 @@ class SharedRun:
             try:
                 yield
             finally:
-                self._in_flight.clear()
+                in_doubt = list(self._in_flight)
+                for question, attempt in in_doubt:
+                    await self._pass_on(question, attempt)
                 self._taken_over.clear()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
@@ -167,9 +187,11 @@ class SharedRun:
             IncompleteError: the database has been away for too long; nothing more is accepted.
         """
         lease = self.lease_of(question)
+        held = self._held.get(lease)
+        check = None if held is None else held.questions.get(question)
         api = self._apis[lease.chunk]
         await self._commits.intend(self._lines.intent(lease, question, attempt, request_id, time, api))
-        self._in_flight[question, attempt] = lease
+        self._in_flight[question, attempt] = _SentRequest(lease, check, request_id, time)
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable, with the detail of the problem.
@@ -180,6 +202,7 @@ class SharedRun:
         lease = self._lease_of_attempt(question, attempt)
         round_ = self._rounds[lease.chunk]
         await self._commits.fail(self._lines.failure(lease, question, attempt, round_, code, time, detail))
+        await self._pass_on(question, attempt, failed_with=code, failed_at=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer, to the latest attempt. Once: again is a mistake.
@@ -190,6 +213,8 @@ class SharedRun:
         assert answer.state in _FINAL, f"{answer.state} is not a final answer"
         lease = self._lease_of_attempt(question, answer.attempts)
         await self._commits.settle(self._lines.answer(lease, question, answer, detail))
+        final = FinalAnswer(question, *answer[1:])
+        await self._pass_on(question, answer.attempts, answer=final, detail=detail)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record that these questions are not asked, as an earlier run had their answers: all or none.
@@ -242,7 +267,7 @@ class SharedRun:
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
                 self._lease_of[key] = found.hold
-                held.questions.append(key)
+                held.questions[key] = check
                 is_suspect = before.code in history.ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
         return QuestionChunk(found.hold, questions)
@@ -318,8 +343,25 @@ class SharedRun:
 
     def _lease_of_attempt(self, question: bytes, attempt: int) -> ChunkLease:
         """As `lease_of`, as it was when the request left: the chunk may have been given back since."""
-        sent_under = self._in_flight.pop((question, attempt), None)
-        return self.lease_of(question) if sent_under is None else sent_under
+        sent = self._in_flight.get((question, attempt))
+        return self.lease_of(question) if sent is None else sent.lease
+
+    async def _pass_on(  # noqa: PLR0913
+        self,
+        question: bytes,
+        attempt: int,
+        *,
+        failed_with: str | None = None,
+        failed_at: str | None = None,
+        answer: FinalAnswer | None = None,
+        detail: str = "",
+    ) -> None:
+        """Copy a request that has ended, or is left in doubt."""
+        sent = self._in_flight.pop((question, attempt), None)
+        if sent is None or sent.check is None or self._copy is None:
+            return
+        said = (question, attempt, sent.request_id, sent.time)
+        await self._copy(sent.check, RecordedRequest(*said, failed_with, failed_at, answer, detail))
 
     async def _known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         return await self._database.run_in_thread(

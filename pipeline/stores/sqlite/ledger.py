@@ -309,7 +309,8 @@ class SqliteLedger:
         All of them are on disk when this returns, or none.
 
         Args:
-            requests: in the order in which they left; their questions are keys of this ledger.
+            requests: those for one question in the order in which they left, as far as they are known; their
+                questions are keys of this ledger.
 
         Raises:
             DiskError: they could not be recorded.

@@ -43,7 +43,7 @@ def question_key(hashed: KeyedHash, check: Check) -> bytes:
 def final_answers(
     db: sqlite3.Connection, name_of: Callable[[str | bytes | None, int], str | None]
 ) -> Iterator[FinalAnswer]:
-    """Every final answer, in the order in which their requests left; then those of earlier runs.
+    """Every final answer, in the order in which their requests were recorded; then those of earlier runs.
 
     Args:
         db: the ledger.
@@ -119,7 +119,7 @@ def attempts(
         " coalesce(answer.code, failure.code), coalesce(answer.time, failure.time)"
         " FROM intent LEFT JOIN answer ON answer.intent = intent.id"
         " LEFT JOIN failure ON failure.intent = intent.id"
-        " LEFT JOIN problem ON problem.intent = intent.id WHERE question = ? ORDER BY intent.id",
+        " LEFT JOIN problem ON problem.intent = intent.id WHERE question = ? ORDER BY attempt",
         (question,),
     ):
         detail = None if written is None else detail_of(written, intent)

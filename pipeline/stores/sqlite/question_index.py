@@ -16,13 +16,17 @@ NameOf = Callable[[str | bytes | None, int], str | None]
 _AT_ONCE = 1_000
 _STATES = {state.value: state for state in AnswerState}
 _MADE = (
-    "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
+    "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, attempt INTEGER NOT NULL,"
+    " intent INTEGER NOT NULL) WITHOUT ROWID"
 )
+# The latest by its number: a folder may have got the copy of an earlier one, of another process, after it.
 _GROWN = (
-    "INSERT OR REPLACE INTO temp.latest SELECT question, max(id) FROM intent WHERE id > ? GROUP BY question"
+    "INSERT INTO temp.latest SELECT question, max(attempt), id FROM intent WHERE id > ? GROUP BY question"
+    " ON CONFLICT (question) DO UPDATE SET attempt = excluded.attempt, intent = excluded.intent"
+    " WHERE excluded.attempt > latest.attempt"
 )
 _ASKED = (
-    "SELECT latest.question, intent.id, attempt, state, answer.code, matched_name, answer.request_id,"
+    "SELECT latest.question, intent.id, intent.attempt, state, answer.code, matched_name, answer.request_id,"
     " answer.time, failure.code FROM temp.latest JOIN intent ON intent.id = latest.intent"
     " LEFT JOIN answer ON answer.intent = intent.id LEFT JOIN failure ON failure.intent = intent.id"
     " WHERE latest.question IN ({})"

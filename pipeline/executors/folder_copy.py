@@ -1,0 +1,107 @@
+"""The copy that the folder of a file keeps of its shared run, in its own ledger.
+
+Requests of this process are copied while they are asked, so that a database that goes away for good takes
+nothing along of what was known here; those of other processes when a run begins and when it ends.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import anyio
+import anyio.to_thread
+import polars as pl
+
+from pipeline.frames import AnswerState, Check
+from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RecordedRequest
+from schemas.outcomes import ApiName
+
+_OWN_AT_ONCE = 1_000
+_ALL_AT_ONCE = 5_000
+
+
+class FolderCopy:
+    """The copy in one folder."""
+
+    def __init__(self, ledger: SqliteLedger) -> None:
+        """Copy nothing yet.
+
+        Args:
+            ledger: of the folder, which knows questions by keys of its own.
+        """
+        self._ledger = ledger
+        self._waiting: list[tuple[Check, RecordedRequest]] = []
+        self._is_writing = False
+
+    async def add(self, check: Check, request: RecordedRequest) -> None:
+        """Copy a request of this process, together with others.
+
+        Raises:
+            DiskError: the ledger of the folder cannot be written.
+        """
+        self._waiting.append((check, request))
+        if len(self._waiting) < _OWN_AT_ONCE or self._is_writing:
+            return
+        self._is_writing = True
+        try:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.flush)
+        finally:
+            self._is_writing = False
+
+    def flush(self) -> None:
+        """Copy what was added and waits for others.
+
+        Raises:
+            DiskError: the ledger of the folder cannot be written.
+        """
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._ledger.copy([self._own(check, request) for check, request in waiting])
+
+    def take_over(self, lines: Iterable[RecordedRequest], checks: pl.DataFrame, shared: SharedRun) -> None:
+        """Copy every line of the shared run that is not here.
+
+        Args:
+            lines: of all processes.
+            checks: `Checks` of the run.
+            shared: gives the keys that the lines know their questions by.
+
+        Raises:
+            DiskError: the ledger of the folder cannot be written, or a line is not as it was written.
+            IncompleteError: the database is away; what came before is copied.
+        """
+        self.flush()
+        places = {shared.question_key(check): place for place, check in enumerate(_rows(checks))}
+        known = {answer.question for answer in self._ledger.answers() if answer.state is AnswerState.REUSED}
+        for some in _batches(lines):
+            requests, reused = [], []
+            for line, check in zip(some, _rows(checks[[places[line.question] for line in some]]), strict=True):
+                own = self._own(check, line)
+                if own.reused is None:
+                    requests.append(own)
+                elif own.question not in known:
+                    reused.append(own.reused)
+            self._ledger.copy(requests)
+            self._ledger.reuse(reused)
+
+    def _own(self, check: Check, request: RecordedRequest) -> RecordedRequest:
+        """A request, as the ledger of the folder knows its question."""
+        question = self._ledger.question_key(check)
+        answer, reused = request.answer, request.reused
+        return request._replace(
+            question=question,
+            answer=None if answer is None else answer._replace(question=question),
+            reused=None if reused is None else reused._replace(question=question),
+        )
+
+
+def _rows(checks: pl.DataFrame) -> Iterator[Check]:
+    return (Check(number, ApiName(api), *said) for number, api, *said in checks.iter_rows())
+
+
+def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:
+    iterator = iter(lines)
+    while some := list(islice(iterator, _ALL_AT_ONCE)):
+        yield some
