@@ -174,7 +174,7 @@ async def open_channels(
         ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
-    accounts = [_account(server) for server in servers.values()]
+    accounts = [account_of(server) for server in servers.values()]
     async with AsyncExitStack() as stack:
         leased: Mapping[str, Share] = {account.api: WholeShare(account) for account in accounts}
         if shares is not None:
@@ -250,7 +250,7 @@ def _spelled(server: Server) -> str:
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
-def _account(server: Server) -> ServerAccount:
+def account_of(server: Server) -> ServerAccount:
     """The limits that a server sets us, for all processes together."""
     return ServerAccount(
         _spelled(server),
@@ -259,6 +259,8 @@ def _account(server: Server) -> ServerAccount:
         server.in_flight_max,
         window_s=window_of(server.rate_per_s),
         deadline_s=_deadline_s(server),
+        daily_cap=server.cap,
+        cap_window=None if server.cap is None else server.cap_window,
     )
 
 

@@ -38,8 +38,11 @@ class RunStatus(OwnDocument):
     tool_version: Annotated[str, Field(description="Of the program that began it.")]
     input_sha256: str
     environment: Environment
+    question_count: Annotated[int, Field(description="Its distinct questions.")]
+    left_count: Annotated[int, Field(description="Those of them that have no final answer.")]
     attempt_count: Annotated[int, Field(description="Requests that were sent, or were about to be.")]
-    answer_count: Annotated[int, Field(description="Questions that have their final answer.")]
+    answer_count: Annotated[int, Field(description="Questions that a server has answered for good.")]
+    reused_count: Annotated[int, Field(description="Questions with the answer of an earlier run.")]
     round: Annotated[int, Field(description="How often its open questions were taken up; 0: not yet.")]
     open: Annotated[bool, Field(description="Whether they are being asked now, by anyone who can.")]
     undone_chunk_count: Annotated[int, Field(description="Chunks of the round that are not done.")]
@@ -47,14 +50,19 @@ class RunStatus(OwnDocument):
 
 
 class HolderStatus(OwnDocument):
-    """A process that asks."""
+    """A process that takes part, seen within the last minute."""
 
     host: str
     pid: int
     tool_version: str
     started: Annotated[str, Field(description="UTC, ISO 8601 with Z.")]
-    seen: Annotated[str, Field(description="When it last renewed its leases.")]
+    seen: Annotated[str, Field(description="When it was last there; renewed every few seconds.")]
+    silent_s: Annotated[float, Field(description="How long ago that was.")]
+    alive: Annotated[
+        bool, Field(description="False: so long ago that it has died, or sleeps; others go on in its place.")
+    ]
     chunk_count: Annotated[int, Field(description="Chunks of questions in its hands.")]
+    question_count: Annotated[int, Field(description="The questions in them, those already answered too.")]
     oldest_lease_s: Annotated[
         float | None,
         Field(
@@ -68,8 +76,12 @@ class ShareStatus(OwnDocument):
 
     host: str | None
     pid: int | None
-    requests: Annotated[int, Field(description="In any window of the account's rate.")]
+    requests: Annotated[
+        int, Field(description="In any second; with a rate below 1, in any 1 / rate_per_s seconds.")
+    ]
+    rate_per_s: Annotated[float, Field(description="The rate of the whole account, by its profile.")]
     places: Annotated[int, Field(description="Requests at the same time.")]
+    in_flight_max: Annotated[int, Field(description="Those of the whole account, by its profile.")]
     lease_s: Annotated[
         float, Field(description="How long it may, unless it renews; negative where it ended.")
     ]

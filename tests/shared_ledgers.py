@@ -15,6 +15,20 @@ from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
 LATER = "2031-03-01T09:00:01.000Z"
+PROFILE = """
+[profiles.production]
+ledger = "{url}"
+ledger_key_env = "LEDGER_KEY"
+
+[profiles.production.cop]
+server = "production"
+base_url = "https://cop.example"
+token_url = "https://login.example/t/oauth2/v2.0/token"
+client_id = "client"
+client_secret_env = "PRECHECK_TEST_SECRET"
+scope = "scope/.default"
+"""
+"""A configuration whose ledger is at `url`."""
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")
 
 
@@ -51,7 +65,7 @@ class LedgerDesk:
     def begin(self, store, count, *, chunk_size=10):
         """A run with so many questions and its first round: the run."""
         self.checks = checks_of(count)
-        run = store.join(IDENTITY, store.plan_hash([self.checks]), new_id=uuid4())
+        run = store.join(IDENTITY, store.plan_of([self.checks]), new_id=uuid4())
         chunks = [
             PlannedChunk("cop", 0, range(start, min(start + chunk_size, count)))
             for start in range(0, count, chunk_size)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import click
 
@@ -102,6 +103,21 @@ def rekey(
     if (new_key_env is None) == (new_key_file is None):
         raise UsageError("name the new key with one of --new-key-env and --new-key-file")
     notify(change_ledger_key(_job(profile, config, role), variable=new_key_env, path=new_key_file))
+
+
+@ledger.command()
+@click.argument("run", type=click.UUID, metavar="RUN")
+@options(_profile_options)
+def close(*, run: UUID, profile: str, config: Path | None) -> None:
+    """Close RUN, an unfinished run of `precheck status` that nobody will go on with.
+
+    Its answers stay on record. The same file begins a new run, and workers delete its questions from their
+    work folder. A run that a process is asking now is refused (75).
+    """
+    from pipeline.jobs.ledger import close_ledger_run
+
+    interruptible()
+    notify(close_ledger_run(_job(profile, config), run))
 
 
 def _job(profile: str, config: Path | None, role: str | None = None) -> "LedgerJob":

@@ -14,7 +14,19 @@ from pipeline.cli.options import PATH, as_json_option, options
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file.")
 @options([as_json_option])
 def status(*, profile: str, config: Path | None, as_json: bool) -> None:
-    """Show the runs of a shared ledger that have not finished, and the processes that ask."""
+    r"""Show the runs of a shared ledger that have not finished, and the processes at work.
+
+    \b
+    run      one payment file or data set under one profile; the same bytes take part in it until it has
+             finished. `precheck ledger close RUN` closes one that nobody will go on with.
+    left     its distinct questions without a final answer.
+    chunk    some hundred questions, which one process asks at a time; free: held by none.
+    lease    how long a process holds its chunks. It renews it for as long as it lives; when it has ended,
+             others take them.
+    process  `precheck run` or `precheck worker`, on any host, with its process id there.
+    rate     what each process has of the account's rate and places in flight: together never more than all.
+    cap      the requests of this account that count for today, of all hosts.
+    """
     from pipeline.jobs.ledger import LedgerJob
     from pipeline.jobs.status import status_of
 

@@ -77,7 +77,9 @@ class FolderCopy:
         known = {answer.question for answer in self._ledger.answers() if answer.state is AnswerState.REUSED}
         for some in _batches(lines):
             requests, reused = [], []
-            for line, check in zip(some, _rows(checks[[places[line.question] for line in some]]), strict=True):
+            for line, check in zip(
+                some, _rows(checks[[places[line.question] for line in some]]), strict=True
+            ):
                 own = self._own(check, line)
                 if own.reused is None:
                     requests.append(own)

@@ -4,6 +4,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -25,6 +26,8 @@ from pipeline.stores.postgres.store import PostgresStore
 from schemas.outcomes import Environment
 from schemas.shared import WorkRecord
 
+SEEN_INTERVAL_S = 4.0
+"""How often a worker shows that it is there."""
 REST_S = 60.0
 """How long a run is left alone whose server wants no more of this process: its cap is used up, it pauses."""
 
@@ -92,10 +95,12 @@ class _Helper:
     runs: ExitStack = field(default_factory=ExitStack)
     _known: dict[UUID, SharedRun] = field(default_factory=dict)
     _resting: dict[UUID, float] = field(default_factory=dict)
+    _seen_at: float = -inf
 
     async def work(self) -> bool:
         """Go from run to run; whether nothing was left to ask at the end."""
         while not self.world.stop.is_set():
+            await self._be_seen()
             try:
                 turn = await self._turn()
             except IncompleteError as error:
@@ -110,6 +115,11 @@ class _Helper:
             if not turn.has_asked:
                 await pause(self.world)
         return False
+
+    async def _be_seen(self) -> None:
+        if time.monotonic() - self._seen_at > SEEN_INTERVAL_S:
+            self._seen_at = time.monotonic()
+            await anyio.to_thread.run_sync(self.access.store.be_seen, abandon_on_cancel=True)
 
     async def _turn(self) -> _Turn:
         """Ask what is free of each run."""

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 from importlib.metadata import version
 from math import inf
 from socket import gethostname
@@ -14,7 +15,7 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.config import Profile
-from pipeline.connections import open_channels, scope_for
+from pipeline.connections import account_of, open_channels, scope_for
 from pipeline.runs.request import Clock, RunObserver
 from pipeline.stages.ask import ApiChannel, AskingContext
 from pipeline.stores.postgres.address import LedgerAddress
@@ -22,7 +23,7 @@ from pipeline.stores.postgres.connection import StoreClocks
 from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota, cap_of
 from pipeline.stores.postgres.lines import StoredRun
 from pipeline.stores.postgres.shared_run import QuestionParts, SharedRun
-from pipeline.stores.postgres.shares import PostgresShares
+from pipeline.stores.postgres.shares import PostgresShares, require_same_limits
 from pipeline.stores.postgres.store import AskingProcess, PostgresStore
 from pipeline.stores.values import RunIdentity
 from schemas.outcomes import ApiName
@@ -62,6 +63,23 @@ class SharedAccess(NamedTuple):
         async with open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas) as channels:
             yield channels
 
+    def require_same_limits(self, apis: Collection[ApiName], clock: Clock) -> None:
+        """Refuse to begin a run beside a process whose limits for an account are others.
+
+        Raises:
+            ConfigurationError: as said; it names both hosts.
+            IncompleteError: the database is away.
+        """
+        accounts = [account_of(server) for server in self.profile.servers if server.name in apis]
+        require_same_limits(self.store.database, self.store.process, accounts, now=clock())
+
+    async def spent_cap(self, api: ApiName) -> tuple[int, datetime] | None:
+        """The daily cap of an API and when it resets, where nothing of it is left."""
+        if (cap := self._caps.get(api)) is None:
+            return None
+        quota = PostgresQuota(self.store.database, cap)
+        return (cap.cap, await quota.resets_at()) if await quota.is_spent() else None
+
     @property
     def _caps(self) -> dict[str, AccountCap]:
         return {
@@ -95,4 +113,4 @@ def join(
     Raises:
         UsageError, ConfigurationError, DiskError, IncompleteError: as `PostgresStore.join`.
     """
-    return store.join(identity, store.plan_hash(questions), new_id=uuid4(), run_id=run_id)
+    return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)

@@ -97,9 +97,21 @@ async def _ask(job: CheckJob, asking: AskingPlan, asker: RoundAsker) -> None:
 
 
 async def end_round(asker: RoundAsker) -> None:
-    """End the round with what was not asked, where nobody else is at it."""
+    """End the round with what was not asked, where nobody else is at it; and find out why it was not."""
     if asker.round_number is not None:
         await asker.run.end_round(asker.round_number, is_over=True)
+        await _find_spent_caps(asker)
+
+
+async def _find_spent_caps(asker: RoundAsker) -> None:
+    """Note the caps that other processes have used up, which this one need not have met."""
+    closures = asker.world.tally.closures
+    if asker.world.stop.is_set() or asker.is_used_up:
+        return
+    for api in asker.apis:
+        if api not in closures and (spent := await asker.access.spent_cap(api)) is not None:
+            closures[api] = Closure(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
+            asker.caps[api] = spent
 
 
 def with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from pydantic import SecretStr
 
@@ -85,6 +86,33 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
 
         rekey(database, named.key, new_key)
         return f"{named.address.place}: the ledger has its new key; name it in the profile on every host"
+
+
+def close_ledger_run(job: LedgerJob, run_id: UUID) -> str:
+    """Close a run that will not be gone on with; what it was answered stays.
+
+    Args:
+        job: which ledger.
+        run_id: as `precheck status` shows it.
+
+    Returns:
+        What was done, as a sentence.
+
+    Raises:
+        UsageError: the ledger has no such run.
+        IncompleteError: a process is at work on it, or the server is away.
+        ConfigurationError: as `create_ledger`.
+    """
+    with connected_ledger(job) as (_, database):
+        from pipeline.stores.postgres.closing import close_run
+
+        closed = close_run(database, run_id)
+    if closed.was_closed:
+        return f"run {run_id}: it had finished, or was closed, before"
+    return (
+        f"run {run_id} is closed; {closed.answer_count:,} of its {closed.question_count:,} questions were "
+        "answered, and that stays on record; the same file begins a new run"
+    )
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:

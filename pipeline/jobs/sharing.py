@@ -40,8 +40,8 @@ def joined_run(
 
     Raises:
         UsageError: workers are to help, and the profile has no ledger that they could share.
-        ConfigurationError: the ledger cannot be used as the profile says, or another version of this program
-            planned the run otherwise.
+        ConfigurationError: the ledger cannot be used as the profile says, a process at work goes by other
+            limits, or another version of this program planned the run otherwise. No run was begun.
         IncompleteError: the database has been away for as long as is waited; nothing was asked.
     """
     address = ledger_address(chosen)
@@ -93,6 +93,8 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"
     with open_store(address, secret, surface.clock) as store:
+        access = SharedAccess(store, profile)
+        access.require_same_limits(parts.apis, surface.clock)
         record = read_store_record(job.out)
         if record is not None and job.fresh:
             if (before := store.find(record.run)) is not None:
@@ -102,7 +104,6 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
         write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
         if job.work is not None:
             write_work(job.work, _work(identity, parts, run.id, address.url), parts.each())
-        access = SharedAccess(store, profile)
         with access.shared_run(run, lru_cache(maxsize=2)(parts.part)) as shared:
             yield JoinedRun(access, run, shared)
 

@@ -5,6 +5,9 @@ from pipeline.stores.sharing import NOTHING, Division
 from schemas.outcomes import ApiName, Environment
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
+SILENT_MAX_S = 15.0
+"""A process that lives is seen every few seconds."""
+
 
 def status_of(job: LedgerJob) -> LedgerStatus:
     """Look at the runs that have not finished, and at the processes that ask.
@@ -27,8 +30,11 @@ def status_of(job: LedgerJob) -> LedgerStatus:
                 tool_version=row.tool_version,
                 input_sha256=row.input_sha256,
                 environment=Environment(row.environment),
+                question_count=row.question_count,
+                left_count=max(row.question_count - row.answer_count - row.reused_count, 0),
                 attempt_count=row.attempt_count,
                 answer_count=row.answer_count,
+                reused_count=row.reused_count,
                 round=row.round,
                 open=row.is_open,
                 undone_chunk_count=row.undone_count,
@@ -36,7 +42,7 @@ def status_of(job: LedgerJob) -> LedgerStatus:
             )
             for row in state.runs
         ],
-        holders=[HolderStatus.model_validate(row._asdict()) for row in state.holders],
+        holders=[HolderStatus(**row._asdict(), alive=row.silent_s <= SILENT_MAX_S) for row in state.holders],
         accounts=[_account(*account) for account in state.accounts],
         caps=[CapStatus.model_validate(row._asdict()) for row in state.caps],
     )
@@ -48,7 +54,9 @@ def _account(scope: str, api: str, division: Division, now: float) -> AccountUse
             host=share.who.host,
             pid=share.who.pid,
             requests=share.part.requests,
+            rate_per_s=share.rate_per_s,
             places=share.part.places,
+            in_flight_max=share.in_flight_max,
             lease_s=share.until - now,
         )
         for share in division.shares

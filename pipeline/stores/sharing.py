@@ -54,6 +54,8 @@ class HeldShare(NamedTuple):
     given_up: SharePart
     """What it had at any time in the last window before `given_up_until`."""
     given_up_until: float
+    daily_cap: int | None = None
+    cap_window: str | None = None
 
     @property
     def counted(self) -> SharePart:
@@ -126,7 +128,8 @@ def renewed(
 
 def joining(holder: str, who: LeaseHolder, account: ServerAccount) -> HeldShare:
     """A process that has nothing yet."""
-    return HeldShare(holder, 0, who, account.rate_per_s, account.in_flight_max, NOTHING, 0.0, NOTHING, 0.0)
+    limits, cap = (account.rate_per_s, account.in_flight_max), (account.daily_cap, account.cap_window)
+    return HeldShare(holder, 0, who, *limits, NOTHING, 0.0, NOTHING, 0.0, *cap)
 
 
 def not_before(time: float, account: ServerAccount) -> Division:
@@ -136,9 +139,12 @@ def not_before(time: float, account: ServerAccount) -> Division:
 
 
 def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShare | None:
-    """A process at work whose configuration gives the account other limits; None where there is none."""
+    """A process at work whose configuration gives the account other limits; None where there is none.
+
+    Its daily cap is one of them.
+    """
     for each in division.shares:
-        if each.until > now and each.holder != me.holder and _limits(each) != _limits(me):
+        if each.until > now and each.holder != me.holder and _all_limits(each) != _all_limits(me):
             return each
     return None
 
@@ -206,6 +212,10 @@ def _whole(account: ServerAccount) -> SharePart:
 
 def _limits(share: HeldShare) -> tuple[float, int]:
     return share.rate_per_s, share.in_flight_max
+
+
+def _all_limits(share: HeldShare) -> tuple[float, int, int | None, str | None]:
+    return *_limits(share), share.daily_cap, share.cap_window
 
 
 def _each(rule: Callable[[int, int], int], one: SharePart, other: SharePart) -> SharePart:

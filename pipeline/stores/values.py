@@ -183,6 +183,10 @@ class ServerAccount(NamedTuple):
     """How long a request counts that has left, with room for one that takes longer on its way than others."""
     deadline_s: float
     """How long a request may be in flight."""
+    daily_cap: int | None = None
+    """None: there is none."""
+    cap_window: str | None = None
+    """What a day of the cap is; None where there is none."""
 
 
 class ShareLimits(NamedTuple):

@@ -14,7 +14,7 @@ from table import Figure
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.administration import create
-from pipeline.stores.postgres.store import AskingProcess, PostgresStore
+from pipeline.stores.postgres.store import AskingProcess, PostgresStore, QuestionPlan
 from pipeline.stores.values import PlannedChunk, RunIdentity
 from schemas.outcomes import ApiName
 
@@ -69,7 +69,7 @@ def _costs(store, server, number):
         schema=CHECKS,
         orient="row",
     )
-    run = store.join(IDENTITY._replace(input_sha256=str(number)), b"plan", new_id=uuid4())
+    run = store.join(IDENTITY._replace(input_sha256=str(number)), QuestionPlan(b"plan", 1), new_id=uuid4())
     with store.shared_run(run, lambda _: checks) as shared:
         return anyio.run(_record, shared, server.folder, backend_options={"use_uvloop": True})
 

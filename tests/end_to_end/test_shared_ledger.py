@@ -214,16 +214,19 @@ def test_a_cap_that_is_reached_ends_the_asking_of_all_hosts_and_defers_the_rest(
         found = Counter(row["check_outcome"] for row in desk.outcomes(folder))
         assert found["deferred"] == 150 - cap, found
         assert found.total() - found["deferred"] == cap
-    assert any(row["check_code"] == "DAILY_CAP" for row in desk.outcomes("a") + desk.outcomes("b"))
+        codes = {row["check_code"] for row in desk.outcomes(folder) if row["check_outcome"] == "deferred"}
+        assert codes == {"DAILY_CAP"}
+    assert all("the daily cap of 60 is used up" in end.err for end in ends), ends
 
 
 def test_hosts_with_other_limits_for_one_account_are_refused_naming_both(
-    desk, file, sandbox, shared_profile, host, in_ledger, wait_until
+    desk, file, sandbox, network_payments, shared_profile, host, in_ledger, wait_until
 ):
+    another = desk.payments(network_payments(20), "another.csv")
     mine, other = shared_profile(rate_per_s=10), shared_profile("other.toml", rate_per_s=90)
     with host("a")("run", file, *mine, "--out", "a") as first:
         wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 0)
-        refused = host("b")("run", file, *other, "--out", "b").end()
+        refused = host("b")("run", another, *other, "--out", "b").end()
         first.kill()
         first.communicate()
 
@@ -231,6 +234,7 @@ def test_hosts_with_other_limits_for_one_account_are_refused_naming_both(
     assert "rate_per_s = 90" in refused.err
     assert "rate_per_s = 10" in refused.err
     assert f"process {first.pid}" in refused.err
+    assert in_ledger("SELECT count(*) FROM precheck.run") == 1, "the refused one began none"
 
 
 def test_status_shows_the_run_who_asks_and_what_each_may_use(
@@ -249,12 +253,18 @@ def test_status_shows_the_run_who_asks_and_what_each_may_use(
     [run], [holder], [account], [cap] = (found[what] for what in ("runs", "holders", "accounts", "caps"))
     assert run["open"]
     assert 0 < run["answer_count"] <= run["attempt_count"] <= COUNT
+    assert (run["question_count"], run["left_count"]) == (COUNT, COUNT - run["answer_count"])
     assert run["undone_chunk_count"] - run["free_chunk_count"] == holder["chunk_count"] > 0
-    assert holder["pid"] == first.pid
+    assert (holder["pid"], holder["alive"]) == (first.pid, True)
     assert 0 < holder["oldest_lease_s"] <= LEASE_S
     [share] = account["shares"]
     assert (share["pid"], share["requests"], share["places"]) == (first.pid, rate_per_s, 8)
     assert (cap["cap"], cap["closed"]) == (1000, False)
     assert 0 < cap["used"] <= COUNT
-    for said in (run["run"], f"Process {first.pid} on ", "of the daily cap of 1,000 used"):
+    for said in (
+        run["run"],
+        f"Process {first.pid} on ",
+        " of 300 questions left",
+        "of the daily cap of 1,000 used",
+    ):
         assert said in shown

@@ -106,6 +106,11 @@ class Database:
         with self._lock:
             self._forget()
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, as far as it is known."""
+        return self._connection is not None and not self._connection.closed
+
     def run(self, work: Work[T]) -> T:
         """Do this until the server has answered; it may be done twice.
 

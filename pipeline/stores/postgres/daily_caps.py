@@ -144,6 +144,10 @@ class PostgresQuota:
         """
         return await self._database.run_in_thread(self._resets_at)
 
+    async def is_spent(self) -> bool:
+        """Whether no unit is left now, of whichever process took the last."""
+        return await self._database.run_in_thread(self._is_spent)
+
     async def close_for_today(self) -> None:
         """Take the server's word that nothing is left: for all hosts, in this UTC day or for 24 hours."""
         await self._database.run_in_thread(self._close)
@@ -170,6 +174,11 @@ class PostgresQuota:
             else:
                 free_at = count.now
         return datetime.fromtimestamp(max(free_at, count.closed_until), UTC)
+
+    def _is_spent(self, db: psycopg.Connection) -> bool:
+        with db.transaction():
+            count = _read(db, self._cap)
+        return count.now < count.closed_until or count.used >= self._cap.cap
 
     def _close(self, db: psycopg.Connection) -> None:
         with db.transaction():

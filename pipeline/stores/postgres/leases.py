@@ -32,6 +32,8 @@ WITH kept AS (
 seen AS (UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %(holder)b)
 SELECT chunk, fence FROM kept
 """
+_SEEN = "UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %s"
+_LEFT = "UPDATE precheck.holder SET left_at = clock_timestamp() WHERE holder = %s"
 _DONE = """
 UPDATE precheck.chunk SET done_at = clock_timestamp(), holder = NULL, lease_until = NULL
 WHERE run = %b AND chunk = %b AND fence = %b AND done_at IS NULL
@@ -100,6 +102,16 @@ def keep(
     """Renew these leases; what is not in the result was taken over."""
     values = {"lease": lease_s, "run": run, "holder": holder, **_of(held)}
     return {ChunkLease(*row) for row in db.cursor(binary=True).execute(_KEEP, values)}
+
+
+def be_seen(db: psycopg.Connection, holder: UUID) -> None:
+    """Note that a process is there, where it holds nothing that it would renew."""
+    db.execute(_SEEN, (holder,))
+
+
+def leave(db: psycopg.Connection, holder: UUID) -> None:
+    """Note that a process has ended of its own accord."""
+    db.execute(_LEFT, (holder,))
 
 
 def done(db: psycopg.Connection, run: int, hold: ChunkLease) -> None:

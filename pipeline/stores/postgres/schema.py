@@ -8,7 +8,7 @@ the owner too.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 
 
 class SchemaPart(NamedTuple):
@@ -32,7 +32,7 @@ RUNS = SchemaPart(
 CREATE TABLE precheck.run(
   run bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid NOT NULL UNIQUE,
   input_sha256 text NOT NULL, profile_sha256 text NOT NULL, environment text NOT NULL,
-  tool_version text NOT NULL, plan_hash bytea NOT NULL, seal bytea NOT NULL,
+  tool_version text NOT NULL, plan_hash bytea NOT NULL, question_count integer NOT NULL, seal bytea NOT NULL,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(), finished_at timestamptz);
 CREATE UNIQUE INDEX run_unfinished ON precheck.run(input_sha256, profile_sha256, environment)
   WHERE finished_at IS NULL;
@@ -40,7 +40,7 @@ CREATE UNIQUE INDEX run_unfinished ON precheck.run(input_sha256, profile_sha256,
 CREATE TABLE precheck.holder(
   holder uuid PRIMARY KEY, host text NOT NULL, pid integer NOT NULL, tool_version text NOT NULL,
   started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  seen_at timestamptz NOT NULL DEFAULT clock_timestamp());
+  seen_at timestamptz NOT NULL DEFAULT clock_timestamp(), left_at timestamptz);
 CREATE TABLE precheck.round(
   run bigint NOT NULL REFERENCES precheck.run, round integer NOT NULL,
   opened_at timestamptz NOT NULL DEFAULT clock_timestamp(), ended_at timestamptz, PRIMARY KEY (run, round));
@@ -59,7 +59,7 @@ CREATE TRIGGER fences_only_grow BEFORE UPDATE ON precheck.chunk FOR EACH ROW
 """,
     (
         "SELECT, INSERT, UPDATE (finished_at) ON precheck.run",
-        "SELECT, INSERT, UPDATE (seen_at) ON precheck.holder",
+        "SELECT, INSERT, UPDATE (seen_at, left_at) ON precheck.holder",
         "SELECT, INSERT, UPDATE (ended_at) ON precheck.round",
         "SELECT, INSERT, UPDATE (fence, holder, lease_until, done_at) ON precheck.chunk",
     ),

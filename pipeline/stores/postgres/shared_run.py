@@ -298,7 +298,8 @@ class SharedRun:
     # --- the rounds
 
     async def latest_round(self) -> RoundState:
-        """How far the latest round has come."""
+        """How far the latest round has come. Who looks is there, and so is seen from then on."""
+        self._keep_leases()
         return await self._database.run_in_thread(lambda db: leases.latest_round(db, self.run.number))
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
@@ -393,13 +394,16 @@ class SharedRun:
 
     def _beat(self) -> None:
         while not self._ended.wait(self._lease_s / _BEATS_IN_A_LEASE):
-            if held := list(self._held):
-                kept = self._database.try_once(partial(self._renew, held))
-                for hold in held:
-                    if kept is not None and hold not in kept:
-                        self._forget(hold)
+            held = list(self._held)
+            kept = self._database.try_once(partial(self._renew, held))
+            for hold in held:
+                if kept is not None and hold not in kept:
+                    self._forget(hold)
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:
+        if not held:
+            leases.be_seen(db, self._holder)
+            return ()
         return leases.keep(db, self.run.number, self._holder, held, self._lease_s)
 
 

@@ -26,6 +26,10 @@ _READ = """
 SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
 FROM precheck.account WHERE scope = %s AND api = %s FOR UPDATE
 """
+_LOOK = """
+SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
+FROM precheck.account WHERE scope = %s AND api = %s
+"""
 _WRITE = "UPDATE precheck.account SET division = %s, latest = %s WHERE scope = %s AND api = %s"
 
 
@@ -82,16 +86,36 @@ class PostgresShares:
 
     def _renewal(self, database: Database, account: ServerAccount) -> Renew:
         """The renewal of one lease of an account."""
-        server = account.scope.partition("|")[0]
-        began = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        who = LeaseHolder(server, self._process.pid, began, self._process.host)
         # Of this lease alone: what an earlier one of this process sent still counts.
-        me = sharing.joining(f"{self._process.id} {self._ticks():.9f}", who, account)
+        me = _joining(self._process, account, f"{self._process.id} {self._ticks():.9f}", self._clock())
 
         async def renew(wish: ShareWish) -> ShareRenewal:
             return await database.run_in_thread(lambda db: _renewed(db, account, wish, me))
 
         return renew
+
+
+def require_same_limits(
+    database: Database, process: AskingProcess, accounts: Collection[ServerAccount], *, now: datetime
+) -> None:
+    """Refuse to begin a run beside a process that goes by other limits; nothing is leased, nothing written.
+
+    Raises:
+        ConfigurationError: it names both hosts.
+        IncompleteError: as `Database.run`.
+    """
+    for account in accounts:
+        key = canonical(account.scope), account.api
+        row = database.run(lambda db, key=key: db.execute(_LOOK, key).fetchone())  # type: ignore[misc]
+        if row is not None:
+            me = _joining(process, account, str(process.id), now)
+            _require_same_limits(sharing.with_other_limits(from_json(row[0]), me, row[1]), me)
+
+
+def _joining(process: AskingProcess, account: ServerAccount, holder: str, now: datetime) -> HeldShare:
+    """This process at an account, as others see it."""
+    server, began = account.scope.partition("|")[0], now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return sharing.joining(holder, LeaseHolder(server, process.pid, began, process.host), account)
 
 
 def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me: HeldShare) -> ShareRenewal:
@@ -123,11 +147,11 @@ def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
     """
     if other is not None:
         raise ConfigurationError(
-            f"{me.who.server}: {_said(me)}, and {_said(other)}; set the same rate_per_s and in_flight_max in "
-            "the profiles of both"
+            f"{me.who.server}: {_said(me)}, and {_said(other)}; set the same limits in the profiles of both"
         )
 
 
 def _said(share: HeldShare) -> str:
-    limits = f"rate_per_s = {share.rate_per_s:g} and in_flight_max = {share.in_flight_max}"
+    cap = "no daily_cap" if share.daily_cap is None else f"daily_cap = {share.daily_cap} ({share.cap_window})"
+    limits = f"rate_per_s = {share.rate_per_s:g}, in_flight_max = {share.in_flight_max} and {cap}"
     return f"process {share.who.pid} on {share.who.host} has {limits}"

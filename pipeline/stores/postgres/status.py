@@ -11,14 +11,16 @@ from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.sharing import Division
 
 SEEN_MAX_S = 60.0
-"""A process that holds nothing and was not seen for so long is not listed."""
+"""A process that was not seen for so long is not listed."""
 _TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
 _RUNS = f"""
 SELECT run.id, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
+ question_count,
  (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
  (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
   WHERE intent.run = run.run) AS answer_count,
+ (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run) AS reused_count,
  coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS is_open,
  count(chunk) FILTER (WHERE done_at IS NULL) AS undone_count,
  count(chunk) FILTER (
@@ -31,10 +33,13 @@ WHERE finished_at IS NULL GROUP BY run.run, latest.round, latest.ended_at ORDER 
 """  # noqa: S608 (constants)
 _HOLDERS = f"""
 SELECT host, pid, tool_version, {_TIME.format("started_at")} AS started, {_TIME.format("seen_at")} AS seen,
- count(chunk) AS chunk_count,
- extract(epoch FROM min(lease_until) - clock_timestamp())::float8 AS oldest_lease_s
-FROM precheck.holder LEFT JOIN precheck.chunk ON chunk.holder = holder.holder AND done_at IS NULL
-GROUP BY holder.holder HAVING count(chunk) > 0 OR seen_at > clock_timestamp() - %s * interval '1 s'
+ greatest(extract(epoch FROM clock_timestamp() - seen_at), 0)::float8 AS silent_s,
+ count(held.members) AS chunk_count, coalesce(sum(cardinality(held.members)), 0)::int AS question_count,
+ extract(epoch FROM min(held.lease_until) - clock_timestamp())::float8 AS oldest_lease_s
+FROM precheck.holder LEFT JOIN (
+ SELECT chunk.holder, members, lease_until FROM precheck.chunk JOIN precheck.run USING (run)
+ WHERE done_at IS NULL AND finished_at IS NULL) AS held ON held.holder = holder.holder
+WHERE left_at IS NULL AND seen_at > clock_timestamp() - %s * interval '1 s' GROUP BY holder.holder
 ORDER BY started_at, holder.holder
 """  # noqa: S608 (constants)
 
@@ -72,7 +77,7 @@ class LedgerState(NamedTuple):
     runs: list[Any]
     """Those that have not finished, the oldest first."""
     holders: list[Any]
-    """Processes that hold questions, or did within the last minute."""
+    """Processes that were seen within the last minute, and have not left."""
     accounts: list[AccountState]
     caps: list[Any]
 

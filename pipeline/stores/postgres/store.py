@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.frames import CHECKS
-from pipeline.stores.postgres import schema
+from pipeline.stores.postgres import leases, schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, StoreClocks
 from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
@@ -31,8 +31,9 @@ SELECT run, id, tool_version, {_TIMES.format("created_at")}, {_TIMES.format("fin
  input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
 """  # noqa: S608 (constants)
 _BEGIN = """
-INSERT INTO precheck.run(id, input_sha256, profile_sha256, environment, tool_version, plan_hash, seal)
-VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+INSERT INTO precheck.run(
+ id, input_sha256, profile_sha256, environment, tool_version, plan_hash, question_count, seal)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
 """
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
 _WHAT = ("input file", "profile", "environment")
@@ -46,6 +47,14 @@ class AskingProcess(NamedTuple):
     host: str
     pid: int
     tool_version: str
+
+
+class QuestionPlan(NamedTuple):
+    """The questions of a run, as two hosts compare them."""
+
+    hash: bytes
+    """Keyed, of all of them in their order."""
+    question_count: int
 
 
 class PostgresStore:
@@ -89,35 +98,42 @@ class PostgresStore:
         self.close()
 
     def close(self) -> None:
-        """End the connection. Safe to call twice."""
+        """Leave, and end the connection. Safe to call twice."""
+        if self.database.is_connected:
+            self.database.try_once(lambda db: leases.leave(db, self.process.id))
         self.database.close()
+
+    def be_seen(self) -> None:
+        """Note that this process is there, though it holds nothing."""
+        self.database.try_once(lambda db: leases.be_seen(db, self.process.id))
 
     def wait_at_most(self, wait_max_s: float) -> None:
         """Wait no longer than this for a server that is away."""
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
-    def plan_hash(self, parts: Iterable[pl.DataFrame]) -> bytes:
-        """What two hosts must have in common to share a run: a keyed hash of all its questions, in order.
+    def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
+        """What two hosts must have in common to share a run.
 
         Args:
             parts: `Checks`, in the order of their numbers.
         """
-        hashes = []
+        hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
+            question_count += part.height
             hashes.append(
                 self.keys.plan(part.write_csv(quote_style="non_numeric", line_terminator="\n").encode())
             )
-        return self.keys.plan(b"".join(hashes))
+        return QuestionPlan(self.keys.plan(b"".join(hashes)), question_count)
 
     def join(
-        self, identity: RunIdentity, plan_hash: bytes, *, new_id: UUID, run_id: UUID | None = None
+        self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
         """The run that this process is to work on.
 
         Args:
             identity: input, profile and environment.
-            plan_hash: of its questions.
+            plan: of its questions.
             new_id: of the run, where it begins now.
             run_id: the run of a folder that has one; it is joined also after it has finished. None: the
                 unfinished run of this identity, or else a new one.
@@ -127,7 +143,7 @@ class PostgresStore:
             ConfigurationError: the run was planned by a version that plans otherwise.
             DiskError: the run's line was changed.
         """
-        return self.database.run(lambda db: self._join(db, identity, plan_hash, new_id, run_id))
+        return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
     def find(self, run_id: UUID) -> StoredRun | None:
         """A run by its id; None where it is not in this ledger."""
@@ -173,7 +189,7 @@ class PostgresStore:
         self,
         db: psycopg.Connection,
         identity: RunIdentity,
-        plan_hash: bytes,
+        plan: QuestionPlan,
         new_id: UUID,
         run_id: UUID | None,
     ) -> StoredRun:
@@ -186,12 +202,12 @@ class PostgresStore:
                     "of; name the ledger that it was begun with in the profile"
                 )
         else:
-            seal = self.keys.seal(plan_hash, "\n".join(("run", str(new_id), *identity)))
-            db.execute(_BEGIN, (new_id, *identity, plan_hash, seal))
+            seal = self.keys.seal(plan.hash, "\n".join(("run", str(new_id), *identity)))
+            db.execute(_BEGIN, (new_id, *identity, *plan, seal))
             where = "WHERE (input_sha256, profile_sha256, environment) = (%s, %s, %s) AND finished_at IS NULL"
             row = db.execute(_RUN + where, same).fetchone()
             if row is None:  # it was finished this very moment
-                return self._join(db, identity, plan_hash, new_id, run_id)
+                return self._join(db, identity, plan, new_id, run_id)
         run = StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
         if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
@@ -199,7 +215,7 @@ class PostgresStore:
         for what, ours, other in zip(_WHAT, same, theirs, strict=True):
             if ours != other:
                 raise UsageError(f"run {run.id} is that of another {what}; choose another folder")
-        if their_plan != plan_hash:
+        if their_plan != plan.hash:
             raise ConfigurationError(
                 f"this run was begun by version {run.tool_version}, which makes other questions of the file "
                 f"than version {tool_version} does; use the same version and configuration on every host"

@@ -21,7 +21,7 @@ from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresQuota, cap_of
 from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.postgres.shares import PostgresShares
-from pipeline.stores.postgres.store import AskingProcess, PostgresStore
+from pipeline.stores.postgres.store import AskingProcess, PostgresStore, QuestionPlan
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
@@ -165,7 +165,7 @@ class SharedStore:
     def _open(self):
         self._checks = pl.DataFrame([Check(1, ApiName.COP, "1", *[None] * 10)], schema=CHECKS, orient="row")
         store = self._process()
-        self._run = store.join(IDENTITY, b"plan", new_id=uuid4())
+        self._run = store.join(IDENTITY, QuestionPlan(b"plan", 1), new_id=uuid4())
         self.ledger = HoldingRun(
             store.database, store.keys, self._run, store.process.id, lambda _: self._checks
         )

@@ -58,13 +58,16 @@ def test_one_that_begins_after_another_was_killed_has_all_of_it_a_window_later(t
     assert 1 <= began_at - killed_at < LEASE_S
 
 
-@pytest.mark.parametrize(("rate", "places"), [(RATE + 1, 12), (RATE, 11)])
+@pytest.mark.parametrize(
+    ("rate", "places", "cap"), [(RATE + 1, 12, 50), (RATE, 11, 50), (RATE, 12, 60), (RATE, 12, None)]
+)
 def test_hosts_whose_profiles_give_an_account_other_limits_are_refused_by_name(
-    postgres, ledger_database, rate, places
+    postgres, ledger_database, rate, places, cap
 ):
     url = postgres.url(ledger_database)
     mine, other = (
-        ServerAccount("cop.example|c", "cop", *limits, 1.028, 5.0) for limits in ((RATE, 12), (rate, places))
+        ServerAccount("cop.example|c", "cop", *limits, 1.028, 5.0, daily_cap, daily_cap and "utc_day")
+        for *limits, daily_cap in ((RATE, 12, 50), (rate, places, cap))
     )
 
     async def main():
@@ -74,8 +77,9 @@ def test_hosts_whose_profiles_give_an_account_other_limits_are_refused_by_name(
     with pytest.raises(ConfigurationError) as refused:
         anyio.run(main)
     said = str(refused.value)
-    assert f"process {os.getpid()} on host-b has rate_per_s = {rate} and in_flight_max = {places}" in said
-    assert f"on host-a has rate_per_s = {RATE} and in_flight_max = 12" in said
+    assert f"process {os.getpid()} on host-b has rate_per_s = {rate}, in_flight_max = {places}" in said
+    assert ("and no daily_cap, and" if cap is None else f"and daily_cap = {cap} (utc_day), and") in said
+    assert f"on host-a has rate_per_s = {RATE}, in_flight_max = 12 and daily_cap = 50 (utc_day)" in said
     assert said.startswith("cop.example: ")
 
 

@@ -1,32 +1,21 @@
 """`precheck ledger`: creating a shared ledger, looking at it, and changing its key."""
 
+import re
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from uuid import uuid4
 
 import anyio
 import pytest
 from click.testing import CliRunner
 from postgres import LEDGER_KEY, OWNER, RUNNER
-from shared_ledgers import NOW, ask
+from shared_ledgers import NOW, PROFILE, ask
 
 from pipeline.cli.main import main
 from pipeline.jobs.doctor import diagnose
 from schemas.outcomes import ApiName
 
 KEY = LEDGER_KEY.get_secret_value()
-PROFILE = """
-[profiles.production]
-ledger = "{url}"
-ledger_key_env = "LEDGER_KEY"
-
-[profiles.production.cop]
-server = "production"
-base_url = "https://cop.example"
-token_url = "https://login.example/t/oauth2/v2.0/token"
-client_id = "client"
-client_secret_env = "PRECHECK_TEST_SECRET"
-scope = "scope/.default"
-"""
 
 
 @pytest.fixture
@@ -58,7 +47,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     checked = call(ledger_desk.database, "check")
     assert checked.status == 0, checked.said
     for said in (
-        "tables of version 1",
+        "tables of version 2",
         "it is that of the profile",
         "PostgreSQL 1",
         "fsync and full_page_writes are on",
@@ -185,6 +174,32 @@ def test_after_a_backup_was_brought_back_what_is_in_doubt_is_counted(call, ledge
     said = call(ledger_desk.database, "check", "--restored").said
     assert f"the latest request on record left {NOW}; what was asked after that is not known here" in said
     assert "requests of unfinished runs whose answers are not on record: 2" in said
+
+
+def test_a_run_that_nobody_goes_on_with_is_closed_unless_a_process_asks_it(call, ledger_desk):
+    store = ledger_desk.store()
+    run = ledger_desk.begin(store, 3)
+    shared = ledger_desk.shared(store, run)
+
+    async def take_up():
+        async with shared.writing():
+            chunk = await shared.claim(ApiName.COP)
+            await ask(shared, chunk.questions[0])
+
+    anyio.run(take_up)
+    words = ("close", str(run.id))
+    at_work = call(ledger_desk.database, *words)
+    assert at_work.status == 75
+    assert re.search(rf"run {run.id}: process \d+ on host asks its questions; stop it", at_work.said)
+    anyio.run(shared.give_back)
+    closed = call(ledger_desk.database, *words)
+    assert closed.status == 0
+    assert "is closed; 1 of its 3 questions were answered, and that stays on record" in closed.said
+    assert "it had finished, or was closed, before" in call(ledger_desk.database, *words).said
+    assert store.find(run.id).finished_at is not None
+    unknown = call(ledger_desk.database, "close", str(uuid4()))
+    assert unknown.status == 2
+    assert "this ledger has no run" in unknown.said
 
 
 def test_a_profile_without_a_shared_ledger_says_so(tmp_path):

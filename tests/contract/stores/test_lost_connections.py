@@ -83,7 +83,7 @@ def test_a_connection_is_lost_at_each_step_of_a_run_in_turn(ledger_desk, proxy_t
     store = ledger_desk.store(port=proxy.port)
     ledger_desk.checks = checks_of(2)
     chunks = [PlannedChunk("cop", 0, [0, 1])]
-    plan = store.plan_hash([ledger_desk.checks])
+    plan = store.plan_of([ledger_desk.checks])
 
     async def ask_round(shared):
         while (state := await shared.latest_round()).number < 1 or state.is_open:

@@ -11,6 +11,7 @@ import pytest
 from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
 from pipeline.errors import ConfigurationError, UsageError
+from pipeline.stores.postgres.store import QuestionPlan
 from pipeline.stores.protocols import CapSpentError, LeaseLostError
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
 from schemas.outcomes import ApiName
@@ -293,7 +294,7 @@ def test_a_question_that_rounds_got_nowhere_with_is_suspect_and_counted_by_round
 
 
 def joined(store, **said):
-    plan = {"plan_hash": b"plan", "new_id": uuid4(), **said}
+    plan = {"plan": QuestionPlan(b"plan", 1), "new_id": uuid4(), **said}
     identity = plan.pop("identity", IDENTITY)
     return store.join(identity, **plan)
 
@@ -314,12 +315,12 @@ def test_an_unfinished_run_is_joined_and_after_it_has_finished_a_new_one_begins(
 
 def test_a_run_is_joined_only_by_who_asks_the_same_questions(ledger_desk):
     store = ledger_desk.store()
-    run = joined(store, plan_hash=store.plan_hash([checks_of(3)]))
-    assert joined(store, plan_hash=store.plan_hash([checks_of(3)])).id == run.id
+    run = joined(store, plan=store.plan_of([checks_of(3)]))
+    assert joined(store, plan=store.plan_of([checks_of(3)])).id == run.id
     newer = IDENTITY._replace(tool_version="0.2.0")
     for other in ([checks_of(2)], [checks_of(3).reverse()], [checks_of(3), checks_of(0)]):
         with pytest.raises(ConfigurationError, match=r"begun by version 0\.1\.0, .* version 0\.2\.0 does"):
-            joined(store, identity=newer, plan_hash=store.plan_hash(other))
+            joined(store, identity=newer, plan=store.plan_of(other))
 
 
 def test_the_run_of_a_folder_is_in_this_ledger_and_of_this_file(ledger_desk):

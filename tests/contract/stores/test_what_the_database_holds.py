@@ -10,6 +10,7 @@ from postgres import OWNER, RUNNER
 from shared_ledgers import IDENTITY, LATER, NOW, ask, ask_all
 
 from pipeline.errors import DiskError
+from pipeline.stores.postgres.store import QuestionPlan
 from pipeline.stores.values import ReusedAnswer
 from schemas.outcomes import ApiName
 
@@ -180,7 +181,7 @@ def test_the_role_of_the_runs_can_do_nothing_else(ledger_desk):
 def test_the_same_question_has_one_key_in_every_run_of_a_ledger_and_another_in_another(ledger_desk, check_of):
     store = ledger_desk.store()
     first = ledger_desk.shared(store, ledger_desk.begin(store, 1))
-    other_run = store.join(IDENTITY._replace(input_sha256="3d"), b"plan", new_id=uuid4())
+    other_run = store.join(IDENTITY._replace(input_sha256="3d"), QuestionPlan(b"plan", 1), new_id=uuid4())
     second = ledger_desk.shared(ledger_desk.store(), other_run)
 
     assert first.question_key(check_of()) == second.question_key(check_of())
@@ -193,7 +194,7 @@ def test_a_run_whose_line_was_changed_is_not_joined(ledger_desk):
     with ledger_desk.postgres.connect(ledger_desk.database) as db:
         db.execute("UPDATE precheck.run SET plan_hash = 'x'")
     with pytest.raises(DiskError, match="damaged"):
-        store.join(IDENTITY, b"x", new_id=uuid4())
+        store.join(IDENTITY, QuestionPlan(b"x", 1), new_id=uuid4())
 
 
 def test_a_whole_run_goes_by_the_role_of_the_runs(ledger_desk):
