@@ -15,6 +15,9 @@ class SharedRunRecord(OwnDocument):
     ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
     run: Annotated[UUID, Field(description="The run in that ledger.")]
     finished: Annotated[bool, Field(description="Whether the ledger has it on record as finished.")] = False
+    work: Annotated[
+        str | None, Field(description="The work folder in which workers find its questions; null: in none.")
+    ] = None
 
 
 class WorkRecord(OwnDocument):

@@ -48,7 +48,8 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
         structlog.processors.add_log_level,
         structlog.processors.JSONRenderer(),
     ]
-    written: list[Processor] = in_json if form == "json" else [at, _line]
+    as_text: list[Processor] = [_sentence] if sys.stderr.isatty() else [at, _line]
+    written = in_json if form == "json" else as_text
     structlog.configure(
         processors=[_drop_what_may_be_missed, *written] if quiet else written,
         wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
@@ -66,10 +67,19 @@ def _drop_what_may_be_missed(
 
 
 def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event as one line for a person: `2030-01-02T03:04:05Z what (key: value)`."""
-    at, what = event.pop("at"), event.pop("event")
+    """One event as one line of a log: `2030-01-02T03:04:05Z what (key: value)`."""
+    return f"{event.pop('at')[:19]}Z {_said(event)}"
+
+
+def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """One event for a person at a terminal, who sees when it happens: `precheck: what (key: value)`."""
+    return f"precheck: {_said(event)}"
+
+
+def _said(event: MutableMapping[str, Any]) -> str:
+    what = event.pop("event")
     details = ", ".join(f"{key}: {value}" for key, value in event.items())
-    return f"{at[:19]}Z {what}" + (f" ({details})" if details else "")
+    return f"{what} ({details})" if details else str(what)
 
 
 def log_file(name: str | None) -> None:

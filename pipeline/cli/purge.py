@@ -68,6 +68,9 @@ def purge(  # noqa: PLR0913 (one argument per option)
     that a killed run left. summary.json, payees.csv, approvals.json and the files of `precheck split` hold
     none. A copy, such as a workbook with decisions, still has the names.
 
+    Of a data set these are the outcome files of its parts, and the work folder that its run has not removed;
+    with --payments also the questions that a run has left to workers, as far as it has not finished.
+
     manifest.json records what was purged, when, by whom and why, so that `precheck verify` does not report
     it as missing.
     """

@@ -7,9 +7,12 @@ from pipeline.cli.clock import now
 
 @click.command()
 def quota() -> None:
-    """Show how much of each daily cap is used."""
-    from pipeline.jobs.quota import cap_uses
+    """Show how much of each daily cap is used.
+
+    The caps of profiles with a `ledger` that hosts share are counted there: `precheck status` shows them.
+    """
+    from pipeline.jobs.quota import cap_uses, shared_caps
     from pipeline.reports.listings import print_quota
     from pipeline.reports.terminal import console
 
-    print_quota(cap_uses(now()), console())
+    print_quota(cap_uses(now()), console(), shared=shared_caps())

@@ -18,11 +18,12 @@ from pipeline.errors import IncompleteError, PrecheckError, first_of
 from pipeline.executors.asking import new_context, watched
 from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
-from pipeline.runs.request import Surface
+from pipeline.runs.request import Notice, Surface
 from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
 from pipeline.stages.ask import AskingContext
 from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.postgres.store import PostgresStore
+from pipeline.stores.values import RoundState
 from schemas.outcomes import Environment
 from schemas.shared import WorkRecord
 
@@ -96,6 +97,8 @@ class _Helper:
     _known: dict[UUID, SharedRun] = field(default_factory=dict)
     _resting: dict[UUID, float] = field(default_factory=dict)
     _seen_at: float = -inf
+    _taken_up: set[tuple[UUID, int]] = field(default_factory=set)
+    """Runs and their rounds that it has asked questions of."""
 
     async def work(self) -> bool:
         """Go from run to run; whether nothing was left to ask at the end."""
@@ -140,12 +143,20 @@ class _Helper:
             await self._forget_if_finished(record.run)
             return
         if state.free_count and not self._rests(record.run):
+            self._notify_once(record.run, state)
             turn.has_asked |= await self._ask(shared, record)
             state = await shared.latest_round()
         if state.is_open and state.undone_count == 0:
             await shared.end_round(state.number)
         turn.undone_count += state.undone_count
         turn.workable_count += 0 if self._rests(record.run) else state.undone_count
+
+    def _notify_once(self, run: UUID, state: RoundState) -> None:
+        """Say that questions of a run are taken up, once in each of its rounds."""
+        if (run, state.number) not in self._taken_up:
+            self._taken_up.add((run, state.number))
+            facts: dict[str, str | int] = {"run": str(run), "round": state.number, "chunks": state.free_count}
+            self.surface.notify(Notice("taking up questions of a run", facts))
 
     async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""

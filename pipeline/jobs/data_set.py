@@ -15,7 +15,7 @@ from contextlib import ExitStack
 
 from pipeline.config.profiles import Chosen, choose, ledger_address, ledger_key, modulus_of, opened
 from pipeline.connections import routes
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.jobs.check import RunResult
 from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, finished_before, leave
@@ -54,7 +54,11 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     chosen = choose(check.profile, check.config)
     is_shared = ledger_address(chosen) is not None
     if not job.asks and not is_shared:
-        raise UsageError("leaves the asking to workers of a shared ledger", advice=Advice.NAME_LEDGER)
+        raise UsageError(
+            "leaves the asking to workers of a shared ledger, and the profile has none",
+            option="--no-ask",
+            advice="name one in the profile with `ledger`, or leave it out",
+        )
     refuse_foreign_files(check.out, fresh=check.fresh)
     input_sha256 = identity_in(data, check.out)
     identity = RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)

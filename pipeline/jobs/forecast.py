@@ -1,6 +1,6 @@
 """What checking a payment file would take: how many questions, to whom, how long. Nothing is sent."""
 
-from pipeline.config.profiles import choose, opened
+from pipeline.config.profiles import Chosen, choose, ledger_address, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.errors import NEUTRAL, Words
 from pipeline.formats.message import set_aside, stated_controls
@@ -44,7 +44,7 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
     update: dict[str, object] = {
         "refusal": prepared.refusal,
         "not_payments": source.not_payments,
-        "notes": list(source.notes),
+        "notes": [*source.notes, *_uncounted(chosen)],
         "currency_sources": currency_sources(source.payments),
     }
     if source.message is not None:
@@ -53,3 +53,14 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
         comparison, changes = prepared.compared.comparison, prepared.compared.changes
         update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
     return made.model_copy(update=update)
+
+
+def _uncounted(chosen: Chosen) -> list[str]:
+    """What a forecast cannot know of a ledger that hosts share, as it asks no server."""
+    if (address := ledger_address(chosen)) is None:
+        return []
+    uncounted = (
+        f"what other hosts have in {address.url} is not counted here: answers that a run of this file or "
+        "--reuse-max-age would use, and what they have used of a daily cap; `precheck status` shows the cap"
+    )
+    return [uncounted]

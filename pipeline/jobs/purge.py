@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 from pipeline.config.profiles import signer_again
 from pipeline.errors import IncompleteError, InputError, UsageError
@@ -12,13 +13,15 @@ from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.signatures import Signer, sign
 from pipeline.runs.approvals import decider
+from pipeline.runs.data_set import read_record
 from pipeline.runs.folder import files_with_names, ledger_of, matching_folders, opened_to_read
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
 from pipeline.runs.shared_folder import read_store_record
+from pipeline.runs.work_folder import remove_work, work_of
 from pipeline.stores.postgres import require_driver
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.sqlite.purge import purge as purge_ledger
-from schemas.folder import PAYEES, files_of_review
+from schemas.folder import OUTCOMES, PAYEES, files_of_review
 from schemas.manifest import Purge
 from schemas.wire import timestamp
 
@@ -112,9 +115,10 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         or (look.files_are_due and bool(_there(files)))
     )
     if not is_due or job.dry_run:
-        deleted = _there(files) if is_due else []
+        deleted = [*_there(files), *map(str, _works(folder, job))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     signer, deleted = _signer(folder, job), []
+    works = _works(folder, job)
 
     def delete_files() -> None:
         deleted.extend(_there(files))
@@ -122,11 +126,13 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         if record_purge(folder, said):
             sign(folder, signer)
         _delete([*files, *map(partial_name, files)])
+        for work in works:
+            remove_work(work.parent, UUID(work.name))
 
     _purge_shared(folder, answers_before, now)
     name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
-    left = [*_there(files_with_names(folder)), *_not_ours(folder)]
-    return PurgeResult(name_count, look.detail_count, deleted, left)
+    left = [*_there(_holding_names(folder)), *_not_ours(folder)]
+    return PurgeResult(name_count, look.detail_count, [*deleted, *map(str, works)], left)
 
 
 def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeForecast:
@@ -168,10 +174,35 @@ def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
-    files = files_with_names(folder) if job.with_files or job.with_payments else []
+    if not (job.with_files or job.with_payments):
+        return []
+    files = _holding_names(folder)
     if job.with_payments:
         files += [folder / PAYEES, *(path for path in files_of_review(folder) if path not in files)]
     return files
+
+
+def _holding_names(folder: Path) -> list[Path]:
+    """As `files_with_names`; of a data set also the outcome files of its parts."""
+    return [*files_with_names(folder), *sorted((folder / OUTCOMES).glob("part-*"))]
+
+
+def _works(folder: Path, job: PurgeJob) -> list[Path]:
+    """The work folders of the run, which are there until it has finished: they hold payees and accounts."""
+    works = []
+    if (job.with_files or job.with_payments) and (data_set := read_record(folder)) is not None:
+        works.append(Path(data_set.work))
+    if job.with_payments and (shared := read_store_record(folder)) is not None and shared.work is not None:
+        works.append(work_of(Path(shared.work), shared.run))
+    # A folder of ours has the id of its run for a name.
+    return [work for work in works if _is_id(work.name) and work.is_dir() and not work.is_symlink()]
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
 
 
 def _signer(folder: Path, job: PurgeJob) -> Signer | None:

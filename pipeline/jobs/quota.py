@@ -34,6 +34,15 @@ def cap_uses(now: datetime) -> list[CapUse]:
     ]
 
 
+def shared_caps() -> list[str]:
+    """Where the daily caps are counted that are not this user's alone: a sentence for each profile."""
+    return [
+        f"{name}: counted for all hosts in {profile.ledger}; `precheck status --profile {name}` shows it"
+        for name, profile in _profiles().items()
+        if profile.ledger is not None and any(server.cap is not None for server in profile.servers)
+    ]
+
+
 def _whose(scope: str, client: str | None) -> str:
     host, _, _ = scope.partition("|")
     return scope if client is None else f"{host} ({client})"

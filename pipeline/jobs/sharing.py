@@ -18,7 +18,7 @@ from pipeline.errors import Advice, IncompleteError, UsageError
 from pipeline.executors.asking import AskingPlan, AskingResult
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
-from pipeline.runs.work_folder import remove_work, write_work
+from pipeline.runs.work_folder import remove_work, require_private, write_work
 from pipeline.stores.postgres import require_driver
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
@@ -92,6 +92,8 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
 
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"
+    if job.work is not None:
+        require_private(job.work)
     with open_store(address, secret, surface.clock) as store:
         access = SharedAccess(store, profile)
         access.require_same_limits(parts.apis, surface.clock)
@@ -101,7 +103,9 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
                 store.mark_finished(before)
             record = None
         run = join(store, identity, parts.each(), None if record is None else record.run)
-        write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id))
+        root = job.work.resolve() if job.work is not None else None if record is None else record.work
+        work = None if root is None else str(root)
+        write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id, work=work))
         if job.work is not None:
             write_work(job.work, _work(identity, parts, run.id, address.url), parts.each())
         with access.shared_run(run, lru_cache(maxsize=2)(parts.part)) as shared:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.config.profiles import choose, ledger_address, ledger_key, opened
 from pipeline.errors import ConfigurationError, IncompleteError
-from pipeline.runs.request import Surface
+from pipeline.runs.request import Notice, Surface
+from pipeline.runs.work_folder import require_private
 from pipeline.stores.postgres import require_driver
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
 
     Raises:
         ConfigurationError: the profile has no shared ledger, or it cannot be used as the profile says.
-        OutputError: the work folder cannot be read.
+        OutputError: the work folder cannot be read, or others can look into it.
         IncompleteError: something is left that this worker cannot ask now, or its ledger is away.
         PrecheckError: what ends a run of this profile, such as credentials that are refused.
     """
@@ -44,6 +45,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
             advice="name one with `ledger`",
         )
     require_driver()
+    require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs
     from pipeline.executors.joining import open_store
 
@@ -51,6 +53,8 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     assert secret is not None, "a profile with a shared ledger has a key"
     with opened(chosen) as profile, open_store(address, secret, surface.clock) as store:
         environment = chosen.environment
+        facts = {"profile": chosen.name, "work": str(job.work), "ledger": address.url}
+        surface.notify(Notice("helping with the runs of a work folder", facts))
         wanted = HelpWanted(job.work, profile, chosen.fingerprint, environment, job.until_idle)
         given = help_with_runs(store, wanted, surface)
     if given.ended_by is not None:

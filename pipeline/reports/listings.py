@@ -159,8 +159,20 @@ def _why(column: Column) -> str:
     return f"{why}; --map {column.map}" if column.map else why
 
 
-def print_quota(uses: Sequence[tuple[str, int, int, datetime]], console: Console) -> None:
-    """Show how much of each cap is used: (scope, used, cap, when it starts again)."""
+def print_quota(
+    uses: Sequence[tuple[str, int, int, datetime]], console: Console, *, shared: Sequence[str] = ()
+) -> None:
+    """Show how much of each cap is used: (scope, used, cap, when it starts again).
+
+    Args:
+        uses: of the caps that this user counts.
+        console: to print on.
+        shared: sentences about those that are counted elsewhere.
+    """
+    for sentence in shared:
+        console.print(Text(visible(sentence)), soft_wrap=True)
+    if not uses and shared:
+        return
     if not uses:
         console.print(Text("No daily cap has been used by this user."))
         return

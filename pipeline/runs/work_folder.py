@@ -62,6 +62,25 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
     return folder
 
 
+def require_private(root: Path) -> None:
+    """Refuse a work folder that every user of the machine can look into.
+
+    Its group may be able to: volumes of containers are handed over to one.
+
+    Raises:
+        OutputError: as said.
+    """
+    try:
+        mode = root.stat().st_mode
+    except OSError:
+        return  # whoever uses it says what is wrong
+    if mode & 0o007:
+        raise OutputError(
+            f"{root}: others can look into this work folder, in which payees and accounts lie; run "
+            f"`chmod 700 {root}`"
+        )
+
+
 def read_questions(folder: Path, part: int) -> pl.DataFrame:
     """`Checks` of a part.
 

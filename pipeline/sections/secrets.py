@@ -15,9 +15,10 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         ConfigurationError: it is not there, or others could read it.
     """
     if variable is not None:
-        value = os.environ.get(variable, "")
+        value = os.environ.get(variable)
         if not value:
-            raise ConfigurationError(f"the environment variable {variable} is empty; put the secret in it")
+            state = "not set" if value is None else "empty"
+            raise ConfigurationError(f"the environment variable {variable} is {state}; put the secret in it")
         return SecretStr(value)
     assert path is not None
     try:

@@ -268,6 +268,22 @@ def test_a_limit_defers_the_rest_until_the_next_run(desk, sandbox, rows):
     assert len(sandbox.questions()) - before == sum(call["question_count"] for call in left["calls"])
 
 
+def test_purge_deletes_the_outcome_files_and_the_work_folder_and_the_run_goes_on(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    before = len(sandbox.questions())
+    run(desk, sandbox, "--limit", "10", status=75)
+
+    purged = desk("purge", "set.precheck", "--outcomes")
+
+    assert purged.status == 0, purged.err
+    assert list((desk.folder / "set.precheck" / "outcomes").iterdir()) == []
+    assert list((desk.folder / "work").iterdir()) == []
+    assert str(desk.folder / "work") in purged.err
+    run(desk, sandbox)
+    assert {row["check_outcome"] for row in decided(desk)}.isdisjoint({"deferred"})
+    assert len(sandbox.questions()) - before == sum(call["question_count"] for call in summary(desk)["calls"])
+
+
 def test_a_daily_cap_defers_the_rest_and_says_when_to_go_on(desk, serve, tmp_path, rows):
     as_data_set(desk, rows)
     with serve(tmp_path / "own") as sandbox:
@@ -362,7 +378,10 @@ def test_no_ask_needs_somebody_who_does(desk, rows):
     as_data_set(desk, rows)
     finished = desk("run", "set", "--work", "work", "--no-ask")
     assert finished.status == 2
-    assert "workers of a shared ledger" in finished.err
+    assert (
+        "--no-ask leaves the asking to workers of a shared ledger, and the profile has none" in finished.err
+    )
+    assert "name one in the profile with `ledger`, or leave it out" in finished.err
     assert desk("run", "set", "--no-ask").status == 2
     assert desk("run", "all.csv", "--scheduler", "tcp://127.0.0.1:1").status == 2
 

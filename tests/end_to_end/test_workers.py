@@ -65,6 +65,11 @@ def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behi
 
     assert (done.status, helped.status) == (0, 0), (done.err, helped.err)
     assert len(sandbox.questions(before)) == COUNT
+    begun, taken_up, *_ = helped.err.splitlines()
+    assert "Z helping with the runs of a work folder (profile: mine, work: work, ledger: postgres" in begun
+    assert re.search(
+        r"Z taking up questions of a run \(run: [0-9a-f-]{36}, round: 1, chunks: \d\)$", taken_up
+    )
     by_worker = int(helped.err.split("precheck: ")[1].split()[0])
     assert 50 <= by_worker <= COUNT - 50
     asked = re.findall(
@@ -90,6 +95,19 @@ def test_what_lies_in_the_work_folder_is_for_its_owner_only(desk, run, work, wai
 
     assert {mode for name, mode in modes.items() if "." in name} == {0o600}
     assert {mode for name, mode in modes.items() if "." not in name} == {0o700}
+
+
+def test_a_work_folder_that_others_can_look_into_is_refused(sandbox, run, worker, work, in_ledger):
+    work.chmod(0o755)
+    before = sandbox.call_count
+
+    with worker("b") as helper, run("a") as checking:
+        ends = [helper.end(), checking.end()]
+
+    assert [end.status for end in ends] == [73, 73], ends
+    assert all("others can look into this work folder" in end.err for end in ends)
+    assert all("run `chmod 700 work`" in end.err for end in ends)
+    assert (sandbox.call_count, in_ledger("SELECT count(*) FROM precheck.run")) == (before, 0)
 
 
 def test_a_worker_that_is_killed_loses_nothing_and_repeats_no_answer(

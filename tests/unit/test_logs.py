@@ -1,10 +1,16 @@
 """What a machine that reads the log is told while a run goes on."""
 
+import re
+import sys
+from io import StringIO
+
 import pytest
 import structlog
+from rich.console import Console
 from structlog.testing import capture_logs
 
-from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents
+from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents, log_to_stderr
+from pipeline.cli.progress import progress
 from pipeline.runs.request import RunProgress
 from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import Outcome
@@ -44,3 +50,42 @@ def test_log_tells_whom_a_run_waits_for_and_what_for_when_it_is_to_stop():
         4242,
     )
     assert (stopping["event"], stopping["requests_in_flight"]) == ("stopping", 3)
+
+
+class Terminal(StringIO):
+    """Standard error of a person."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_on_a_terminal_an_event_is_a_sentence_above_the_bar_which_stays_whole(monkeypatch, is_quiet):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    log_to_stderr("text", quiet=is_quiet)
+    console = Console(file=terminal, force_terminal=True, width=80)
+    with progress(console, "payments.csv") as watch:
+        watch.update(RunProgress(10, 40))
+        structlog.get_logger().warning("the ledger's database does not answer", server="db:5432")
+        watch.update(RunProgress(20, 40))
+    structlog.reset_defaults()
+
+    said = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    lines = [line.strip() for line in re.split(r"[\r\n]+", said) if line.strip()]
+    alone = [line for line in lines if "database" in line]
+    assert alone == (
+        [] if is_quiet else ["precheck: the ledger's database does not answer (server: db:5432)"]
+    )
+
+
+def test_in_a_log_an_event_is_a_line_with_its_time(monkeypatch):
+    file = StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
+    log_to_stderr("text", quiet=False)
+    structlog.get_logger().warning("the ledger's database does not answer", server="db:5432")
+    structlog.reset_defaults()
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ the ledger's database does not answer \(server: db:5432\)\n",
+        file.getvalue(),
+    )

@@ -10,6 +10,14 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.keys import new_keys
 from pipeline.stores.postgres.store import opened_keys
 
+_WHO = """
+SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::text,
+ has_database_privilege(current_database(), 'CREATE'),
+ (SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'precheck'),
+ (SELECT pg_has_role(nspowner, 'USAGE') OR has_schema_privilege(oid, 'USAGE') FROM pg_namespace
+  WHERE nspname = 'precheck')
+FROM pg_database WHERE datname = current_database()
+"""
 _IS_THERE = "SELECT to_regclass('precheck.store') IS NOT NULL"
 
 
@@ -29,6 +37,7 @@ def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bo
             not.
         IncompleteError: as `Database.run`.
     """
+    database.run(lambda db: _require_owner(db, database.address.place))
     is_new = database.run(lambda db: _create(db, secret))
     opened_keys(database, secret)
     if grant_to is not None:
@@ -39,6 +48,23 @@ def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bo
                 f"{database.address.place}: there is no role {grant_to}; create it, or name another one"
             ) from None
     return is_new
+
+
+def _require_owner(db: psycopg.Connection, place: str) -> None:
+    """Refuse a role that can neither create a ledger here nor use the one that there is."""
+    row = db.execute(_WHO).fetchone()
+    assert row is not None
+    role, name, owner_of_database, may_create, owner, may_use = row
+    if owner is not None and not may_use:
+        raise ConfigurationError(
+            f"{place}: {name} has a ledger already, which belongs to {owner}, and {role} may not use it; "
+            f"`precheck ledger init --as {owner}` lets the user of the profile use it"
+        )
+    if owner is None and not may_create:
+        raise ConfigurationError(
+            f"{place}: {role} may not create the tables in {name}, which belongs to {owner_of_database}; "
+            f"`precheck ledger init --as {owner_of_database}` creates them and lets {role} use them"
+        )
 
 
 def _create(db: psycopg.Connection, secret: SecretStr) -> bool:

@@ -3,6 +3,7 @@
 What is done with it may be done twice: a connection may be lost between COMMIT and its reply.
 """
 
+import re
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -46,13 +47,15 @@ _REFUSALS = {
     "password authentication failed": "the server refuses the password; correct PGPASSFILE or PGPASSWORD",
     "no password supplied": "the server asks for a password; give it by PGPASSFILE or PGPASSWORD",
     "no pg_hba.conf entry": "the server lets this user or host not in; add it to the server's pg_hba.conf",
-    "does not exist": "there is no such user or database; create it, or correct `ledger` in the profile",
+    'role "(.*)" does not exist': "there is no user {0}; create the role, or correct `ledger`",
+    'role "(.*)" is not permitted to log in': "the user {0} may not log in; give the role LOGIN",
+    'database "(.*)" does not exist': "there is no database {0}; create it, or correct `ledger`",
     "certificate verify failed": "the server's certificate is not trusted; name its authority by sslrootcert",
     "server certificate for": "the server's certificate is another host's; correct `ledger` in the profile",
     "does not support SSL": "the server has no TLS; switch it on there",
     "permission denied for database": "this user may not connect to the database; grant it CONNECT",
 }
-"""Part of a message of libpq or the server, before a connection is there -> what is wrong and what to do."""
+"""Pattern in a message of libpq or the server, before a connection is there -> what is wrong, what to do."""
 
 T = TypeVar("T")
 Work = Callable[[psycopg.Connection], T]
@@ -67,6 +70,45 @@ class StoreClocks(NamedTuple):
     """In UTC, for sentences."""
     monotonic: Callable[[], float]
     wait_max_s: float = LEDGER_WAIT_MAX_S
+
+
+class _Outage:
+    """Which connections of a process are waiting for the server, so that it is announced once."""
+
+    def __init__(self) -> None:
+        self._waiting: set[int] = set()
+        self._began = 0.0
+        self._lock = threading.Lock()
+
+    def begin(self, connection: int, clocks: StoreClocks, place: str) -> None:
+        """Announce that a connection waits, unless another one does already."""
+        with self._lock:
+            is_first = not self._waiting
+            self._waiting.add(connection)
+            if is_first:
+                self._began = clocks.monotonic()
+        if is_first and clocks.wait_max_s > 0:
+            log.warning(
+                "the ledger's database does not answer; nothing is sent until it does",
+                server=place,
+                wait_max_s=round(clocks.wait_max_s),
+            )
+
+    def end(self, connection: int, clocks: StoreClocks, place: str) -> None:
+        """Announce that the server is back, once no connection waits any more."""
+        with self._lock:
+            self._waiting.discard(connection)
+            is_last = not self._waiting
+        if is_last and clocks.wait_max_s > 0:
+            waited_s = round(clocks.monotonic() - self._began)
+            log.warning(
+                "the ledger's database answers again; the run goes on", server=place, waited_s=waited_s
+            )
+
+    def forget(self, connection: int) -> None:
+        """A connection is closed, and waits no more."""
+        with self._lock:
+            self._waiting.discard(connection)
 
 
 class Database:
@@ -85,6 +127,7 @@ class Database:
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
         self._away_since: tuple[datetime, float] | None = None
+        self._outage = _Outage()
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
@@ -92,6 +135,7 @@ class Database:
         """A second connection to the same place."""
         twin = type(self)(self.address, self.clocks)
         twin._user = self._user  # noqa: SLF001 (its own class)
+        twin._outage = self._outage  # noqa: SLF001
         return twin
 
     def __enter__(self) -> Self:
@@ -103,6 +147,7 @@ class Database:
     def close(self) -> None:
         """End the connection, and every wait for one. Safe to call twice."""
         self._closing.set()
+        self._outage.forget(id(self))
         with self._lock:
             self._forget()
 
@@ -139,14 +184,14 @@ class Database:
         """Since when the server is away, and for how long it was waited for, by whichever piece of work."""
         if self._away_since is None:
             self._away_since = self.clocks.now(), self.clocks.monotonic()
-            log.warning("the ledger's database does not answer", server=self.address.place)
+            self._outage.begin(id(self), self.clocks, self.address.place)
         since, began = self._away_since
         return since, self.clocks.monotonic() - began
 
     def _note_back(self) -> None:
         if self._away_since is not None:
             self._away_since = None
-            log.warning("the ledger's database answers again", server=self.address.place)
+            self._outage.end(id(self), self.clocks, self.address.place)
 
     def try_once(self, work: Work[T]) -> T | None:
         """Do this if the server answers now; None where it does not."""
@@ -174,9 +219,10 @@ class Database:
             try:
                 self._connection = psycopg.connect(**parameters)  # type: ignore[arg-type]
             except psycopg.OperationalError as error:
-                for part, what in _REFUSALS.items():
-                    if part in str(error):
-                        raise ConfigurationError(f"{self.address.place}: {what}") from None
+                for pattern, what in _REFUSALS.items():
+                    if (found := re.search(pattern, str(error))) is not None:
+                        said = what.format(*found.groups())
+                        raise ConfigurationError(f"{self.address.place}: {said}") from None
                 raise
             self._connection.execute(_SETTINGS)
         return self._connection

@@ -64,10 +64,23 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
 
 def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, postgres):
     database = postgres.empty_database()
-    assert call(database, "init").status == 78  # the role of the runs owns nothing
+    refused = call(database, "init")
+    assert refused.status == 78  # the role of the runs owns nothing
+    assert (
+        f"{RUNNER} may not create the tables in {database}, which belongs to {OWNER}; `precheck"
+        in refused.said
+    )
+    assert f"`precheck ledger init --as {OWNER}` creates them and lets {RUNNER} use them" in refused.said
     other = call(database, "init", "--as", OWNER, "--grant-to", "not_there")
     assert other.status == 78
     assert "there is no role not_there; create it, or name another one" in other.said
+    assert call(database, "init", user=OWNER).status == 0
+    closed = call(database, "init")
+    assert closed.status == 78
+    assert (
+        f"{database} has a ledger already, which belongs to {OWNER}, and {RUNNER} may not use it"
+        in closed.said
+    )
     assert call(database, "init", "--grant-to", RUNNER, user=OWNER).status == 0
     assert call(database, "check").status == 0
 
@@ -80,7 +93,7 @@ def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database,
         config.write_text(PROFILE.format(url=postgres.url(ledger_database, user)))
         found = {each.what: each for each in diagnose("production", config, now=datetime.now(UTC))}
         assert (found["shared ledger"].exit_code == 0) is is_well
-    assert "no such user or database" in found["shared ledger"].said
+    assert "there is no user nobody_here" in found["shared ledger"].said
 
 
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):

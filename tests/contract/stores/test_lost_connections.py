@@ -8,6 +8,7 @@ import anyio
 import pytest
 from postgres import LEDGER_KEY, OWNER, RUNNER, database_of
 from shared_ledgers import IDENTITY, NOW, answer_to, ask_all, checks_of
+from structlog.testing import capture_logs
 
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.stores.values import PlannedChunk
@@ -213,8 +214,8 @@ def test_a_connection_that_the_server_ends_in_a_transaction_is_made_anew(postgre
 @pytest.mark.parametrize(
     ("user", "database", "said"),
     [
-        ("nobody_here", None, "no such user or database; create it, or correct `ledger` in the profile"),
-        (RUNNER, "not_there", "no such user or database"),
+        ("nobody_here", None, "there is no user nobody_here; create the role, or correct `ledger`"),
+        (RUNNER, "not_there", "there is no database not_there; create it, or correct `ledger`"),
         (RUNNER, "postgres", "has no ledger, or that of another version; `precheck ledger init` creates it"),
     ],
 )
@@ -246,5 +247,30 @@ def test_another_key_and_another_version_are_refused(ledger_desk, postgres, ledg
         ledger_desk.store(key=other)
     with database_of(postgres, ledger_database, OWNER) as database:
         database.run(lambda db: db.execute("UPDATE precheck.store SET version = 99"))
-    with pytest.raises(ConfigurationError, match="have version 99, and this program needs version 1"):
+    with pytest.raises(ConfigurationError, match="have version 99, and this program needs version 2"):
         ledger_desk.store()
+
+
+def test_an_outage_is_announced_once_by_all_connections_of_a_process(postgres, ledger_database, proxy_to):
+    proxy = proxy_to(postgres.port)
+    with database_of(postgres, ledger_database, port=proxy.port) as one, one.another() as other:
+        for each in (one, other):
+            each.run(lambda db: db.execute("SELECT 1"))
+        proxy.close_door()
+        with capture_logs() as events:
+            asking = [threading.Thread(target=each.run, args=(_look,)) for each in (one, other)]
+            for thread in asking:
+                thread.start()
+            threading.Event().wait(0.5)
+            proxy.open_door()
+            for thread in asking:
+                thread.join()
+    assert [event["event"] for event in events] == [
+        "the ledger's database does not answer; nothing is sent until it does",
+        "the ledger's database answers again; the run goes on",
+    ]
+    assert events[0]["server"] == f"127.0.0.1:{proxy.port}"
+
+
+def _look(db):
+    return db.execute("SELECT 1").fetchone()

@@ -38,6 +38,26 @@ def test_the_names_of_its_run_leave_the_database_and_the_answers_stay(shared_fol
     ]
 
 
+def test_the_questions_that_were_left_to_workers_go_with_the_payments(shared_folder, ledger_desk, tmp_path):
+    [[run_id]] = ledger_desk.rows("SELECT id FROM precheck.run")
+    root = tmp_path / "work"
+    questions = root / str(run_id)
+    questions.mkdir(parents=True)
+    (questions / "questions-00000.parquet").touch()
+    (root / "not ours").mkdir()
+    record = SharedRunRecord(ledger=ledger_desk.url(), run=run_id, work=str(root))
+    write_store_record(shared_folder, record)
+    planned = purge(shared_folder, PurgeJob(with_payments=True, dry_run=True), now=NOW)
+    purge(shared_folder, PurgeJob(with_files=True), now=NOW)
+    assert str(questions) in planned.deleted
+    assert questions.is_dir()
+
+    done = purge(shared_folder, PurgeJob(with_payments=True), now=NOW)
+
+    assert str(questions) in done.deleted
+    assert [path.name for path in root.iterdir()] == ["not ours"]
+
+
 def test_names_that_are_younger_stay(shared_folder, ledger_desk):
     purge(shared_folder, PurgeJob(older_than=timedelta(days=90)), now=NOW)
     assert ledger_desk.rows(NAMES) == [(10, 10)]
