@@ -61,7 +61,16 @@ def test_it_is_private_and_tells_nothing_of_payees(path):
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert set(re.findall(r'"(\w+)":', path.read_text())) == {
         *("paused_until", "shares", "holder", "order", "who", "server", "pid", "since", "host"),
-        *("rate_per_s", "in_flight_max", "part", "until", "given_up", "given_up_until"),
+        *(
+            "rate_per_s",
+            "in_flight_max",
+            "part",
+            "until",
+            "given_up",
+            "given_up_until",
+            "daily_cap",
+            "cap_window",
+        ),
     }
 
 
