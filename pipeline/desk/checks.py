@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.desk.folders import FileFolder
+from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.private_files import opened
 from pipeline.desk.refusals import Conflict
 from pipeline.errors import MistakeError
@@ -20,7 +21,9 @@ from schemas.strict import parse
 
 CHILD = "desk-check"
 """The command of such a process."""
-_ENDED_UNSEEN = "The check ended without a word, as when a computer is switched off. Nothing is lost: go on."
+_ENDED_UNSEEN = gettext_noop(
+    "The check ended without a word, as when a computer is switched off. Nothing is lost: go on."
+)
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
@@ -35,7 +38,7 @@ def start(folder: FileFolder, environment: dict[str, str]) -> None:
     """
     with _locked(folder) as lock:
         if lock is None:
-            raise Conflict("This file is being checked already.")
+            raise Conflict(gettext("This file is being checked already."))
         folder.stop.unlink(missing_ok=True)
         folder.progress.unlink(missing_ok=True)
         with opened(folder.log, os.O_APPEND) as log:
@@ -57,7 +60,7 @@ def stop(folder: FileFolder) -> None:
         Conflict: nothing runs.
     """
     if not is_running(folder):
-        raise Conflict("Nothing is running: the check has ended already.")
+        raise Conflict(gettext("Nothing is running: the check has ended already."))
     folder.stop.touch(mode=0o600)
 
 

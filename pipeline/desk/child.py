@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline.desk.checks import write_progress
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import job_of
+from pipeline.desk.languages import gettext_noop
 from pipeline.desk.words import in_desk_words, sentence_of
 from pipeline.errors import MistakeError, PrecheckError
 from pipeline.jobs.check import check
@@ -91,14 +92,16 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
         seen.end(error.exit_code, sentence_of(error))
         return error.exit_code
     except KeyboardInterrupt:
-        seen.end(143, "Stopped before anything was asked.")
+        seen.end(143, gettext_noop("Stopped before anything was asked."))
         return 143
     except BaseException:
         with suppress(OSError):
             seen.end(
                 MistakeError.exit_code,
-                "A mistake of this program ended the check. Every answer so far is kept: try to go on, and "
-                "tell those who look after this desk.",
+                gettext_noop(
+                    "A mistake of this program ended the check. Every answer so far is kept: try to go on, "
+                    "and tell those who look after this desk."
+                ),
             )
         raise
     ended_by = result.ended_by

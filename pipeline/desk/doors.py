@@ -10,6 +10,7 @@ from typing import Protocol
 from aiohttp import web
 
 from pipeline.config.desk import DeskSection
+from pipeline.desk.languages import gettext
 from pipeline.desk.people import Person, Role
 from pipeline.desk.refusals import Forbidden, NoSession, NotNamed
 from pipeline.desk.sessions import Sessions
@@ -64,7 +65,7 @@ class OwnDoor:
         """Whose session it is."""
         person = self.sessions.person(request.cookies.get(self.cookie), counts=counts)
         if person is None:
-            raise NoSession("You are not signed in, or your session has ended.")
+            raise NoSession(gettext("You are not signed in, or your session has ended."))
         return person
 
 
@@ -88,20 +89,20 @@ class TeamDoor:
     def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
         """Who the proxy says it is; it says so in one header, exactly once."""
         if _peer_uid(request) != self.proxy_uid:
-            raise Forbidden("Only the proxy may speak to this desk.")
+            raise Forbidden(gettext("Only the proxy may speak to this desk."))
         names = request.headers.getall(self.told.identity_header, [])
         if len(names) != 1 or not names[0].strip():
-            raise NotNamed("The proxy did not say who you are.")
+            raise NotNamed(gettext("The proxy did not say who you are."))
         name = names[0].strip()
         if not name.isprintable() or len(name) > IDENTITY_CHARS_MAX or "," in name:
-            raise NotNamed("The proxy did not say who you are.")
+            raise NotNamed(gettext("The proxy did not say who you are."))
         roles = frozenset(
             role
             for role in Role
             if name.casefold() in {one.casefold() for one in getattr(self.told.roles, role.value)}
         )
         if not roles:
-            raise Forbidden("You have no role at this desk. Ask who looks after it.")
+            raise Forbidden(gettext("You have no role at this desk. Ask who looks after it."))
         return Person(name, roles, is_identified=True)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.desk.journal import ChainedJournal
+from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
@@ -118,7 +119,7 @@ class DeskHome:
         """
         path = self.runs / file_id
         if _ID.fullmatch(file_id) is None or not (path / DESK_FILE).is_file():
-            raise Missing("There is no such file at this desk.")
+            raise Missing(gettext("There is no such file at this desk."))
         return FileFolder(file_id, path)
 
     def new_folder(self, time: str, chance: Callable[[], str]) -> FileFolder:

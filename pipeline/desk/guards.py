@@ -6,7 +6,9 @@ from traceback import walk_tb
 
 from aiohttp import web
 
+from pipeline.desk.core_words import of_program
 from pipeline.desk.doors import Door
+from pipeline.desk.languages import gettext, gettext_noop, preferred, speak
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
 from pipeline.desk.rendering import PERSON, refused
@@ -28,6 +30,8 @@ OPEN_TO_ALL = ("/enter", "/static/")
 UNNOTICED = ("/progress.json",)
 """What a page asks for by itself: it is no sign that somebody is there."""
 
+LANGUAGE_COOKIE = "precheck-desk-language"
+"""Which language somebody chose on a page."""
 DOOR = web.AppKey("door", Door)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -36,6 +40,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let through who may ask, from where one may ask; turn what is refused into a page."""
     response: web.StreamResponse
+    speak(preferred(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language", "")))
     try:
         _require_host(request)
         _require_own_page(request)
@@ -46,26 +51,27 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     except DeskRefusal as refusal:
         response = refused(request, str(refusal), refusal.status, refusal.next_step)
     except PrecheckError as error:
-        response = refused(request, sentence_of(error), 422)
+        response = refused(request, of_program(sentence_of(error)), 422)
     except web.HTTPRedirection as redirection:
         redirection.headers.update(HEADERS)
         raise
     except web.HTTPException as error:
-        response = refused(request, _SENTENCES.get(error.status, "This cannot be done."), error.status)
+        response = refused(request, gettext(_SENTENCES.get(error.status, _IMPOSSIBLE)), error.status)
     except ConnectionError:  # the browser has gone away
         raise
     except Exception as mistake:  # noqa: BLE001 (the one place that catches everything, to report it)
         _report(mistake)
-        response = refused(request, _MISTAKE, 500)
+        response = refused(request, gettext(_MISTAKE), 500)
     if not response.prepared:
         response.headers.update(HEADERS)
     return response
 
 
-_MISTAKE = (
+_MISTAKE = gettext_noop(
     "A mistake of this program. Nothing that was recorded is lost. Tell those who look after this desk when "
     "it happened, and what you did."
 )
+_IMPOSSIBLE = gettext_noop("This cannot be done.")
 
 
 def _report(mistake: Exception) -> None:
@@ -75,16 +81,16 @@ def _report(mistake: Exception) -> None:
 
 
 _SENTENCES = {
-    404: "There is no such page.",
-    405: "This page does nothing of that kind.",
-    413: "That is more than the desk takes.",
+    404: gettext_noop("There is no such page."),
+    405: gettext_noop("This page does nothing of that kind."),
+    413: gettext_noop("That is more than the desk takes."),
 }
 
 
 def _require_host(request: web.Request) -> None:
     """Against pages of others that have their name lead here."""
     if request.host not in request.app[DOOR].hosts:
-        raise Forbidden("The desk is not known by this name. Open it by its own address.")
+        raise Forbidden(gettext("The desk is not known by this name. Open it by its own address."))
 
 
 def _require_own_page(request: web.Request) -> None:
@@ -95,11 +101,11 @@ def _require_own_page(request: web.Request) -> None:
     ours = request.app[DOOR].origins
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):
-        raise Forbidden("Another page sent this. Open the desk by its own address, and do it there.")
+        raise Forbidden(gettext("Another page sent this. Open the desk by its own address, and do it there."))
 
 
 def person_of(request: web.Request) -> Person:
     """Who asks."""
     if PERSON not in request:
-        raise NoSession("You are not signed in.")
+        raise NoSession(gettext("You are not signed in."))
     return request[PERSON]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from pipeline.desk.folders import FileFolder
+from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
 from pipeline.desk.states import Standing, State, standing
@@ -27,7 +28,7 @@ def forget(at: Standing, by: str, reason: str, now: datetime) -> None:
     """
     if at.state in (State.RUNNING, State.PURGED):
         raise Conflict(
-            "Nothing can be deleted now: the file is being checked, or its names are gone already."
+            gettext("Nothing can be deleted now: the file is being checked, or its names are gone already.")
         )
     if has_begun(at.folder.run):
         job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.refusals import Forbidden
 
 
@@ -18,10 +19,10 @@ class Role(StrEnum):
 
 ALONE = frozenset(Role)
 _NEEDED: Mapping[Role, str] = {
-    Role.UPLOADER: "upload files and start checks",
-    Role.REVIEWER: "decide",
-    Role.APPROVER: "approve",
-    Role.AUDITOR: "read who did what",
+    Role.UPLOADER: gettext_noop("upload files and start checks"),
+    Role.REVIEWER: gettext_noop("decide"),
+    Role.APPROVER: gettext_noop("approve"),
+    Role.AUDITOR: gettext_noop("read who did what"),
 }
 
 
@@ -45,7 +46,7 @@ class Person(NamedTuple):
         """
         if not self.has_names:
             raise Forbidden(
-                "You may not look at single payments here. Evidence without names is open to you."
+                gettext("You may not look at single payments here. Evidence without names is open to you.")
             )
 
     @property
@@ -60,8 +61,13 @@ class Person(NamedTuple):
             Forbidden: this person has not.
         """
         if not self.can(*roles):
-            wanted = " or ".join(_NEEDED[role] for role in roles)
-            raise Forbidden(f"You may not {wanted} here. Ask who looks after this desk for the role.")
+            wanted = [gettext(_NEEDED[role]) for role in roles]
+            what = wanted[0]
+            if len(wanted) > 1:
+                what = gettext("%(one)s or %(other)s", one=what, other=wanted[1])
+            raise Forbidden(
+                gettext("You may not %(what)s here. Ask who looks after this desk for the role.", what=what)
+            )
 
     def is_one_of(self, names: Collection[str]) -> bool:
         """Whether this person has one of these names, in capitals or not."""
@@ -81,6 +87,6 @@ def refuse_same_person(
     if not person.is_identified:
         return
     if person.is_one_of(deciders):
-        raise Forbidden("You decided about rows of this file, so another person has to approve it.")
+        raise Forbidden(gettext("You decided about rows of this file, so another person has to approve it."))
     if not uploader_may_approve and person.is_one_of([uploader]):
-        raise Forbidden("You uploaded this file, so another person has to approve it.")
+        raise Forbidden(gettext("You uploaded this file, so another person has to approve it."))

@@ -2,6 +2,8 @@
 
 from http import HTTPStatus
 
+from pipeline.desk.languages import gettext_noop
+
 
 class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
     """The desk does not do it; as text, the sentence for the page."""
@@ -44,4 +46,6 @@ class NoSession(DeskRefusal):
 class NotNamed(NoSession):
     """The proxy does not say who asks."""
 
-    next_step = "Load the page again to log in. If that does not help, tell those who look after this desk."
+    next_step = gettext_noop(
+        "Load the page again to log in. If that does not help, tell those who look after this desk."
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.desk.folders import FileFolder
+from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.review import LastWord, Review, run_decisions
@@ -66,13 +67,13 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
     """
     if at.state in (State.RUNNING, State.PURGED):
         raise Conflict(
-            "Nothing can be decided while the file is being checked."
+            gettext("Nothing can be decided while the file is being checked.")
             if at.state is State.RUNNING
-            else "Nothing can be decided any more: the names were deleted."
+            else gettext("Nothing can be decided any more: the names were deleted.")
         )
     reason = " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
     if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason:
-        raise DeskRefusal("Give a reason: one is recorded with every release and every correction.")
+        raise DeskRefusal(gettext("Give a reason: one is recorded with every release and every correction."))
     at.folder.decisions.append(
         lambda previous: RowsDecided(
             previous=previous,
@@ -94,17 +95,19 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
         DeskRefusal: the policy does not leave it to anybody, or no correction is known.
     """
     if not 1 <= row <= review.summary.input.row_count:
-        raise DeskRefusal("The file has no such row.")
+        raise DeskRefusal(gettext("The file has no such row."))
     found = review.row(row, {})
     if found is None:
         if decision is Decision.FIX:
-            raise DeskRefusal(f"Row {row}: nothing in it is known to be wrong.")
+            raise DeskRefusal(gettext("Row %(row)s: nothing in it is known to be wrong.", row=row))
         return
     if decision is Decision.RELEASE and not found.can_release:
-        raise DeskRefusal(f"Row {row}: {found.policy_says}")
+        raise DeskRefusal(gettext("Row %(row)s: %(why)s", row=row, why=found.policy_says))
     if decision is Decision.FIX and not found.fix:
         raise DeskRefusal(
-            f"Row {row}: no correction is known. Correct it in your file and upload that again."
+            gettext(
+                "Row %(row)s: no correction is known. Correct it in your file and upload that again.", row=row
+            )
         )
 
 
@@ -132,9 +135,9 @@ def approve(  # noqa: PLR0913 (one for each thing that is approved)
         PrecheckError: no file was made.
     """
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict("There is nothing to approve now.")
+        raise Conflict(gettext("There is nothing to approve now."))
     if shown != at.decisions:
-        raise Conflict("Something was decided since this page was shown to you.")
+        raise Conflict(gettext("Something was decided since this page was shown to you."))
     decisions = run_decisions(at.summary.run_id, said)
     fixed = None
     if any(word.decision is Decision.FIX for word in said.values()):
@@ -180,22 +183,23 @@ class Offered(NamedTuple):
     is_made_of_decisions: bool
 
 
+_N = gettext_noop
 _TITLES: Mapping[str, tuple[str, bool, bool]] = {
-    f"{RELEASE}.*": ("Payments to release", True, True),
-    f"{HOLD}.*": ("Payments to hold", True, True),
-    HOLD_REASONS: ("Why each payment is held", True, True),
-    f"{CORRECTED}.*": ("The file with the corrections", True, True),
-    CORRECTIONS: ("What was corrected, and what could not be", True, True),
-    REPORT_HTML: ("Report, to read and print", True, False),
-    REPORT_XLSX: ("Report, as a workbook", True, False),
-    ATTENTION: ("Payments to look at, as a table", True, False),
-    "outcomes.*": ("Every payment with its outcome", True, False),
-    PAIN002: ("Report for bank software", True, False),
-    PAIN002_SIMULATED: ("Report for bank software (simulated)", True, False),
-    MANIFEST: ("Evidence: what was checked, decided and made", False, False),
-    SIGNATURE: ("Signature of the evidence", False, False),
-    APPROVALS: ("Evidence: who decided and who approved", False, False),
-    SUMMARY: ("Figures of the check", False, False),
+    f"{RELEASE}.*": (_N("Payments to release"), True, True),
+    f"{HOLD}.*": (_N("Payments to hold"), True, True),
+    HOLD_REASONS: (_N("Why each payment is held"), True, True),
+    f"{CORRECTED}.*": (_N("The file with the corrections"), True, True),
+    CORRECTIONS: (_N("What was corrected, and what could not be"), True, True),
+    REPORT_HTML: (_N("Report, to read and print"), True, False),
+    REPORT_XLSX: (_N("Report, as a workbook"), True, False),
+    ATTENTION: (_N("Payments to look at, as a table"), True, False),
+    "outcomes.*": (_N("Every payment with its outcome"), True, False),
+    PAIN002: (_N("Report for bank software"), True, False),
+    PAIN002_SIMULATED: (_N("Report for bank software (simulated)"), True, False),
+    MANIFEST: (_N("Evidence: what was checked, decided and made"), False, False),
+    SIGNATURE: (_N("Signature of the evidence"), False, False),
+    APPROVALS: (_N("Evidence: who decided and who approved"), False, False),
+    SUMMARY: (_N("Figures of the check"), False, False),
 }
 """The only files that leave the desk: pattern -> title, whether it has names, whether decisions made it."""
 
@@ -210,7 +214,7 @@ def offered(at: Standing) -> list[Offered]:
         if of_decisions and at.state is not State.RELEASED:
             continue
         found += [
-            Offered(path.name, title, path.stat().st_size, has_names, of_decisions)
+            Offered(path.name, gettext(title), path.stat().st_size, has_names, of_decisions)
             for path in sorted(at.folder.run.glob(pattern))
             if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
         ]

@@ -1,6 +1,6 @@
 """Pages: a template filled in, every text in it escaped, with the style of the report."""
 
-from datetime import datetime
+from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -8,26 +8,68 @@ from typing import Any
 
 from aiohttp import web
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2.runtime import Context
+from jinja2.utils import pass_context
+from markupsafe import Markup
 
+from pipeline.desk import languages
+from pipeline.desk.core_words import of_program
+from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.states import WORDS
+from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import CompiledTemplates
-from pipeline.reports.groups import amount_text, currency_text, shown
+from pipeline.reports.groups import currency_text, shown
 from pipeline.reports.payment_lines import breakable
-from pipeline.reports.wording import SIMULATED, counted
+from schemas.desk import Deed
+from schemas.summary import Money
 
 PERSON = web.RequestKey("person", Person)
 """Who asks, once the guards know."""
 
 NEXT_STEPS = {
-    401: "Close this page. On the computer where the desk runs, open it again with the link that it gives.",
-    403: "Go back, or ask somebody who may.",
-    404: "Go to the list of files.",
-    409: "Load the page again to see how things stand now.",
-    500: "Go to the list of files, and try again.",
-    413: "Split the file, or ask who looks after this desk to allow larger ones.",
+    401: gettext_noop(
+        "Close this page. On the computer where the desk runs, open it again with the link that it gives."
+    ),
+    403: gettext_noop("Go back, or ask somebody who may."),
+    404: gettext_noop("Go to the list of files."),
+    409: gettext_noop("Load the page again to see how things stand now."),
+    500: gettext_noop("Go to the list of files, and try again."),
+    413: gettext_noop("Split the file, or ask who looks after this desk to allow larger ones."),
 }
 """What to do about a refusal that does not say it itself."""
+_PUT_RIGHT = gettext_noop("Go back, and put it right.")
+_TITLES = {
+    401: gettext_noop("Not signed in"),
+    403: gettext_noop("Not allowed"),
+    404: gettext_noop("Not found"),
+}
+DEEDS = {
+    Deed.OPENED: gettext_noop("opened"),
+    Deed.CLOSED: gettext_noop("closed"),
+    Deed.UPLOADED: gettext_noop("uploaded"),
+    Deed.READ_AS: gettext_noop("read as"),
+    Deed.STARTED: gettext_noop("started"),
+    Deed.STOPPED: gettext_noop("stopped"),
+    Deed.DECIDED: gettext_noop("decided"),
+    Deed.HANDED_OVER: gettext_noop("handed over"),
+    Deed.APPROVED: gettext_noop("approved"),
+    Deed.DOWNLOADED: gettext_noop("downloaded"),
+    Deed.VERIFIED: gettext_noop("verified"),
+    Deed.PURGED: gettext_noop("purged"),
+    Deed.REFUSED: gettext_noop("turned away"),
+}
+"""What people do, in words."""
+FACTS = {
+    "byte_count": gettext_noop("bytes"),
+    "row_count": gettext_noop("rows"),
+    "mapped_count": gettext_noop("columns chosen by hand"),
+    "differing_count": gettext_noop("differences"),
+    "from_workbook": gettext_noop("from a workbook"),
+    "file": gettext_noop("file"),
+}
+"""What is on record of a deed, in words."""
+_NOT_DONE = gettext_noop("Not done")
 
 
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
@@ -46,9 +88,9 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
 
 def refused(request: web.Request, sentence: str, status: int, next_step: str = "") -> web.Response:
     """A page about what was not done, and what to do instead."""
-    next_step = next_step or NEXT_STEPS.get(status, "Go back, and put it right.")
-    title = {401: "Not signed in", 403: "Not allowed", 404: "Not found"}.get(status, "Not done")
-    return html(request, "refused", status, title=title, sentence=sentence, next_step=next_step)
+    step = next_step or NEXT_STEPS.get(status, _PUT_RIGHT)
+    title = gettext(_TITLES.get(status, _NOT_DONE))
+    return html(request, "refused", status, title=title, sentence=sentence, next_step=gettext(step))
 
 
 @cache
@@ -61,59 +103,62 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         bytecode_cache=CompiledTemplates(),
+        extensions=["jinja2.ext.i18n"],
     )
+    made.newstyle_gettext = True  # type: ignore[attr-defined]  # of the extension
+    made.policies["ext.i18n.trimmed"] = True
     made.filters |= {
-        "n": "{:,}".format,
-        "moment": moment,
+        "n": languages.number,
+        "moment": languages.moment,
         "shown": shown,
         "breakable": breakable,
-        "money": _money,
-        "size": size_text,
-        "words": lambda text: text.replace("_", " "),
-        "duration": duration_text,
+        "amounts": _amounts,
+        "money": languages.money,
+        "size": languages.size,
+        "words": words,
+        "duration": languages.duration,
+        "core": of_program,
     }
-    made.globals |= {"counted": counted, "SIMULATED": SIMULATED, "STATES": WORDS, "HTTPStatus": HTTPStatus}
+    made.globals |= {
+        "_": _in_template,
+        "gettext": _in_template,
+        "pgettext": _in_context,
+        "DEEDS": DEEDS,
+        "FACTS": FACTS,
+        "ngettext": _several_in_template,
+        "language": languages.language,
+        "LANGUAGES": LANGUAGES,
+        "STATES": WORDS,
+        "HTTPStatus": HTTPStatus,
+    }
     return made
 
 
-def moment(time: str) -> str:
-    """A time of a document as people read it.
-
-    >>> moment("2030-01-02T03:04:05.678Z")
-    '2030-01-02 03:04 UTC'
-    """
-    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC"
+@pass_context  # so that it is not worked out while a template is compiled, in the language of that moment
+def _in_template(_context: Context, message: str, /, **values: object) -> Markup:
+    return Markup(gettext(message)) % values  # noqa: S704 (sentences of ours, and values are escaped)
 
 
-def size_text(byte_count: int) -> str:
-    """A size as people read it.
-
-    >>> size_text(900), size_text(2_048), size_text(5_000_000)
-    ('900 bytes', '2.0 KB', '4.8 MB')
-    """
-    if byte_count < 1024:
-        return f"{byte_count:,} bytes"
-    return f"{byte_count / 1024:,.1f} KB" if byte_count < 1024**2 else f"{byte_count / 1024**2:,.1f} MB"
+@pass_context
+def _in_context(_context: Context, meant: str, message: str) -> str:
+    return languages.pgettext(meant, message)
 
 
-def duration_text(seconds: float) -> str:
-    """A duration as people read it.
-
-    >>> duration_text(0.2), duration_text(75), duration_text(8_000)
-    ('less than a second', '1 min 15 s', '2 h 13 min')
-    """
-    whole = round(seconds)
-    if whole < 1:
-        return "less than a second"
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+@pass_context
+def _several_in_template(
+    _context: Context, one: str, several: str, count: int, /, **values: object
+) -> Markup:
+    sentence = Markup(languages.form_of(one, several, count))  # noqa: S704 (a sentence of ours)
+    return sentence % {"num": languages.number(count), **values}
 
 
-def _money(totals: Any) -> list[str]:  # noqa: ANN401 (a list of Money)
-    return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in totals]
+def words(name: str) -> str:
+    """An outcome, a field or a fact in words."""
+    return gettext(spoken(name))
+
+
+def _amounts(totals: Sequence[Money]) -> list[str]:
+    return [f"{languages.amount(money.amount)} {gettext(currency_text(money.currency))}" for money in totals]
 
 
 def _source(name: str) -> str:

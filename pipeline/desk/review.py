@@ -9,8 +9,10 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.config.profiles import choose
+from pipeline.desk.core_words import place_in_words
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
+from pipeline.desk.languages import amount, gettext, gettext_noop
 from pipeline.errors import InputError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
 from pipeline.reports.choices import CORRECTABLE, policy_of
@@ -30,18 +32,20 @@ ROWS_ON_PAGE = 50
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
 _FIXES: Mapping[str, str] = {
-    Action.FIX_NAME: "Use the bank's name",
-    Action.FIX_ACCOUNT_TYPE: "Use the other account type",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Use the bank's name and the other account type",
+    Action.FIX_NAME: gettext_noop("Use the bank's name"),
+    Action.FIX_ACCOUNT_TYPE: gettext_noop("Use the other account type"),
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: gettext_noop("Use the bank's name and the other account type"),
 }
 _POLICY_SAYS: Mapping[str, str] = {
-    Verdict.RELEASE: "The policy releases it, unless you hold it.",
-    Verdict.REVIEW: "The policy leaves it to you: it is held until you release it.",
+    Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
+    Verdict.REVIEW: gettext_noop("The policy leaves it to you: it is held until you release it."),
 }
 _NEVER: Mapping[str, str] = {
-    Outcome.REJECTED: "It was not checked, so it is held. Correct it in your file and upload that again.",
-    Outcome.DEFERRED: "There is no answer yet, so it is held. Go on with the check first.",
-    Outcome.UNANSWERED: "There is no answer yet, so it is held. Go on with the check first.",
+    Outcome.REJECTED: gettext_noop(
+        "It was not checked, so it is held. Correct it in your file and upload that again."
+    ),
+    Outcome.DEFERRED: gettext_noop("There is no answer yet, so it is held. Go on with the check first."),
+    Outcome.UNANSWERED: gettext_noop("There is no answer yet, so it is held. Go on with the check first."),
 }
 
 
@@ -192,26 +196,40 @@ class Review(NamedTuple):
         found = []
         for text, line in zip(texts, some.iter_rows(named=True), strict=True):
             number = line["row"]
-            place = "" if places is None else f"{places.unit} {places.of(number)}"
+            figure = line["decimal"]
+            row = text._replace(
+                number=number,
+                place=place_in_words(number, places),
+                amount=text.amount if figure is None else amount(figure),
+                currency=gettext(text.currency),
+            )
             found.append(
                 ListedRow(
-                    text._replace(number=number, place=place),
+                    row,
                     advice(Action(line["check_action"]), line["group"].partition("-")[2]),
                     line["group"],
                     line["verdict"],
                     _policy_says(line),
                     line["can_release"],
-                    _FIXES[line["check_action"]] if line["can_fix"] else "",
+                    _fix(line) if line["can_fix"] else "",
                     said.get(number),
                 )
             )
         return found
 
 
+def _fix(line: Mapping[str, str]) -> str:
+    action = line["check_action"]
+    return gettext(_FIXES[action])
+
+
 def _policy_says(line: Mapping[str, str]) -> str:
     never = _NEVER.get(line["check_outcome"])
-    held = f"The policy holds {line['decided_by']}: no decision here releases it."
-    return never or _POLICY_SAYS.get(line["verdict"], held)
+    said = never or _POLICY_SAYS.get(line["verdict"])
+    if said is not None:
+        return gettext(said)
+    held_by = line["decided_by"]
+    return gettext("The policy holds %(what)s: no decision here releases it.", what=held_by)
 
 
 def opened(folder: FileFolder) -> Review:

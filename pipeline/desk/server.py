@@ -12,6 +12,7 @@ from aiohttp import web
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import DOOR, guard
 from pipeline.desk.keeping import forget_old
+from pipeline.desk.languages import gettext
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
@@ -43,7 +44,7 @@ def application(context: Context) -> web.Application:
 async def _static(request: web.Request) -> web.Response:
     found = _STATIC.get(request.match_info["name"])
     if found is None:
-        raise Missing("There is no such file.")
+        raise Missing(gettext("There is no such file."))
     package, path, kind = found
     text = files(package).joinpath(*path.split("/")).read_text("utf-8")
     return web.Response(text=text, content_type=kind, charset="utf-8")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pipeline.desk.checks import progress_of
 from pipeline.desk.folders import FileFolder
+from pipeline.desk.languages import gettext_noop
 from pipeline.runs.folder import has_begun, read_summary
 from schemas.desk import CheckProgress, DeskFile
 from schemas.folder import SUMMARY
@@ -38,16 +39,17 @@ class StateWords(NamedTuple):
     page: str
 
 
+_N = gettext_noop
 WORDS: Mapping[State, StateWords] = MappingProxyType({
-    State.NEW: StateWords("New", "See how it is read", "columns"),
-    State.PLANNED: StateWords("Ready to be checked", "See the plan and start", "plan"),
-    State.RUNNING: StateWords("Being checked", "Watch", "progress"),
-    State.STOPPED: StateWords("Stopped", "Go on", "progress"),
-    State.CAPPED: StateWords("Waiting for the next day", "See when it can go on", "progress"),
-    State.REVIEW: StateWords("To review", "Review", "review"),
-    State.WAITING: StateWords("Waiting for approval", "Look and approve", "release"),
-    State.RELEASED: StateWords("Released", "Get the files", "release"),
-    State.PURGED: StateWords("Names deleted", "See what is left", "release"),
+    State.NEW: StateWords(_N("New"), _N("See how it is read"), "columns"),
+    State.PLANNED: StateWords(_N("Ready to be checked"), _N("See the plan and start"), "plan"),
+    State.RUNNING: StateWords(_N("Being checked"), _N("Watch"), "progress"),
+    State.STOPPED: StateWords(_N("Stopped"), _N("Go on"), "progress"),
+    State.CAPPED: StateWords(_N("Waiting for the next day"), _N("See when it can go on"), "progress"),
+    State.REVIEW: StateWords(_N("To review"), _N("Review"), "review"),
+    State.WAITING: StateWords(_N("Waiting for approval"), _N("Look and approve"), "release"),
+    State.RELEASED: StateWords(_N("Released"), _N("Get the files"), "release"),
+    State.PURGED: StateWords(_N("Names deleted"), _N("See what is left"), "release"),
 })  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from aiohttp import BodyPartReader, web
 
 from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.languages import gettext, number
 from pipeline.desk.private_files import opened
 from pipeline.desk.refusals import DeskRefusal, TooLarge
 from pipeline.errors import DiskError, InputError
@@ -74,16 +75,19 @@ class Uploader(NamedTuple):
                 while chunk := await part.read_chunk(CHUNK_BYTES):
                     byte_count += len(chunk)
                     if byte_count > self.limits.file_bytes_max:
-                        raise TooLarge(f"The file is larger than {self.limits.file_bytes_max // _MIB:,} MB.")
+                        raise _too_large(self.limits.file_bytes_max)
                     if byte_count > room:
                         raise TooLarge(
-                            f"You have as many files here as one person may: "
-                            f"{self.limits.person_bytes_max // _MIB:,} MB. Have old ones deleted first."
+                            gettext(
+                                "You have as many files here as one person may: %(size)s MB. Have old ones "
+                                "deleted first.",
+                                size=number(self.limits.person_bytes_max // _MIB),
+                            )
                         )
                     digest.update(chunk)
                     await asyncio.to_thread(file.write, chunk)
             if not byte_count:
-                raise DeskRefusal(f"{name} is empty. Export it again.")
+                raise DeskRefusal(gettext("%(file)s is empty. Export it again.", file=name))
             uploaded = DeskFile(
                 name=name,
                 sha256=digest.hexdigest(),
@@ -113,8 +117,12 @@ async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> No
         while chunk := await part.read_chunk(CHUNK_BYTES):
             byte_count += len(chunk)
             if byte_count > bytes_max:
-                raise TooLarge(f"The file is larger than {bytes_max // _MIB:,} MB.")
+                raise _too_large(bytes_max)
             await asyncio.to_thread(file.write, chunk)
+
+
+def _too_large(bytes_max: int) -> TooLarge:
+    return TooLarge(gettext("The file is larger than %(size)s MB.", size=number(bytes_max // _MIB)))
 
 
 async def file_in(request: web.Request) -> BodyPartReader:
@@ -127,7 +135,7 @@ async def file_in(request: web.Request) -> BodyPartReader:
         part = await (await request.multipart()).next()
         if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:
             return part
-    raise DeskRefusal("Choose a file first.")
+    raise DeskRefusal(gettext("Choose a file first."))
 
 
 def safe_name(said: str | None) -> str:
@@ -142,7 +150,7 @@ def safe_name(said: str | None) -> str:
         DeskRefusal: there is none.
     """
     if not said:
-        raise DeskRefusal("Choose a file first.")
+        raise DeskRefusal(gettext("Choose a file first."))
     last = said.replace("\\", "/").rpartition("/")[2]
     kept = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable()).strip()
     stem, dot, suffix = kept.rpartition(".")

@@ -43,6 +43,11 @@ PAGES: Words = MappingProxyType({
 assert PAGES.keys() == set(Advice), "advice without words of the desk"
 
 _PHRASES = (
+    (
+        r": the same command does not ask again\. To ask again later, run the file with --out OTHER.*",
+        ". To ask again, upload the file once more, which asks every question again.",
+    ),
+    (" by --limit", ""),
     (r"run (?:the same command|its command) again,? (?:to go on|which asks nothing twice)", "go on"),
     (r"run the same command with --retry-unanswered", "ask about them again"),
     (r"run `precheck run` with --work again", "go on"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from pipeline.desk.languages import gettext
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide
@@ -70,7 +71,9 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     is_new = [known.get(row) != (decision, reason) for row, decision, reason in found.iter_rows()]
     new = found.filter(is_new)
     if new.is_empty():
-        raise Conflict("No decision in this workbook is new: write them beside the rows, and save it.")
+        raise Conflict(
+            gettext("No decision in this workbook is new: write them beside the rows, and save it.")
+        )
     by_reason = new.group_by("decision", "reason", maintain_order=True).agg(pl.col("row"))
     for decision, reason, rows in by_reason.iter_rows():
         decide(at, review, Decided(rows, Decision(decision), reason or ""), person, now)

@@ -1,15 +1,23 @@
 """Coming in at one's own desk, and leaving it."""
 
+import re
+
 from aiohttp import web
 
 from pipeline.desk.context import context_of
 from pipeline.desk.doors import OwnDoor
-from pipeline.desk.guards import person_of
+from pipeline.desk.guards import LANGUAGE_COOKIE, person_of
+from pipeline.desk.languages import LANGUAGES, gettext
 from pipeline.desk.refusals import Missing, NoSession
 from pipeline.desk.rendering import html
 from schemas.desk import Deed
 
 routes = web.RouteTableDef()
+_LANGUAGE_KEPT_S = 365 * 24 * 3600
+_OWN_PAGE = re.compile(
+    "/(search|audit)?|/files/[0-9a-f]{24}/(columns|plan|progress|review|release|rows/[0-9]{1,9})"
+)
+"""Where one comes back to after choosing a language."""
 
 
 @routes.get("/enter")
@@ -26,7 +34,7 @@ async def enter(request: web.Request) -> web.Response:
     token = str((await request.post()).get("token", ""))
     entered = own.sessions.enter(token)
     if entered is None:
-        raise NoSession("This link was used already, is too old, or is not one of this desk.")
+        raise NoSession(gettext("This link was used already, is too old, or is not one of this desk."))
     session, person = entered
     context_of(request).record_of(person.name, Deed.OPENED)
     response = web.HTTPSeeOther("/")
@@ -45,8 +53,28 @@ async def leave(request: web.Request) -> web.Response:
     return response
 
 
+@routes.post("/language")
+async def choose_language(request: web.Request) -> web.Response:
+    """Show the pages in another language from now on, beginning with the one that was open."""
+    said = await request.post()
+    chosen, back = str(said.get("language", "")), str(said.get("back", ""))
+    response = web.HTTPSeeOther(back if _OWN_PAGE.fullmatch(back) else "/")
+    if chosen in LANGUAGES:
+        is_team = not isinstance(context_of(request).door, OwnDoor)
+        response.set_cookie(
+            LANGUAGE_COOKIE,
+            chosen,
+            max_age=_LANGUAGE_KEPT_S,
+            httponly=True,
+            samesite="Strict",
+            secure=is_team,
+            path="/",
+        )
+    raise response
+
+
 def _own_door(request: web.Request) -> OwnDoor:
     own = context_of(request).door
     if not isinstance(own, OwnDoor):
-        raise Missing("You log in and out elsewhere.")
+        raise Missing(gettext("You log in and out elsewhere."))
     return own

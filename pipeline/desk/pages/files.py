@@ -1,6 +1,7 @@
 """The first page: files come in here, and all of them are listed."""
 
 import asyncio
+from typing import NamedTuple
 
 from aiohttp import web
 
@@ -132,14 +133,21 @@ async def file(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(f"/files/{at.id}/{WORDS[at.state].page}")
 
 
-def same_before(context: Context, folder: FileFolder) -> list[FileFolder]:
+class UploadedBefore(NamedTuple):
+    """Another file at the desk."""
+
+    id: str
+    time: str
+
+
+def same_before(context: Context, folder: FileFolder) -> list[UploadedBefore]:
     """Other files at the desk with the same bytes, newest first."""
     sha256 = folder.read().sha256
     found = []
     for other in context.home.folders():
         try:
-            if other.id != folder.id and other.read().sha256 == sha256:
-                found.append(other)
+            if other.id != folder.id and (file := other.read()).sha256 == sha256:
+                found.append(UploadedBefore(other.id, file.uploaded_at))
         except PrecheckError:
             continue
     return found

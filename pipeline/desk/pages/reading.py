@@ -10,18 +10,18 @@ from pipeline.desk import checks
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import job_of, profiles
+from pipeline.desk.languages import gettext
 from pipeline.desk.mappings import remember
 from pipeline.desk.pages.files import same_before
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX
-from pipeline.desk.rendering import html
+from pipeline.desk.rendering import html, words
 from pipeline.desk.states import WORDS, Standing, State
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.csv.dialect import ENCODINGS
-from pipeline.headers.readings import spoken
 from pipeline.jobs.columns import columns_of
 from pipeline.jobs.forecast import forecast_file
 from pipeline.runs.request import Clock
@@ -41,7 +41,7 @@ async def columns(request: web.Request) -> web.Response:
     context = context_of(request)
     at = await context.at(request)
     if at.state is State.PURGED:
-        raise Conflict("The file was deleted, and the names in it.")
+        raise Conflict(gettext("The file was deleted, and the names in it."))
     read, refusal = await asyncio.to_thread(_columns, at)
     same = await asyncio.to_thread(same_before, context, at.folder)
     return html(
@@ -50,8 +50,8 @@ async def columns(request: web.Request) -> web.Response:
         at=at,
         read=read,
         refusal=refusal,
-        same=[other.id for other in same],
-        fields=[(field, spoken(field)) for field in FIELDS],
+        same=same,
+        fields=[(field, words(field)) for field in FIELDS],
         chosen=_chosen_beside(at.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,
@@ -88,7 +88,7 @@ async def read_as(request: web.Request) -> web.Response:
     person.require(Role.UPLOADER)
     at = await context.at(request)
     if at.state not in _BEFORE_CHECK:
-        raise Conflict("The check has begun: how the file is read cannot be changed any more.")
+        raise Conflict(gettext("The check has begun: how the file is read cannot be changed any more."))
     said = {name: str(value) for name, value in (await request.post()).items()}
     changes = _said(at.file, said)
     changed = await asyncio.to_thread(lambda: at.folder.change(**changes))
@@ -128,7 +128,7 @@ async def plan(request: web.Request) -> web.Response:
     context = context_of(request)
     at = await context.at(request)
     if at.state is State.PURGED:
-        raise Conflict("The file was deleted, and the names in it.")
+        raise Conflict(gettext("The file was deleted, and the names in it."))
     forecast, refusal = await asyncio.to_thread(_forecast, at, context.clock)
     names = await asyncio.to_thread(profiles)
     return html(
@@ -139,7 +139,6 @@ async def plan(request: web.Request) -> web.Response:
         refusal=refusal,
         profiles=names,
         may_start=at.state is State.PLANNED and person_of(request).can(Role.UPLOADER),
-        spoken=spoken,
     )
 
 
@@ -157,7 +156,12 @@ async def start(request: web.Request) -> web.Response:
     person.require(Role.UPLOADER)
     at = await context.at(request)
     if at.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
-        raise Conflict(f"The check cannot be started now: the file is {WORDS[at.state].what.lower()}.")
+        raise Conflict(
+            gettext(
+                "The check cannot be started now. The file stands at: %(state)s.",
+                state=gettext(WORDS[at.state].what),
+            )
+        )
     said = await request.post()
     if at.state is State.PLANNED:
         await _choose(at, said)
@@ -176,7 +180,7 @@ async def plan_again(request: web.Request) -> web.Response:
     person.require(Role.UPLOADER)
     at = await context.at(request)
     if at.state is not State.PLANNED:
-        raise Conflict("The check has begun: by what it is checked cannot be changed any more.")
+        raise Conflict(gettext("The check has begun: by what it is checked cannot be changed any more."))
     await _choose(at, await request.post())
     raise web.HTTPSeeOther(f"/files/{at.id}/plan")
 
@@ -186,7 +190,7 @@ async def _choose(at: Standing, said: Mapping[str, object]) -> None:
     profile = str(said.get("profile", at.file.profile))
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
-        raise DeskRefusal("Choose by which profile the file is checked.")
+        raise DeskRefusal(gettext("Choose by which profile the file is checked."))
     await asyncio.to_thread(lambda: at.folder.change(profile=profile, many_names_reason=reason or None))
 
 

@@ -9,13 +9,13 @@ from aiohttp import web
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import HEADERS, person_of
 from pipeline.desk.keeping import forget
+from pipeline.desk.languages import gettext
 from pipeline.desk.people import Person, Role, refuse_same_person
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
 from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, offered
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
-from pipeline.desk.words import in_desk_words
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.runs.manifest import identity_of, read_manifest
@@ -36,7 +36,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
     context, person = context_of(request), person_of(request)
     at = await context.at(request)
     if at.summary is None and at.state is not State.PURGED:
-        raise Conflict("There is nothing to release yet: the check has written no results.")
+        raise Conflict(gettext("There is nothing to release yet: the check has written no results."))
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(_opened, at)
     preview = None if run is None else await asyncio.to_thread(run.preview, words)
     return html(
@@ -82,7 +82,7 @@ def _split(at: Standing) -> SplitMade | None:
 def _why_not(request: web.Request, at: Standing, person: Person, words: dict[int, LastWord]) -> str:
     """Why this person may not approve; empty where it may."""
     if not person.can(Role.APPROVER):
-        return "You may not approve. Ask somebody who may to open this page."
+        return gettext("You may not approve. Ask somebody who may to open this page.")
     try:
         _refuse_same(request, at, person, words)
     except Forbidden as refusal:
@@ -107,7 +107,7 @@ async def approve_release(request: web.Request) -> web.Response:
     at = await context.at(request)
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict("There is nothing to approve now.")
+        raise Conflict(gettext("There is nothing to approve now."))
     _, words = await asyncio.to_thread(_opened, at)
     _refuse_same(request, at, person, words)
     await asyncio.to_thread(
@@ -133,9 +133,9 @@ async def verify_evidence(request: web.Request) -> web.Response:
         file = at.folder.input
         job = VerifyJob(at.folder.run, input_file=file if file.is_file() else None)
         found = await asyncio.to_thread(verify, job, now=context.clock())
-        findings = [(one.what, in_desk_words(one.said), not one.exit_code) for one in found]
+        findings = [(one.what, one.said, not one.exit_code) for one in found]
     except PrecheckError as error:
-        findings = [("evidence", in_desk_words(str(error)), False)]
+        findings = [("evidence", str(error), False)]
     await context.record(
         request, Deed.VERIFIED, at.id, differing_count=sum(not well for *_, well in findings)
     )
@@ -149,7 +149,7 @@ async def download(request: web.Request) -> web.StreamResponse:
     at = await context.at(request)
     found = next((one for one in offered(at) if one.name == request.match_info["name"]), None)
     if found is None:
-        raise Missing("There is no such file to download.")
+        raise Missing(gettext("There is no such file to download."))
     if found.has_names:
         person.require_names()
     await context.record(request, Deed.DOWNLOADED, at.id, file=found.name)
@@ -166,7 +166,7 @@ async def forget_names(request: web.Request) -> web.Response:
     at = await context.at(request)
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
-        raise DeskRefusal("Give a reason: one is recorded with every deletion.")
+        raise DeskRefusal(gettext("Give a reason: one is recorded with every deletion."))
     await asyncio.to_thread(forget, at, person.name, reason, context.clock())
     await context.record(request, Deed.PURGED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")
@@ -180,7 +180,7 @@ async def check_again(request: web.Request) -> web.Response:
     at = await context.at(request)
     path = corrected_file(at.folder) if at.state is State.RELEASED else None
     if path is None:
-        raise Conflict("There is no corrected file.")
+        raise Conflict(gettext("There is no corrected file."))
     now = timestamp(context.clock())
     folder = context.home.new_folder(now, context.chance)
     name = f"{at.folder.input.stem}.{path.name}"

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
+from pipeline.desk.languages import gettext
 from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal, Missing
@@ -46,9 +47,9 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
     person_of(request).require_names()
     at = await context_of(request).at(request)
     if at.state is State.PURGED:
-        raise Conflict("The names were deleted, and the payments with them.")
+        raise Conflict(gettext("The names were deleted, and the payments with them."))
     if at.summary is None or at.state is State.RUNNING:
-        raise Conflict("There is nothing to review yet.")
+        raise Conflict(gettext("There is nothing to review yet."))
     asked = _asked(said)
     run, words = await asyncio.to_thread(_opened, at)
     page = await asyncio.to_thread(run.page, asked, words)
@@ -111,11 +112,16 @@ async def decide_row(request: web.Request) -> web.Response:
         words = await asyncio.to_thread(last_words, at.folder.decisions, run)
         line = run.row(row, words)
         if line is None:
-            raise Missing("The row is a match.")
-        response = html(request, "row", at=at, line=line, asked=_asked(said), may_decide=True)
-        left_count = sum(run.undecided_counts(words).values())
-        response.headers["X-Decided"] = f"{run.groups.row_count - left_count:,}"
-        return response
+            raise Missing(gettext("The row is a match."))
+        return html(
+            request,
+            "row",
+            at=at,
+            line=line,
+            asked=_asked(said),
+            may_decide=True,
+            decided_count=run.groups.row_count - sum(run.undecided_counts(words).values()),
+        )
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
 
 
@@ -130,7 +136,7 @@ async def decide_group(request: web.Request) -> web.Response:
     run, words = await asyncio.to_thread(_opened, at)
     rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
     if not rows:
-        raise DeskRefusal("No row of this group is left for which that can be followed.")
+        raise DeskRefusal(gettext("No row of this group is left for which that can be followed."))
     wanted = Decided(rows, decision, said.get("reason", ""))
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=len(rows))
@@ -144,7 +150,7 @@ async def export(request: web.Request) -> web.Response:
     person.require(Role.REVIEWER, Role.APPROVER)
     at = await context.at(request)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict("There is nothing to decide about now.")
+        raise Conflict(gettext("There is nothing to decide about now."))
     run, words = await asyncio.to_thread(_opened, at)
     body = await asyncio.to_thread(exported, run, words, "the outcome file")
     await context.record(request, Deed.DOWNLOADED, at.id, file=NAME)
@@ -172,7 +178,7 @@ def _decision(said: Mapping[str, str]) -> Decision | None:
     if word == "none":
         return None
     if word not in set(Decision):
-        raise DeskRefusal("Choose what to do with the row first.")
+        raise DeskRefusal(gettext("Choose what to do with the row first."))
     return Decision(word)
 
 
@@ -200,7 +206,7 @@ async def hand_over(request: web.Request) -> web.Response:
     person.require(Role.REVIEWER)
     at = await context.at(request)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict("There is nothing to hand over yet.")
+        raise Conflict(gettext("There is nothing to hand over yet."))
     agreed = signed(at, person, context.clock())
     await asyncio.to_thread(lambda: at.folder.change(handed_over=agreed))
     await context.record(request, Deed.HANDED_OVER, at.id)

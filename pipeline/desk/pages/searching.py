@@ -6,14 +6,14 @@ from itertools import zip_longest
 from aiohttp import web
 
 from pipeline.desk.context import context_of
+from pipeline.desk.core_words import place_in_words
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
+from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
 from pipeline.desk.review import opened
 from pipeline.desk.states import State
-from pipeline.desk.words import in_desk_words
-from pipeline.headers.readings import spoken
 from pipeline.jobs.show import story
 from pipeline.reports.wording import advice
 
@@ -32,7 +32,7 @@ async def found(request: web.Request) -> web.Response:
     person_of(request).require_names()
     text = str((await request.post()).get("text", ""))[:200]
     if len(text.strip()) < TEXT_CHARS_MIN:
-        said = f"Give at least {TEXT_CHARS_MIN} characters."
+        said = gettext("Give at least %(num)s characters.", num=TEXT_CHARS_MIN)
         return html(request, "search", text=text, hits=None, hits_max=HITS_MAX, said=said)
     folders = await asyncio.to_thread(context_of(request).home.folders)
     hits = await asyncio.to_thread(find, folders, text)
@@ -46,11 +46,11 @@ async def row_story(request: web.Request) -> web.Response:
     person_of(request).require_names()
     at, row = await context.at(request), int(request.match_info["row"])
     if at.summary is None or at.state is State.RUNNING:
-        raise Conflict("There is nothing to tell of a row yet: the check has not ended.")
+        raise Conflict(gettext("There is nothing to tell of a row yet: the check has not ended."))
     if at.state is State.PURGED:
-        raise Conflict("The names were deleted, and the payments with them.")
+        raise Conflict(gettext("The names were deleted, and the payments with them."))
     if not 1 <= row <= at.summary.input.row_count:
-        raise Missing("The file has no such row.")
+        raise Missing(gettext("The file has no such row."))
     told = await asyncio.to_thread(story, at.folder.run, row, now=context.clock())
     run = await asyncio.to_thread(opened, at.folder)
     [answer] = run.answers_of([row])
@@ -66,8 +66,8 @@ async def row_story(request: web.Request) -> web.Response:
         "story",
         at=at,
         story=told,
+        place=place_in_words(row, at.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
-        to_do=in_desk_words(advice(outcome.check_action, outcome.check_code)),
+        to_do=advice(outcome.check_action, outcome.check_code),
         history=history,
-        spoken=spoken,
     )

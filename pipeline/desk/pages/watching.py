@@ -6,18 +6,19 @@ from aiohttp import web
 
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.guards import person_of
+from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
 from pipeline.desk.people import Role
-from pipeline.desk.rendering import duration_text, html
+from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, State
 from schemas.desk import CheckProgress
 
 routes = web.RouteTableDef()
 PHASES = {
-    "starting": "The check is starting.",
-    "reading": "The file is read and planned.",
-    "connecting": "The servers are greeted.",
-    "asking": "Banks are asked.",
-    "writing": "The results are written.",
+    "starting": gettext_noop("The check is starting."),
+    "reading": gettext_noop("The file is read and planned."),
+    "connecting": gettext_noop("The servers are greeted."),
+    "asking": gettext_noop("Banks are asked."),
+    "writing": gettext_noop("The results are written."),
 }
 
 
@@ -49,23 +50,31 @@ def _live(at: Standing, context: Context) -> dict[str, object]:
     """How far the check is, in words; the page shows them as they are."""
     now = at.progress or CheckProgress(phase="writing", started="", exit_code=0)
     is_on = at.state is State.RUNNING
-    sentence = PHASES.get(now.phase, "")
+    sentence = gettext(PHASES.get(now.phase, ""))
     if now.waiting_for is not None:
-        sentence = f"Waiting for another check to end: {now.waiting_for}."
+        sentence = gettext("Waiting for another check to end: %(which)s.", which=now.waiting_for)
     if now.stopping:
-        sentence = "Stopping: the answers to requests in flight are awaited."
+        sentence = gettext("Stopping: the answers to requests in flight are awaited.")
     if now.slowed:
-        sentence += " A server wants fewer requests at a time than agreed."
+        sentence += " " + gettext("A server wants fewer requests at a time than agreed.")
     return {
         "state": at.state.value,
         "is_on": is_on,
         "done": now.done_count,
         "of": now.check_count,
-        "count": f"{now.done_count:,} of {now.check_count:,} questions" if now.check_count else "",
+        "count": _count(now) if now.check_count else "",
         "rate": _rate(now, context.clock()) if is_on else "",
         "sentence": sentence if is_on else "",
         "next": WORDS[at.state].page,
     }
+
+
+def _count(now: CheckProgress) -> str:
+    """How many of the questions are answered."""
+    done = number(now.done_count)
+    return ngettext(
+        "%(done)s of %(num)s question", "%(done)s of %(num)s questions", now.check_count, done=done
+    )
 
 
 def _rate(now: CheckProgress, time: datetime) -> str:
@@ -75,4 +84,7 @@ def _rate(now: CheckProgress, time: datetime) -> str:
     taken_s = max((time - datetime.fromisoformat(now.asking_since)).total_seconds(), 0.001)
     rate = now.done_count / taken_s
     left_s = (now.check_count - now.done_count) / rate
-    return f"{rate:,.1f} a second, about {duration_text(left_s)} left" if left_s else f"{rate:,.1f} a second"
+    pace = number(rate, "#,##0.0")
+    if not left_s:
+        return gettext("%(rate)s a second", rate=pace)
+    return gettext("%(rate)s a second, about %(time)s left", rate=pace, time=duration(left_s))

@@ -15,7 +15,7 @@ if (live) {
       const bar = document.getElementById("done");
       if (now.of) [bar.max, bar.value] = [now.of, now.done];
       for (const [id, place] of texts) if (place.textContent !== now[id]) place.textContent = now[id];
-    } else document.getElementById("sentence").textContent = "The desk does not answer. The check goes on; this page tries again.";
+    } else document.getElementById("sentence").textContent = live.dataset.silent;
     setTimeout(look, 1000);
   };
   setTimeout(look, 500);
@@ -34,11 +34,11 @@ if (rows) {
       row.replaceWith(document.adoptNode(fresh));
       fresh.classList.add("here");
       fresh.querySelector("button").focus();
-      document.getElementById("decided").textContent = answer.headers.get("X-Decided");
+      document.getElementById("decided").textContent = fresh.querySelector(".decide").dataset.decided;
     } else {
       const said = form.querySelector(".said");
       const why = new DOMParser().parseFromString(text, "text/html").querySelector(".notice");
-      said.textContent = why ? why.textContent : "Not recorded: the desk does not answer.";
+      said.textContent = why ? why.textContent : rows.dataset.silent;
       said.classList.add("wrong");
     }
   });
@@ -84,10 +84,10 @@ if (drop) {
   });
   drop.addEventListener("submit", (event) => {
     const [file] = drop.elements.file.files;
-    const fault = !file ? "" : file.size === 0 ? "This file is empty. Export it again." : file.size > Number(drop.dataset.max) ? drop.dataset.tooLarge : "";
+    const fault = !file ? "" : file.size === 0 ? drop.dataset.empty : file.size > Number(drop.dataset.max) ? drop.dataset.tooLarge : "";
     if (fault) event.preventDefault();
     said.classList.toggle("wrong", Boolean(fault));
-    said.textContent = fault || "Uploading.";
+    said.textContent = fault || drop.dataset.uploading;
   });
 }
 

@@ -1,0 +1,234 @@
+"""What the program says everywhere, in the language of a page: fixed tables by sentence, and what has values.
+
+Sentences of errors that name columns, files or servers are no table, and stay English.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from pipeline.apis import own_codes
+from pipeline.apis.registry import APIS
+from pipeline.desk.languages import gettext, gettext_noop, has_translation, language, number
+from pipeline.desk.words import in_desk_words
+from pipeline.headers.meaning import header_rules
+from pipeline.headers.readings import spoken
+from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE
+from pipeline.rules.rules import RULES
+from pipeline.rules.unasked import UNASKED
+from pipeline.rules.value_warnings import WARNING_RULES
+from schemas.outcomes import Outcome
+from schemas.payments import FIELDS
+from schemas.places import Places
+
+_N = gettext_noop
+ASKED = (*(_N("account"), _N("responder bic"), _N("remittance"), _N("row")),)
+"""Fields of a question that a payment does not have."""
+ENDINGS = (_N("answered"), _N("refused"), _N("failed"), _N("in doubt"))
+"""How a request ended."""
+EVIDENCE = (
+    *(_N("manifest"), _N("signature"), _N("input"), _N("split"), _N("approvals"), _N("summary"), _N("rows")),
+    *(_N("totals"), _N("cells"), _N("columns"), _N("run"), _N("ledger"), _N("answers"), _N("questions")),
+    *(_N("also here"), _N("evidence")),
+)
+"""What is looked at in the evidence; files are called by their names."""
+_HEADERS = (
+    *(_N("header not known"), _N("empty in every row"), _N("your own side, never asked about")),
+    *(_N("by its cells"), _N("never the payee"), _N("no name in its cells")),
+    _N("nobody says whose account, so taken for your own beside the payee's"),
+    *(_N("no %(field)s in its cells"), _N("%(header)s is read instead")),
+)
+"""Why a column is read as it is, or is not."""
+_WARNINGS = (
+    _N("one of %(num)s different names or identifications for this account; make sure that each is meant"),
+    _N("letters of two alphabets in one word; make sure that none only looks like another"),
+    _N("the same payment as row %(row)s; make sure that both are meant"),
+    _N(
+        "the account fails the UK modulus check, by tables older than a year; take the latest ones, and look "
+        "for a mistyped digit"
+    ),
+    _N(
+        "one of several unknown accounts with numbers in sequence, which looks like enumeration; make sure "
+        "that the payment is meant"
+    ),
+    _N(
+        "the name fills the %(num)s characters that the file has for it, and its end may be missing: a close "
+        "match may mean no more than that"
+    ),
+)
+"""What is odd about a payment, beside the rules about its values."""
+_DIFFERENCES = (
+    _N("The bank has %(pairs)s."),
+    _N("The words are in another order."),
+    _N("The bank does not have “%(words)s”."),
+    _N("The title “%(words)s” is missing."),
+    _N("The company suffix “%(words)s” is missing."),
+    _N("The forename “%(words)s” is missing."),
+    _N("The bank also has “%(words)s”."),
+    _N("The names are the same."),
+    _N("Only capital letters differ."),
+    _N("Only spaces or punctuation differ."),
+    _N("No word is the same."),
+)
+"""How two names differ."""
+_PAIR, _AND_MORE = _N("“%(theirs)s” for “%(ours)s”"), _N("and more")
+_SENTENCES = (
+    _N("Answered on %(day)s by an earlier run."),
+    _N("Questions left: %(num)s. Go on."),
+    _N("Questions left: %(num)s; the daily cap of %(cap)s is used up. Go on after %(time)s UTC (days needed "
+       "at this cap: %(days)s)."),
+    _N("Questions given up after %(runs)s runs: %(num)s; ask the provider what is wrong with them, then ask "
+       "about them again."),
+    _N("The file says %(said)s (%(where)s) and has %(found)s; it may be cut or changed."),
+    _N("of %(file)s, written %(time)s UTC"),
+    _N("unchanged, %(size)s bytes, sha256 %(digits)s"),
+    _N("every cell of %(file)s stands in the outcome file as it was"),
+    _N("says the same as the manifest"),
+    _N("of the same input, profile and environment (%(environment)s)"),
+    _N("seals whole; %(requests)s requests, %(answers)s answers, %(reused)s of earlier runs"),
+    _N("%(num)s answered rows, each with an answer on record"),
+    _N("%(num)s answered rows, each with the payee and account that was asked about"),
+    _N("%(num)s answered rows, each as the answer on record"),
+    _N("%(file)s is the file that was checked, sha256 %(digits)s"),
+    _N("changed since the run"),
+)  # fmt: skip
+"""What else has values in it: how to go on, and what the look at the evidence finds."""
+_QUOTED = re.compile("“([^”]*)” for “([^”]*)”")
+NOTE, OF_FIELD = _N("Note: %(message)s."), _N("%(field)s: %(message)s.")
+_PLACES = {"line": _N("line %(num)s"), "sheet row": _N("sheet row %(num)s")}
+"""Where a row stands in its file, by the unit."""
+_INSTEAD = {"map": _N("chosen by hand")}
+"""What the desk says in other words."""
+
+
+def fixed() -> list[str]:
+    """The sentences and words of the program's tables, as the desk has them in English, each once."""
+    return list(dict.fromkeys([in_desk_words(text) for text in _of_tables()]))
+
+
+def _of_tables() -> Iterator[str]:
+    yield from (outcome.replace("_", " ") for outcome in Outcome)
+    yield from map(spoken, FIELDS)
+    yield from (*ADVICE.values(), *ADVICE_BY_CODE.values())
+    for api in APIS.values():
+        yield from (meaning.reason for meaning in api.meanings.values())
+    for meanings in (own_codes.MEANINGS, own_codes.BY_STATE):
+        yield from (meaning.reason for meaning in meanings.values())
+    yield from _of_rules()
+    yield from (rule.sentence for rule in WARNING_RULES)
+    yield from header_rules()
+
+
+def _of_rules() -> Iterator[str]:
+    yield from (rule.sentence for rule in RULES)
+    yield from (meaning.reason for meaning in UNASKED.values())
+
+
+def of_program(text: str) -> Markup:
+    """What the program says, translated where the desk can, and marked as English where it cannot."""
+    english = in_desk_words(text)
+    english = _INSTEAD.get(english, english)
+    said = english if language() == "en" or not english else translated(english)
+    return escape(said) if said is not None else Markup('<span lang="en">{}</span>').format(english)
+
+
+def translated(text: str) -> str | None:
+    """A text of the program in the language of the page; None where some of it is not known.
+
+    Args:
+        text: in the words of the desk: a sentence, or several of them.
+    """
+    if has_translation(text):
+        return gettext(text)
+    said, at = [], 0
+    while at < len(text):
+        found = _next(text, at)
+        if found is None:
+            return None
+        end, sentence = found
+        said.append(sentence)
+        at = end + 1  # the blank between two sentences
+    return " ".join(said)
+
+
+def _next(text: str, at: int) -> tuple[int, str] | None:
+    for known in _known():
+        found = known.pattern.match(text, at)
+        if found is not None:
+            return found.end(), known.sentence(found)
+    return None
+
+
+class _Known(NamedTuple):
+    """Sentences of one form."""
+
+    pattern: re.Pattern[str]
+    sentence: Callable[[re.Match[str]], str]
+    """In the language of the page."""
+
+
+@cache
+def _known() -> tuple[_Known, ...]:
+    """All forms, those before others that say more."""
+    rules = _alternatives([in_desk_words(text) for text in _of_rules()])
+    warnings = [re.escape(rule.sentence) for rule in WARNING_RULES] + list(map(_as_pattern, _WARNINGS))
+    fields = "|".join(("row", *FIELDS))
+    sentences = [text for text in fixed() if text.endswith(".")]
+    return (
+        _Known(_whole(rf"(?P<field>{fields}): (?P<message>{rules})\."), _of_field),
+        _Known(_whole(rf"Note: (?P<message>{'|'.join(warnings)})\."), _note),
+        _Known(_whole(_alternatives(sentences)), lambda found: gettext(found[0])),
+        *(_with_values(text) for text in (*_DIFFERENCES, *_SENTENCES, *_WARNINGS, *_HEADERS)),
+    )
+
+
+def _alternatives(texts: list[str]) -> str:
+    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+
+
+def _whole(pattern: str) -> re.Pattern[str]:
+    return re.compile(f"{pattern}(?= |$)")
+
+
+def _as_pattern(message: str, *, named: bool = False) -> str:
+    value = r"(?P<\1>.+?)" if named else "(?:.+?)"
+    return re.sub(r"%\\\((\w+)\\\)s", value, re.escape(message))
+
+
+def _with_values(message: str) -> _Known:
+    def sentence(found: re.Match[str]) -> str:
+        values = {name: _value(name, text) for name, text in found.groupdict().items()}
+        return gettext(message, **values)
+
+    return _Known(_whole(_as_pattern(message, named=True)), sentence)
+
+
+def _value(name: str, text: str) -> str:
+    """A value in a sentence: numbers as the language writes them, words of ours translated."""
+    if name == "pairs":
+        pairs = _QUOTED.sub(lambda pair: gettext(_PAIR, theirs=pair[1], ours=pair[2]), text)
+        return re.sub("and more$", gettext(_AND_MORE), pairs)
+    if name == "field":
+        return gettext(text)
+    return number(int(text.replace(",", ""))) if re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", text) else text
+
+
+def place_in_words(row: int, places: Places | None) -> str:
+    """The place of a row in its file; empty where the format has none."""
+    if places is None:
+        return ""
+    known = _PLACES.get(places.unit)
+    return places.text(row) if known is None else gettext(known, num=places.of(row))
+
+
+def _of_field(found: re.Match[str]) -> str:
+    field, message = found["field"], found["message"]
+    return gettext(OF_FIELD, field=gettext(spoken(field)), message=gettext(message))
+
+
+def _note(found: re.Match[str]) -> str:
+    message = found["message"]
+    return gettext(NOTE, message=translated(message) or message)

@@ -1,0 +1,184 @@
+"""The languages of the desk: which one a page is in, its sentences, and its numbers, money and times.
+
+English sentences stand in the code and in the templates, and are the keys of the catalogues. The language
+belongs to the request: `guards` sets it, and threads that a page starts have it, too.
+"""
+
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import datetime
+from decimal import Decimal
+from functools import cache, lru_cache
+from gettext import GNUTranslations, NullTranslations
+from importlib.resources import files
+from io import BytesIO
+from types import MappingProxyType
+
+from babel import Locale
+from babel.dates import format_date
+from babel.numbers import format_decimal
+
+LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
+"""Code -> its name in itself. English is what the code says, and has no catalogue."""
+_LOCALES: Mapping[str, Locale] = {
+    code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
+}
+_AMOUNT = "#,##0.00#"
+"""Two decimals, or three where the third is not zero."""
+
+_WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
+"""A language in `Accept-Language`, and how much it is liked."""
+
+_current: ContextVar[str] = ContextVar("language", default="en")
+
+
+def language() -> str:
+    """The code of the language that is spoken now."""
+    return _current.get()
+
+
+def speak(code: str) -> None:
+    """Go on in this language."""
+    _current.set(code)
+
+
+def preferred(chosen: str | None, accepted: str) -> str:
+    """The language of a page.
+
+    Args:
+        chosen: on a page before; None where nobody chose.
+        accepted: the header `Accept-Language`.
+
+    >>> preferred("fr", "de"), preferred("xx", "de-AT,de;q=0.9,en;q=0.8"), preferred(None, "nl, en;q=0.5")
+    ('fr', 'de', 'en')
+    >>> preferred(None, "en;q=0.2, fr;q=0.7"), preferred(None, "de;q=0, x;q=y"), preferred(None, "")
+    ('fr', 'en', 'en')
+    """
+    if chosen is not None and chosen in LANGUAGES:
+        return chosen
+    weights = {"en": 0.0}
+    for wanted in accepted[:1000].split(","):
+        found = _WANTED.fullmatch(wanted.strip().lower())
+        if found and found[1] in LANGUAGES:
+            weights[found[1]] = max(weights.get(found[1], 0.0), float(found[2] or 1))
+    return max(weights, key=weights.__getitem__)
+
+
+def gettext_noop(message: str) -> str:
+    """Mark a sentence of a table, which is translated where it is shown."""
+    return message
+
+
+def gettext(message: str, /, **values: object) -> str:
+    """A sentence in the language of the page, with values in it."""
+    text = _catalogue(language()).gettext(message) if message else ""
+    return text % values if values else text
+
+
+def ngettext(one: str, several: str, count: int, /, **values: object) -> str:
+    """The same, of a number of things, which is `num` in it."""
+    return form_of(one, several, count) % {"num": number(count), **values}
+
+
+def form_of(one: str, several: str, count: int) -> str:
+    """A sentence about a number of things, in the form for that number, without its values."""
+    return _catalogue(language()).ngettext(one, several, count)
+
+
+def pgettext(context: str, message: str) -> str:
+    """A sentence that elsewhere means something else."""
+    return _catalogue(language()).pgettext(context, message)
+
+
+def has_translation(message: str) -> bool:
+    """Whether a text of the program is one that the desk can translate."""
+    return language() == "en" or _catalogue(language()).gettext(message) != message
+
+
+@cache
+def _catalogue(code: str) -> NullTranslations:
+    """What a language says instead of the English sentences; read once."""
+    if code == "en":
+        return NullTranslations()
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    with files("pipeline.desk").joinpath("catalogues", f"{code}.po").open("rb") as file:
+        catalogue = read_po(file, locale=code)
+    compiled = BytesIO()
+    write_mo(compiled, catalogue)
+    compiled.seek(0)
+    return GNUTranslations(compiled)
+
+
+def number(count: float, digits: str | None = None) -> str:
+    """A number as people of the language write it.
+
+    >>> number(1234567), number(0.25)
+    ('1,234,567', '0.25')
+    """
+    return format_decimal(count, digits, locale=_LOCALES[language()])
+
+
+def amount(value: Decimal) -> str:
+    """An amount with its thousands apart, and the third decimal where it is not zero.
+
+    >>> amount(Decimal("1234.500")), amount(Decimal("1.234"))
+    ('1,234.50', '1.234')
+    """
+    return format_decimal(value, _AMOUNT, locale=_LOCALES[language()])
+
+
+def money(text: str) -> str:
+    """A total that the reports write, as `1,234.56 EUR`, in the way of the language."""
+    figure, _, currency = text.partition(" ")
+    in_words = gettext(currency) if currency.startswith("(") else currency
+    return f"{amount(Decimal(figure.replace(',', '')))} {in_words}"
+
+
+NO_CURRENCY = gettext_noop("(no currency)")
+
+
+def moment(time: str) -> str:
+    """A time of a document as people read it.
+
+    >>> moment("2030-01-02T03:04:05.678Z")
+    '2 January 2030, 03:04 UTC'
+    """
+    return _moment(time[:16], language())
+
+
+@lru_cache(maxsize=1024)
+def _moment(minute: str, code: str) -> str:
+    at = datetime.fromisoformat(minute)
+    return f"{format_date(at, 'long', locale=_LOCALES[code])}, {at:%H:%M} UTC"
+
+
+def size(byte_count: int) -> str:
+    """A size as people read it.
+
+    >>> size(900), size(2_048), size(5_000_000)
+    ('900 bytes', '2.0 KB', '4.8 MB')
+    """
+    if byte_count < 1024:
+        return ngettext("%(num)s byte", "%(num)s bytes", byte_count)
+    if byte_count < 1024**2:
+        return gettext("%(size)s KB", size=number(byte_count / 1024, "#,##0.0"))
+    return gettext("%(size)s MB", size=number(byte_count / 1024**2, "#,##0.0"))
+
+
+def duration(seconds: float) -> str:
+    """A duration as people read it.
+
+    >>> duration(0.2), duration(75), duration(8_000)
+    ('less than a second', '1 min 15 s', '2 h 13 min')
+    """
+    whole = round(seconds)
+    if whole < 1:
+        return gettext("less than a second")
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{number(whole // 3600)} h {whole % 3600 // 60} min"
