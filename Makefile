@@ -17,7 +17,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
-.PHONY: help demo demo-many tools test search lowest check lint types imports docs faults simulate faults-long mutants bench sandbox constraints wheel clean
+.PHONY: help catalogues demo demo-many tools test search lowest check lint types imports docs faults simulate faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -93,6 +93,9 @@ imports: .venv/installed  ## the arrows between the layers
 
 docs: .venv/installed  ## the generated pages are up to date, and links lead somewhere
 	$(BIN)/python docs/generate.py --check
+
+catalogues: .venv/installed  ## gather the sentences of the desk, for its languages; what is new waits for a translation
+	$(BIN)/python docs/catalogues.py
 
 faults: .venv/installed  ## try the fault table, short form; prints tried, survived, figure, goal
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile

@@ -29,7 +29,9 @@ KEYWORDS = {
     "pgettext": ((1, "c"), 2),
 }
 WIDTH = 110
-_HEADER = re.compile(r'^(#, fuzzy|"(Project|Report|POT|PO-Rev|Last|Language-Team|Generated).*)\n', re.MULTILINE)
+_HEADER = re.compile(
+    r'^(#, fuzzy|"(Project|Report|POT|PO-Rev|Last|Language-Team|Generated).*)\n', re.MULTILINE
+)
 """What would make a catalogue another one each time it is written, or says nothing."""
 
 

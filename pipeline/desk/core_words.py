@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from pipeline.apis import own_codes
 from pipeline.apis.registry import APIS
-from pipeline.desk.languages import gettext, gettext_noop, has_translation, language, number
+from pipeline.desk.languages import gettext, gettext_noop, has_translation, language, money, ngettext, number
 from pipeline.desk.words import in_desk_words
 from pipeline.headers.meaning import header_rules
 from pipeline.headers.readings import spoken
@@ -94,8 +94,17 @@ _SENTENCES = (
     _N("%(num)s answered rows, each as the answer on record"),
     _N("%(file)s is the file that was checked, sha256 %(digits)s"),
     _N("changed since the run"),
+    _N("deleted at %(time)s"),
+    _N("by %(name)s at %(time)s UTC: %(files)s"),
+    _N("%(num)s, as recorded; decided by %(names)s; approved by %(approvers)s, self-approved"),
+    _N("%(num)s, as recorded; decided by %(names)s; approved by %(approvers)s, four eyes"),
+    _N("%(files)s; no part of the evidence"),
+    _N("cannot be counted again: %(file)s was %(why)s"),
 )  # fmt: skip
 """What else has values in it: how to go on, and what the look at the evidence finds."""
+_MONEY = r"[0-9,]+(?:\.[0-9]+)? (?:[A-Z]{3}|\(no currency\))"
+_COUNT = f"[0-9,]+ (?:{'|'.join(outcome.replace('_', ' ') for outcome in Outcome)})"
+_IN_FILE = re.compile("([0-9,]+) rows? in ([^ ]+)")
 _QUOTED = re.compile("“([^”]*)” for “([^”]*)”")
 NOTE, OF_FIELD = _N("Note: %(message)s."), _N("%(field)s: %(message)s.")
 _PLACES = {"line": _N("line %(num)s"), "sheet row": _N("sheet row %(num)s")}
@@ -107,6 +116,12 @@ _INSTEAD = {"map": _N("chosen by hand")}
 def fixed() -> list[str]:
     """The sentences and words of the program's tables, as the desk has them in English, each once."""
     return list(dict.fromkeys([in_desk_words(text) for text in _of_tables()]))
+
+
+@cache
+def _in_tables() -> dict[str, str]:
+    """A text of the tables -> the same in the words of the desk."""
+    return {text: in_desk_words(text) for text in (*_of_tables(), *_SENTENCES, *_HEADERS)} | _INSTEAD
 
 
 def _of_tables() -> Iterator[str]:
@@ -129,8 +144,7 @@ def _of_rules() -> Iterator[str]:
 
 def of_program(text: str) -> Markup:
     """What the program says, translated where the desk can, and marked as English where it cannot."""
-    english = in_desk_words(text)
-    english = _INSTEAD.get(english, english)
+    english = _in_tables().get(text) or in_desk_words(text)
     said = english if language() == "en" or not english else translated(english)
     return escape(said) if said is not None else Markup('<span lang="en">{}</span>').format(english)
 
@@ -181,6 +195,8 @@ def _known() -> tuple[_Known, ...]:
         _Known(_whole(rf"(?P<field>{fields}): (?P<message>{rules})\."), _of_field),
         _Known(_whole(rf"Note: (?P<message>{'|'.join(warnings)})\."), _note),
         _Known(_whole(_alternatives(sentences)), lambda found: gettext(found[0])),
+        _Known(_whole(f"{_MONEY}(?:, {_MONEY})*"), _amounts),
+        _Known(_whole(f"([0-9,]+): ({_COUNT}(?:, {_COUNT})*)"), _counts),
         *(_with_values(text) for text in (*_DIFFERENCES, *_SENTENCES, *_WARNINGS, *_HEADERS)),
     )
 
@@ -213,7 +229,11 @@ def _value(name: str, text: str) -> str:
         return re.sub("and more$", gettext(_AND_MORE), pairs)
     if name == "field":
         return gettext(text)
-    return number(int(text.replace(",", ""))) if re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", text) else text
+    if name == "files":
+        return _IN_FILE.sub(lambda some: _rows_in(*some.groups()), text).replace(" and ", ", ")
+    if name == "why":
+        return translated(text) or text
+    return _figure(text) if re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", text) else text
 
 
 def place_in_words(row: int, places: Places | None) -> str:
@@ -224,9 +244,28 @@ def place_in_words(row: int, places: Places | None) -> str:
     return places.text(row) if known is None else gettext(known, num=places.of(row))
 
 
+def _rows_in(count: str, file: str) -> str:
+    row_count = int(count.replace(",", ""))
+    return ngettext("%(num)s row in %(file)s", "%(num)s rows in %(file)s", row_count, file=file)
+
+
 def _of_field(found: re.Match[str]) -> str:
     field, message = found["field"], found["message"]
     return gettext(OF_FIELD, field=gettext(spoken(field)), message=gettext(message))
+
+
+def _amounts(found: re.Match[str]) -> str:
+    return ", ".join(map(money, found[0].split(", ")))
+
+
+def _counts(found: re.Match[str]) -> str:
+    """A number of rows, and how many of them have each outcome."""
+    pairs = (pair.split(" ", 1) for pair in found[2].split(", "))
+    return f"{_figure(found[1])}: " + ", ".join(f"{_figure(count)} {gettext(what)}" for count, what in pairs)
+
+
+def _figure(text: str) -> str:
+    return number(int(text.replace(",", "")))
 
 
 def _note(found: re.Match[str]) -> str:

@@ -118,6 +118,7 @@ def environment() -> Environment:
         "words": words,
         "duration": languages.duration,
         "core": of_program,
+        "known": gettext,
     }
     made.globals |= {
         "_": _in_template,
@@ -134,9 +135,15 @@ def environment() -> Environment:
     return made
 
 
+@cache
+def _markup(_language: str, message: str) -> Markup:
+    return Markup(gettext(message))  # noqa: S704 (sentences of ours)
+
+
 @pass_context  # so that it is not worked out while a template is compiled, in the language of that moment
 def _in_template(_context: Context, message: str, /, **values: object) -> Markup:
-    return Markup(gettext(message)) % values  # noqa: S704 (sentences of ours, and values are escaped)
+    sentence = _markup(languages.language(), message)
+    return sentence % values if values else sentence
 
 
 @pass_context

@@ -48,6 +48,7 @@ _PHRASES = (
         ". To ask again, upload the file once more, which asks every question again.",
     ),
     (" by --limit", ""),
+    (" by precheck purge", ""),
     (r"run (?:the same command|its command) again,? (?:to go on|which asks nothing twice)", "go on"),
     (r"run the same command with --retry-unanswered", "ask about them again"),
     (r"run `precheck run` with --work again", "go on"),

@@ -24,6 +24,7 @@ BREACHES = {
     "sandbox": ("pipeline/sandbox/clock.py", "import pipeline.frames"),
     "httpx": ("pipeline/reports/page.py", "import httpx"),
     "aiohttp": ("pipeline/transport/client.py", "import aiohttp"),
+    "babel": ("pipeline/reports/page.py", "import babel"),
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
     "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
     "opentelemetry": ("pipeline/executors/local.py", "import opentelemetry"),

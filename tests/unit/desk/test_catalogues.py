@@ -1,0 +1,169 @@
+"""Every sentence of the desk is there in every language, with the same placeholders and the same markup."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from pipeline.desk.core_words import of_program, translated
+from pipeline.desk.languages import LANGUAGES, gettext, moment, money, ngettext, number, size, speak
+from pipeline.headers.meaning import header_rules
+from pipeline.reports.differences import difference
+from pipeline.rules.rules import RULES
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "docs"))
+import catalogues
+
+OTHERS = [code for code in LANGUAGES if code != "en"]
+each_language = pytest.mark.parametrize("code", OTHERS)
+HELD = re.compile(r"%\(\w+\)s|</?[a-z]+>")
+"""What a translation must hold as often as the sentence."""
+
+
+@pytest.fixture
+def spoken():
+    yield speak
+    speak("en")
+
+
+def forms(text):
+    return list(text) if isinstance(text, (tuple, list)) else [text]
+
+
+@each_language
+def test_a_catalogue_has_every_sentence_and_no_other(code):
+    wanted = {(one.context, str(one.id)) for one in catalogues.gathered() if one.id}
+    found = {(one.context, str(one.id)): one for one in catalogues.read(code) if one.id}
+    assert wanted - found.keys() == set(), "run `make catalogues`, and translate"
+    assert found.keys() - wanted == set(), "run `make catalogues`"
+    assert [one.id for one in found.values() if one.fuzzy] == []
+    assert [one.id for one in found.values() if not all(forms(one.string))] == []
+
+
+@each_language
+def test_a_catalogue_stands_as_it_is_written(code):
+    assert catalogues.catalogue_of(code).read_bytes() == catalogues.updated(code), "run `make catalogues`"
+
+
+@each_language
+def test_a_translation_has_the_placeholders_and_the_markup_of_its_sentence(code):
+    differing = {}
+    for one in catalogues.read(code):
+        for text in forms(one.string) if one.id else []:
+            originals = [sorted(HELD.findall(original)) for original in forms(one.id)]
+            if sorted(HELD.findall(text)) not in originals or "%%" in text:
+                differing[str(one.id)] = text
+    assert differing == {}
+
+
+@each_language
+def test_a_translation_begins_and_ends_as_its_sentence_does(code):
+    odd = {}
+    for one in catalogues.read(code):
+        for original, text in zip(forms(one.id), forms(one.string), strict=False) if one.id else []:
+            if original[-1] in ".:" and text[-1] != original[-1]:
+                odd[original] = text
+            if text != text.strip() or "  " in text:
+                odd[original] = text
+    assert odd == {}
+
+
+@each_language
+def test_sentences_of_the_rules_and_of_headers_are_translated(spoken, code):
+    spoken(code)
+    left = [
+        text for text in (*(rule.sentence for rule in RULES), *header_rules()) if translated(text) is None
+    ]
+    assert left == []
+    reason = f"iban: {RULES[0].sentence}. name: {RULES[1].sentence}."
+    assert translated(reason) is not None
+
+
+NAMES = (
+    ("Averi Thornwood", "Mr Avery Thornwood"),
+    ("Quillon Marrow", "Quillon Marrow Ltd"),
+    ("Ann Lee", "Lee Ann"),
+    ("Ann Lee", "Ann Beth Lee"),
+    ("Ann Beth Lee", "Ann Lee"),
+    ("Ann Lee", "Ann Lee Group"),
+    ("ann lee", "Ann Lee"),
+    ("Ann Lee", "Ann-Lee"),
+    ("Ann", "Zoltan"),
+    ("Alfa Bravo Carly Delta Ekko", "Alpha Brava Carla Delto Echo"),
+)
+
+
+@each_language
+@pytest.mark.parametrize(("ours", "theirs"), NAMES)
+def test_how_two_names_differ_is_said_in_the_language(spoken, code, ours, theirs):
+    sentence = difference(ours, theirs).sentence
+    spoken(code)
+    said = translated(sentence)
+    assert said is not None, sentence
+    assert not re.search(r"\b(The|bank|has|for|and more|missing|words)\b", said)
+    for quoted in re.findall("“([^”]*)”", sentence):
+        assert quoted in said
+
+
+def test_a_sentence_with_values_is_said_in_the_language(spoken):
+    capped = (
+        "Questions left: 1,234; the daily cap of 2,000 is used up. Run the same command again after "
+        "2030-01-02 00:00 UTC (days needed at this cap: 1)."
+    )
+    spoken("de")
+    assert of_program(capped).startswith("Offene Fragen: 1.234; das Tageslimit von 2.000 ist ausgeschöpft.")
+    reason = (
+        "The name belongs to the account. Note: the same payment as row 12; make sure that both are meant."
+    )
+    assert of_program(reason) == (
+        "Der Name gehört zum Konto. Hinweis: dieselbe Zahlung wie Zeile 12; vergewissern Sie sich, dass "
+        "beide gewollt sind."
+    )
+
+
+def test_what_the_desk_cannot_translate_is_marked_as_english_and_escaped(spoken):
+    spoken("fr")
+    assert of_program("payroll.csv: <b> differs") == '<span lang="en">payroll.csv: &lt;b&gt; differs</span>'
+    assert of_program("") == ""
+    spoken("en")
+    assert of_program("payroll.csv: <b> differs") == "payroll.csv: &lt;b&gt; differs"
+
+
+FIGURES = {
+    "en": ("1,234,567", "1,234.50 EUR", "23 November 2026, 14:05 UTC", "4.8 MB", "1 row", "1,200 rows"),
+    "de": ("1.234.567", "1.234,50 EUR", "23. November 2026, 14:05 UTC", "4,8 MB", "1 Zeile", "1.200 Zeilen"),
+    "fr": ("1 234 567", "1 234,50 EUR", "23 novembre 2026, 14:05 UTC", "4,8 Mo", "1 ligne", "1 200 lignes"),
+}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_numbers_money_and_times_are_written_as_in_the_language(spoken, code):
+    spoken(code)
+    rows = [ngettext("%(num)s row", "%(num)s rows", count) for count in (1, 1200)]
+    said = (
+        number(1234567),
+        money("1,234.50 EUR"),
+        moment("2026-11-23T14:05:06.789Z"),
+        size(5_000_000),
+        *rows,
+    )
+    assert tuple(re.sub("[\u00a0\u202f]", " ", text) for text in said) == FIGURES[code]
+
+
+def test_no_currency_is_no_code(spoken):
+    spoken("de")
+    assert money("3.000 (no currency)") == "3,00 (ohne Währung)"
+
+
+def test_a_sentence_is_looked_up_as_it_stands_and_an_empty_one_is_empty(spoken):
+    spoken("de")
+    assert gettext("") == ""
+    assert gettext("no such sentence") == "no such sentence"
+
+
+def test_the_wheel_has_the_catalogues():
+    files = WheelBuilder(str(catalogues.DESK.parents[1])).recurse_included_files()
+    found = {file.distribution_path for file in files if file.distribution_path.endswith(".po")}
+    assert found == {f"pipeline/desk/catalogues/{code}.po" for code in OTHERS}
