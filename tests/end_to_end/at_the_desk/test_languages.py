@@ -15,6 +15,8 @@ import catalogues  # noqa: E402 (a script of that folder)
 MIXED = (ROOT / "sample_data" / "payments_mixed.csv").read_bytes()
 PAIN001 = (ROOT / "sample_data" / "payments_pain001.xml").read_bytes()
 SHOWN = ("aria-label", "placeholder", "data-silent", "data-empty", "data-uploading", "data-too-large")
+AXE = ROOT / ".cache" / "axe-core" / "axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 OTHERS = ("de", "fr")
 WORDS_MIN = 3
 """From so many words on, a sentence is looked for within a text; shorter ones are the whole of it."""
@@ -221,3 +223,68 @@ def test_the_proxy_of_a_team_gets_a_cookie_for_tls_alone(team_desk):
     assert "Secure" in answer.headers["Set-Cookie"]
     refused = team_desk.person("otto@example.com").post("/sample", Accept_Language="de")
     assert "Ihre Rolle erlaubt hier nicht: Dateien hochladen und Prüfungen starten." in refused.text
+
+
+@pytest.fixture(scope="module")
+def german_page(browser, desk_here):
+    """A browser that asks for German, signed in."""
+    context = browser.new_context(locale="de-DE", viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(desk_here.desk("desk", "--home", desk_here.home, "--new-link", "Mara Ellery").out.strip())
+    page.wait_for_url(re.compile("/$"))
+    yield page
+    context.close()
+
+
+@each_language
+def test_no_page_has_to_be_moved_sideways_in_longer_words(german_page, desk_here, pages, code):
+    german_page.goto(desk_here.origin)
+    german_page.click(f"button[lang={code}]")
+    wide = {}
+    for name, path in pages.items():
+        german_page.goto(desk_here.origin + path)
+        for width in (390, 768, 1280):
+            german_page.set_viewport_size({"width": width, "height": 844})
+            over = german_page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            if over > 0:
+                wide[name, width] = over
+    assert wide == {}
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
+def test_axe_finds_nothing_in_german(german_page, desk_here, pages):
+    german_page.goto(desk_here.origin)
+    german_page.click("button[lang=de]")
+    found = {}
+    for name in ("files", "columns", "plan", "group", "row", "released", "audit"):
+        german_page.goto(desk_here.origin + pages[name])
+        german_page.evaluate(AXE.read_text("utf-8"))
+        result = german_page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
+        if faults := [one["id"] for one in result["violations"]]:
+            found[name] = faults
+    assert found == {}
+
+
+def test_the_script_of_a_page_speaks_its_language(german_page, desk_here, pages, tmp_path):
+    german_page.goto(desk_here.origin)
+    german_page.click("button[lang=de]")
+    empty = tmp_path / "empty.csv"
+    empty.touch()
+    german_page.set_input_files("#file", empty)
+    german_page.click("button:has-text('Hochladen')")
+    german_page.wait_for_selector(".drop .said:has-text('Diese Datei ist leer.')")
+    at = desk_here.copy(pages["review"].split("/")[2])
+    german_page.goto(f"{desk_here.origin}/files/{at}/review")
+    german_page.check("#row-17 input[value=hold]")
+    german_page.click("#row-17 button")
+    german_page.wait_for_selector("#row-17.decided")
+    assert german_page.inner_text("#row-17 .said").startswith("Zurückhalten: Mara Ellery, ")
+    assert german_page.inner_text("#decided") == "1"
+    german_page.context.set_offline(True)
+    german_page.check("#row-16 input[value=hold]")
+    german_page.click("#row-16 button")
+    german_page.wait_for_selector("#row-16 .said.wrong")
+    german_page.context.set_offline(False)
+    assert german_page.inner_text("#row-16 .said") == "Nicht aufgezeichnet: Das Portal antwortet nicht."
