@@ -54,15 +54,18 @@ def preferred(chosen: str | None, accepted: str) -> str:
     ('fr', 'de', 'en')
     >>> preferred(None, "en;q=0.2, fr;q=0.7"), preferred(None, "de;q=0, x;q=y"), preferred(None, "")
     ('fr', 'en', 'en')
+    >>> preferred(None, "de, en"), preferred(None, "en, de"), preferred(None, "nl")
+    ('de', 'en', 'en')
     """
     if chosen is not None and chosen in LANGUAGES:
         return chosen
-    weights = {"en": 0.0}
+    weights: dict[str, float] = {}
     for wanted in accepted[:1000].split(","):
         found = _WANTED.fullmatch(wanted.strip().lower())
         if found and found[1] in LANGUAGES:
             weights[found[1]] = max(weights.get(found[1], 0.0), float(found[2] or 1))
-    return max(weights, key=weights.__getitem__)
+    liked = max(weights, key=weights.__getitem__, default="en")  # of equal ones the first
+    return liked if weights.get(liked) else "en"
 
 
 def gettext_noop(message: str) -> str:

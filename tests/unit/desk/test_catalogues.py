@@ -1,7 +1,9 @@
 """Every sentence of the desk is there in every language, with the same placeholders and the same markup."""
 
+import ast
 import re
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,56 @@ def test_a_translation_begins_and_ends_as_its_sentence_does(code):
             if text != text.strip(" ") or "  " in text:
                 odd[original] = text
     assert odd == {}
+
+
+class Texts(HTMLParser):
+    """The texts and labels of a template, without what is filled in."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [
+            text for name, text in attributes if name in ("aria-label", "placeholder", "title", "alt")
+        ]
+        self.found += [text for name, text in attributes if name.startswith("data-")]
+
+    def handle_data(self, data):
+        self.found.append(data)
+
+
+FILLED_IN = re.compile(r"{% trans .*?{% endtrans %}|{{.*?}}|{%.*?%}", re.DOTALL)
+NOT_TRANSLATED = {"precheck", "desk", "- precheck", "UTF-8", "id ;", "/files/", "/files//progress.json"}
+
+
+def test_no_template_has_a_text_of_its_own():
+    left = {}
+    for path in (catalogues.DESK / "templates").glob("*.html"):
+        texts = Texts()
+        texts.feed(FILLED_IN.sub("", path.read_text("utf-8")))
+        said = {text.strip() for text in texts.found if text and re.search("[a-z]", text, re.IGNORECASE)}
+        if said - NOT_TRANSLATED:
+            left[path.name] = said - NOT_TRANSLATED
+    assert left == {}
+
+
+def test_no_refusal_is_said_in_english_alone():
+    kinds = {"DeskRefusal", "Missing", "Forbidden", "Conflict", "TooLarge", "NoSession", "NotNamed"}
+    plain, seen = [], 0
+    for path in catalogues.DESK.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
+                seen += 1
+                if any(isinstance(said, (ast.Constant, ast.JoinedStr)) for said in node.args):
+                    plain.append(f"{path.name}:{node.lineno}")
+    assert seen > 40
+    assert plain == []
+
+
+def test_no_script_has_a_sentence_of_its_own():
+    script = (catalogues.DESK / "static" / "desk.js").read_text("utf-8")
+    assert re.findall(r'"[A-Z][a-z]+ [^"]*"', re.sub(r"//.*", "", script)) == []
 
 
 @each_language
