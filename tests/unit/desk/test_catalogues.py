@@ -79,7 +79,7 @@ class Texts(HTMLParser):
         super().__init__()
         self.found = []
 
-    def handle_starttag(self, tag, attributes):
+    def handle_starttag(self, tag, attributes):  # noqa: ARG002 (as HTMLParser calls it)
         self.found += [
             text for name, text in attributes if name in ("aria-label", "placeholder", "title", "alt")
         ]
