@@ -144,7 +144,11 @@ def _of_rules() -> Iterator[str]:
 
 def of_program(text: str) -> Markup:
     """What the program says, translated where the desk can, and marked as English where it cannot."""
-    english = _in_tables().get(text) or in_desk_words(text)
+    return as_it_stands(_in_tables().get(text) or in_desk_words(text))
+
+
+def as_it_stands(english: str) -> Markup:
+    """The same of a sentence that has no words of the command line, but may have those of a file."""
     said = english if language() == "en" or not english else translated(english)
     return escape(said) if said is not None else Markup('<span lang="en">{}</span>').format(english)
 
@@ -206,7 +210,7 @@ def _alternatives(texts: list[str]) -> str:
 
 
 def _whole(pattern: str) -> re.Pattern[str]:
-    return re.compile(f"{pattern}(?= |$)")
+    return re.compile(f"(?:{pattern})(?= |$)")
 
 
 def _as_pattern(message: str, *, named: bool = False) -> str:

@@ -13,7 +13,7 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from pipeline.desk import languages
-from pipeline.desk.core_words import of_program
+from pipeline.desk.core_words import as_it_stands, of_program
 from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.states import WORDS
@@ -118,6 +118,7 @@ def environment() -> Environment:
         "words": words,
         "duration": languages.duration,
         "core": of_program,
+        "compared": as_it_stands,
         "known": gettext,
     }
     made.globals |= {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from pipeline.desk.core_words import of_program, translated
+from pipeline.desk.core_words import as_it_stands, of_program, translated
 from pipeline.desk.languages import LANGUAGES, gettext, moment, money, ngettext, number, size, speak
 from pipeline.headers.meaning import header_rules
 from pipeline.reports.differences import difference
@@ -173,6 +173,14 @@ def test_a_sentence_with_values_is_said_in_the_language(spoken):
         "Der Name gehört zum Konto. Hinweis: dieselbe Zahlung wie Zeile 12; vergewissern Sie sich, dass "
         "beide gewollt sind."
     )
+
+
+def test_names_in_a_sentence_stay_as_they_are(spoken):
+    sentence = difference("Ann --map <b>", "Ann --maps <b>").sentence
+    assert "--maps" in as_it_stands(sentence)
+    spoken("de")
+    assert as_it_stands(sentence) == "Bei der Bank steht „--maps“ statt „--map“."
+    assert as_it_stands("The bank also has “<b>”.") == "Bei der Bank steht zusätzlich „&lt;b&gt;“."
 
 
 def test_what_the_desk_cannot_translate_is_marked_as_english_and_escaped(spoken):
