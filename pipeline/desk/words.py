@@ -49,6 +49,7 @@ _PHRASES = (
     ),
     (" by --limit", ""),
     (" by precheck purge", ""),
+    ("`precheck status` has", "who looks after this desk sees"),
     (r"run (?:the same command|its command) again,? (?:to go on|which asks nothing twice)", "go on"),
     (r"run the same command with --retry-unanswered", "ask about them again"),
     (r"run `precheck run` with --work again", "go on"),
