@@ -22,6 +22,8 @@ class PartRead(OwnDocument):
     """The columns without any cell, by place: how these are read makes no difference."""
     columns: dict[str, str] = {}
     """Header -> the field that it was read as."""
+    as_written: dict[str, str] = {}
+    """Field -> the header of a column that holds just the same."""
     notes: list[str] = []
     dialect: dict[str, Any] = {}
     """How it is written: `formats.table.Dialect`."""

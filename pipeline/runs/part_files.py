@@ -114,7 +114,8 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
     with _replacing(path) as partial:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            frame.write_parquet(file, compression="lz4")
+            # Without statistics, which take as long as the rest and which only a search would read.
+            frame.write_parquet(file, compression="lz4", statistics=False)
             file.flush()
             os.fsync(file.fileno())
 

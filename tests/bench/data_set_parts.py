@@ -1,8 +1,6 @@
 """Every function of a data set, by the pool of this machine, with made-up answers in the network's place."""
 
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 
 from answers import answered
@@ -40,7 +38,3 @@ def main(path, folder):
     ledger = SimpleNamespace(finish=lambda *_, **__: None)
     summary = leave(run, decided, shared.files, ledger, surface)
     assert summary.complete
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

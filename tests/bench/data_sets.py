@@ -7,7 +7,7 @@ import polars as pl
 from children import cost_of, payments
 from table import Figure
 
-PARTS = Path(__file__).parent / "data_set_parts.py"
+PARTS = Path(__file__).parent / "data_set_command.py"
 MILLION = 1_000_000
 ROWS_PER_PART = MILLION // 2
 CPU_S_PER_MILLION = 10

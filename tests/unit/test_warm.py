@@ -42,7 +42,7 @@ def child(request, monkeypatch):
 @pytest.fixture
 def reading(child, wait_until):
     """A child that waits for its file, and the process that will read it, which has its limit of memory."""
-    request = {"module": "pipeline.formats.parquet", "options": {}, "memory_max_bytes": 2 * GIB}
+    request = {"module": "pipeline.files.parquet_rows", "options": {}, "memory_max_bytes": 2 * GIB}
     with subprocess.Popen(
         [*child_process.INTERPRETER, "-c", MAIN, json.dumps(request)],
         stdin=subprocess.PIPE,

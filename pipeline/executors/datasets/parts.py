@@ -4,7 +4,7 @@ part -read_part->   accepted payments by bucket, rejects, warnings
 part -decide_part-> outcome file, summary of the part
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,8 +84,9 @@ def read_part(task: PartTask) -> PartRead:
         write_frame(some, files.accepted(bucket, part.number))
     write_frame(valid.rejects, files.rejects(part.number))
     write_frame(pl.concat([source.warnings, valid.warnings.filter(~IS_ACROSS)]), files.warnings(part.number))
-    _keep(source, files, part.number)
-    found = _found(source, valid.accepted)
+    as_written = _as_written(source)
+    _keep(source, as_written, files, part.number)
+    found = _found(source, valid.accepted, as_written)
     write_document(found, done)
     return found
 
@@ -109,16 +110,27 @@ def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> 
     return {int(number): some for (number,), some in parts.items()}
 
 
-def _keep(source: PaymentSource, files: PartFiles, part: int) -> None:
+def _as_written(source: PaymentSource) -> dict[str, str]:
+    """The fields that hold just what a column does, with its header."""
+    payments, original = source.payments, source.original
+    return {
+        field: header
+        for header, field in source.read_as.items()
+        if field in _NEEDED and payments[field].equals(original[header], check_dtypes=True)
+    }
+
+
+def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles, part: int) -> None:
     """Keep a part as it was read for who decides it: to read it again takes longer than all the rest."""
-    write_frame(source.payments.select(_NEEDED), files.payments(part))
+    own = [field for field in _NEEDED if field not in as_written]
+    write_frame(source.payments.select(own), files.payments(part))
     path = files.original(part)
     write_frame(source.original, path)
     if pl.read_parquet_schema(path) != source.original.schema:  # a type that such a file does not have
         path.unlink()
 
 
-def _found(source: PaymentSource, accepted: Accepted) -> PartRead:
+def _found(source: PaymentSource, accepted: Accepted, as_written: dict[str, str]) -> PartRead:
     header_count = len(source.original.columns) - source.extra_column_count
     return PartRead(
         row_count=source.payments.height,
@@ -131,6 +143,7 @@ def _found(source: PaymentSource, accepted: Accepted) -> PartRead:
             if _is_blank(column)
         ],
         columns=source.read_as,
+        as_written=as_written,
         notes=list(source.notes),
         dialect=source.dialect._asdict(),
         not_payments=source.not_payments,
@@ -142,7 +155,12 @@ def _found(source: PaymentSource, accepted: Accepted) -> PartRead:
 def _is_blank(column: pl.Series) -> bool:
     if column.count() == 0:
         return True
-    return column.dtype == pl.String and column.str.strip_chars().str.len_bytes().max() == 0
+    if column.dtype != pl.String:
+        return False
+    # A first look at some cells, which is enough for nearly every column.
+    return all(
+        some.str.strip_chars().str.len_bytes().max() in {None, 0} for some in (column.head(1_000), column)
+    )
 
 
 class _Kept(NamedTuple):
@@ -157,7 +175,9 @@ def _kept(task: DecideTask) -> _Kept:
     files, part = task.shared.files, task.part
     path = files.original(part.number)
     original = Original(read_as_written(path)) if path.exists() else _source(task.shared, part).original
-    fields = read_frame(files.payments(part.number), PAYMENTS, _NEEDED)
+    as_written = [original[header].alias(field) for field, header in task.read.as_written.items()]
+    own = [field for field in _NEEDED if field not in task.read.as_written]
+    fields = read_frame(files.payments(part.number), PAYMENTS, own).with_columns(as_written)
     absent = [pl.lit(None, kind).alias(name) for name, kind in PAYMENTS.items() if name not in _NEEDED]
     return _Kept(original, Payments(fields.with_columns(absent).select(list(PAYMENTS))))
 

@@ -10,9 +10,11 @@ import pyarrow.parquet
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.files.parquet_rows import parse
 from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats import parquet
 from pipeline.formats.table import Dialect, ReadingOptions
+from pipeline.headers.heading import COLUMNS_MAX
 
 TABLE = pl.DataFrame(
     {"name": ["Quillon", None], "sort_code": ["001122", ""], "check_outcome": ["match", "no_match"]}
@@ -27,7 +29,7 @@ def bytes_of(table):
 
 def cells_of(data):
     """The cells that `read` gives, without its child process, which costs most of a test."""
-    return pl.concat(parquet.parse(data, bytes_max=table_bytes_max(len(data))))
+    return pl.concat(parse(data, bytes_max=table_bytes_max(len(data)), columns_max=COLUMNS_MAX))
 
 
 def read(data):

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from pipeline.formats.row_bytes import row_bytes
+from pipeline.files.row_bytes import row_bytes
 
 TEXTS = ["Zo\u00eb", None, ""]
 
