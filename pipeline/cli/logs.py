@@ -14,7 +14,7 @@ import stamina
 
 from pipeline.cli.plain_structlog import structlog
 from pipeline.reports.wording import SIMULATED
-from pipeline.runs.request import Notice, Phase, RunProgress
+from pipeline.runs.request import Notice, Phase, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from schemas.summary import Summary
 
@@ -95,6 +95,9 @@ class SilentProgress:
     def enter(self, phase: Phase) -> None:
         """Say nothing."""
 
+    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
+        """Say nothing."""
+
     def begin(self, *, simulated: bool) -> None:
         """Say nothing."""
 
@@ -117,6 +120,13 @@ class ProgressEvents:
 
     def enter(self, phase: Phase) -> None:
         """Log nothing: an event has numbers."""
+
+    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
+        """Log how far a data set is, unless something was logged just now."""
+        now = self._clock()
+        if now - self._said >= PROGRESS_INTERVAL_S:
+            self._said = now
+            log.info("progress", counted=step.value, done_count=done_count, all_count=all_count)
 
     def begin(self, *, simulated: bool) -> None:
         """Log nothing: it is in the summary."""

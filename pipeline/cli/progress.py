@@ -13,7 +13,7 @@ from rich.table import Column
 from rich.text import Text
 
 from pipeline.reports.wording import counted, visible
-from pipeline.runs.request import Phase, RunProgress
+from pipeline.runs.request import Phase, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import Outcome
 
@@ -35,6 +35,11 @@ class ProgressBar:
         """Show the phase, before there are numbers."""
         if phase in (Phase.READING, Phase.CONNECTING):
             self._display.update(self._task, stand=phase.value)
+
+    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
+        """Show how far a data set is."""
+        stand = counted_text(step, done_count, all_count)
+        self._display.update(self._task, completed=done_count, total=all_count, stand=stand)
 
     def begin(self, *, simulated: bool) -> None:
         """Show on the bar whether a sandbox answers."""
@@ -76,6 +81,13 @@ class ProgressLines:
 
     def enter(self, phase: Phase) -> None:
         """Print nothing: a line has numbers."""
+
+    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
+        """Report how far a data set is, unless something was reported just now."""
+        now = self._clock()
+        if now - self._said >= LINE_INTERVAL_S:
+            self._said = now
+            self._say(counted_text(step, done_count, all_count))
 
     def begin(self, *, simulated: bool) -> None:
         """State in every line whether a sandbox answers."""
@@ -125,6 +137,15 @@ def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Progres
     else:
         with _Display(console) as display:
             yield ProgressBar(display, file_name)
+
+
+def counted_text(step: SetStep, done_count: int, all_count: int) -> str:
+    """How far a data set is.
+
+    >>> counted_text(SetStep.READ, 3, 1040)
+    '3 of 1,040 parts read'
+    """
+    return f"{done_count:,} of {all_count:,} {step.value}"
 
 
 def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:

@@ -121,6 +121,11 @@ def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
     return chosen._replace(signer=_signer(chosen, key))
 
 
+def is_signed_by_profile(chosen: Chosen) -> bool:
+    """Whether the profile says who signs the manifests of its runs."""
+    return chosen.config is not None and settings.load(chosen.config, chosen.name).sign_with is not None
+
+
 def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
     """Who signs a manifest that is about to be renewed; None where it is not signed.
 

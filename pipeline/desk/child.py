@@ -12,7 +12,7 @@ from pipeline.desk.languages import gettext_noop
 from pipeline.desk.words import in_desk_words, sentence_of
 from pipeline.errors import MistakeError, PrecheckError
 from pipeline.jobs.check import check
-from pipeline.runs.request import Clock, Notice, Phase, RunProgress, StopSwitch, Surface
+from pipeline.runs.request import Clock, Notice, Phase, RunProgress, SetStep, StopSwitch, Surface
 from pipeline.stores.values import LeaseHolder
 from schemas.desk import CheckProgress
 from schemas.wire import timestamp
@@ -32,6 +32,9 @@ class ProgressFile:
     def enter(self, phase: Phase) -> None:
         """Each phase begins."""
         self._write(phase=phase.value, waiting_for=None)
+
+    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
+        """Nothing to write: no data set is checked here."""
 
     def begin(self, *, simulated: bool) -> None:
         """Nothing to write: the page knows the profile."""

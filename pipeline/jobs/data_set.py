@@ -13,9 +13,17 @@ So a run that was killed goes on.
 
 from contextlib import ExitStack
 
-from pipeline.config.profiles import Chosen, choose, ledger_address, ledger_key, modulus_of, opened
+from pipeline.config.profiles import (
+    Chosen,
+    choose,
+    is_signed_by_profile,
+    ledger_address,
+    ledger_key,
+    modulus_of,
+    opened,
+)
 from pipeline.connections import routes
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.jobs.check import RunResult
 from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, finished_before, leave
@@ -50,8 +58,9 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     refuse_what_is_for_files(check)
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
-    data = open_data_set(check.file, job.work)
     chosen = choose(check.profile, check.config)
+    refuse_signature(chosen)
+    data = open_data_set(check.file, job.work)
     is_shared = ledger_address(chosen) is not None
     if not job.asks and not is_shared:
         raise UsageError(
@@ -77,7 +86,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         if check.fresh:
             shared.files.remove()
         with engine(job.engine, job.scheduler) as at_work:
-            planned = plan_parts(data, shared, at_work)
+            planned = plan_parts(data, shared, at_work, surface.watch.count)
         refuse_many_names(check, planned)
         if ledger is None:  # a refused data set must leave no folder behind, and delete no answers
             ledger = opens.enter_context(
@@ -97,7 +106,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         surface.watch.enter(Phase.WRITING)
         run = CheckedSet(job, data, chosen, planned, asked, answered, now)
         with engine(job.engine, job.scheduler) as at_work:
-            decided = decide_parts(run, shared, at_work)
+            decided = decide_parts(run, shared, at_work, surface.watch.count)
         summary = leave(run, decided, shared.files, None if is_shared else ledger, surface)
         ended_by = asked.ended_by or _unusable(data, [part.problem for part in summary.parts if part.problem])
         return RunResult(summary, already_finished=False, ended_by=ended_by)
@@ -121,6 +130,20 @@ def refuse_what_is_for_files(check: CheckJob) -> None:
     for option, is_said in said.items():
         if is_said:
             raise UsageError("is for a file, not for a data set", option=option, advice="leave it out")
+
+
+def refuse_signature(chosen: Chosen) -> None:
+    """Refuse a profile whose runs are to be signed: of a data set there is no manifest to sign.
+
+    Raises:
+        ConfigurationError: it is one.
+    """
+    if is_signed_by_profile(chosen):
+        raise ConfigurationError(
+            f"profile {chosen.name}: sign_with is for the runs of single files; the folder of a data set has "
+            "no manifest to sign",
+            advice="use a profile without sign_with for data sets",
+        )
 
 
 def _notify_what_is_left_out(chosen: Chosen, surface: Surface) -> None:

@@ -7,7 +7,7 @@ from pipeline.connections import routes, scope_for
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import REJECTS, WARNINGS
-from pipeline.jobs.data_set import refuse_what_is_for_files
+from pipeline.jobs.data_set import refuse_signature, refuse_what_is_for_files
 from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of
 from pipeline.jobs.quota import quota_usage
 from pipeline.rules.enumeration import why_refused
@@ -28,8 +28,9 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     """
     now, check = clock(), job.check
     refuse_what_is_for_files(check)
-    data = open_data_set(check.file, job.work)
     chosen = choose(check.profile, check.config)
+    refuse_signature(chosen)
+    data = open_data_set(check.file, job.work)
     with opened(chosen) as profile:
         there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
         shared = task_of(job, data, chosen, there)

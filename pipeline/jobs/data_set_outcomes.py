@@ -15,7 +15,7 @@ from pipeline.errors import InputError
 from pipeline.executors.asking import QuestionsLeft, calls_of, next_step
 from pipeline.executors.datasets.asking import SetAsked
 from pipeline.executors.datasets.buckets import divide_answers
-from pipeline.executors.datasets.engines import Engine
+from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.formats import format_named
@@ -29,7 +29,7 @@ from pipeline.runs.data_set import DataSet
 from pipeline.runs.folder import read_summary, write_summary
 from pipeline.runs.manifest import identity_of
 from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
-from pipeline.runs.request import DataSetJob, Surface
+from pipeline.runs.request import DataSetJob, SetStep, Surface
 from pipeline.stages.summarise import SummaryHeader
 from pipeline.stores.protocols import RunLedger
 from schemas.data_set import PartDecided
@@ -99,8 +99,10 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: SetAsked) -> An
     )
 
 
-def decide_parts(run: CheckedSet, shared: SetTask, at_work: Engine) -> list[CheckedPart]:
-    """Decide every part that is not decided yet by the same answers; all of them, in order."""
+def decide_parts(
+    run: CheckedSet, shared: SetTask, at_work: Engine, count: Count = count_nothing
+) -> list[CheckedPart]:
+    """Decide every part that is not decided yet by the same answers, and `count` them; all, in order."""
     out = run.job.check.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
     tasks = _tasks(run, shared)
@@ -110,7 +112,8 @@ def decide_parts(run: CheckedSet, shared: SetTask, at_work: Engine) -> list[Chec
         buckets = [BucketTask(shared, bucket, run.planned.rows) for bucket in range(shared.bucket_count)]
         for _ in at_work.each(divide_answers, buckets):
             pass
-        kept |= {task.part.number: decided for task, decided in at_work.each(decide_part, left)}
+        found = counted(at_work.each(decide_part, left), count, SetStep.WRITTEN, len(left))
+        kept |= {task.part.number: decided for task, decided in found}
     for path in out.iterdir():
         if path.name not in {decided.outcome_name for decided in kept.values()}:
             path.unlink()  # of a part that there is no more, or in another format

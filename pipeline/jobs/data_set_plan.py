@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from pipeline.config.profiles import Chosen
 from pipeline.errors import Advice, InputError
 from pipeline.executors.datasets.buckets import plan_bucket
-from pipeline.executors.datasets.engines import Engine
+from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
 from pipeline.headers.guesses import PLACE
@@ -17,7 +17,7 @@ from pipeline.jobs.prepare import VERSION
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
 from pipeline.runs.data_set import DataPart, DataSet, places_in
 from pipeline.runs.part_files import PartFiles
-from pipeline.runs.request import CheckJob, DataSetJob
+from pipeline.runs.request import CheckJob, DataSetJob, SetStep
 from pipeline.stages.validate import Routes
 from schemas.data_set import BucketPlanned, PartRead
 
@@ -79,19 +79,21 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
     return SetTask(files, there, dict(check.mapping), check.encoding, bucket_count)
 
 
-def plan_parts(data: DataSet, shared: SetTask, at_work: Engine) -> PlannedSet:
-    """Read every part, and plan every bucket.
+def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = count_nothing) -> PlannedSet:
+    """Read every part, and plan every bucket; `count` those that are done.
 
     Raises:
         InputError: no part can be used.
     """
     tasks = [PartTask(shared, part) for part in data.parts]
-    found = {task.part.number: read for task, read in at_work.each(read_part, tasks)}
+    reads = counted(at_work.each(read_part, tasks), count, SetStep.READ, len(tasks))
+    found = {task.part.number: read for task, read in reads}
     parts = _compared([(part, found[part.number]) for part in data.parts])
     rows = _rows([(part, read) for part, read in parts if read.problem is None], data.path.name)
     _forget_other_rows(shared, rows)
     buckets = [BucketTask(shared, bucket, rows) for bucket in range(shared.bucket_count)]
-    planned = {task.bucket: of_bucket for task, of_bucket in at_work.each(plan_bucket, buckets)}
+    plans = counted(at_work.each(plan_bucket, buckets), count, SetStep.PLANNED, len(buckets))
+    planned = {task.bucket: of_bucket for task, of_bucket in plans}
     return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
 
 

@@ -98,6 +98,14 @@ class Phase(StrEnum):
     """All that is asked has been answered, or is left; the files are written."""
 
 
+class SetStep(StrEnum):
+    """What is done in turn with a data set, beside the asking; each as what is counted of it."""
+
+    READ = "parts read"
+    PLANNED = "buckets planned"
+    WRITTEN = "parts written"
+
+
 class RunProgress(NamedTuple):
     """How far the asking of a run is."""
 
@@ -116,6 +124,9 @@ class RunObserver(Protocol):
 
     def enter(self, phase: Phase) -> None:
         """Called as each phase begins; a run that had finished before does not enter all of them."""
+
+    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
+        """Called with each part and each bucket of a data set that is done: how many are, of how many."""
 
     def begin(self, *, simulated: bool) -> None:
         """Called before anything is asked: whether a sandbox will answer."""

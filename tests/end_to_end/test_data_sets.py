@@ -386,6 +386,17 @@ def test_no_ask_needs_somebody_who_does(desk, rows):
     assert desk("run", "all.csv", "--scheduler", "tcp://127.0.0.1:1").status == 2
 
 
+def test_a_profile_that_signs_is_refused_rather_than_left_unsigned(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    config = desk.configuration(name="precheck.toml", mine=sections(sandbox))
+    config.write_text('[profiles.mine]\nsign_with = "signing.pem"\n' + config.read_text())
+    for command in ("run", "plan"):
+        refused = desk(command, "set", "--work", "work", "--profile", "mine")
+        assert refused.status == 78
+        assert "profile mine: sign_with is for the runs of single files" in refused.err
+    assert not (desk.folder / "work").exists()
+
+
 def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(desk, sandbox, rows):
     as_data_set(desk, rows)
     before = sandbox.call_count

@@ -10,7 +10,16 @@ import pytest
 from pipeline.errors import InputError, StoppedError, UsageError
 from pipeline.jobs.check import check
 from pipeline.jobs.check_files import check_files
-from pipeline.runs.request import CheckJob, Phase, ReusePermission, StopRequest, StopSwitch, Surface
+from pipeline.jobs.data_set import check_data_set
+from pipeline.runs.request import (
+    CheckJob,
+    DataSetJob,
+    Phase,
+    ReusePermission,
+    StopRequest,
+    StopSwitch,
+    Surface,
+)
 
 HEADER = "name,sort_code,account_number\n"
 ROWS = [f"Avery Thornwood {chr(ord('A') + at % 26)}{at // 26},001122,{at:08d}\n" for at in range(400)]
@@ -21,12 +30,15 @@ class Onlooker:
     """Keeps what it is called with, and does something as a phase begins."""
 
     def __init__(self, on=None):
-        self.phases, self.simulated, self.updates, self.notices = [], None, 0, []
+        self.phases, self.simulated, self.updates, self.notices, self.counts = [], None, 0, [], []
         self._on = on or {}
 
     def enter(self, phase):
         self.phases.append(phase)
         self._on.get(phase, lambda: None)()
+
+    def count(self, step, done_count, all_count):
+        self.counts.append((step.value, done_count, all_count))
 
     def begin(self, *, simulated):
         self.simulated = simulated
@@ -181,3 +193,18 @@ def test_a_request_to_stop_is_reported_for_its_file_and_ends_them_all(several):
 def test_what_concerns_every_file_is_raised(several, tmp_path):
     with pytest.raises(UsageError, match=r"no ledger\.db in this folder"):
         next(several(StopSwitch(), 1, 1, reusable=ReusePermission([tmp_path])))
+
+
+def test_parts_and_buckets_of_a_data_set_are_counted_as_they_are_done(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    data, watch = tmp_path / "pay", Onlooker()
+    data.mkdir()
+    for part in range(3):
+        (data / f"{part}.csv").write_text("".join([HEADER, *ROWS[4 * part : 4 * part + 4]]))
+    job = DataSetJob(CheckJob(data, tmp_path / "out"), tmp_path / "work")
+    check_data_set(job, Surface(watch, lambda: datetime.now(UTC), StopSwitch(), watch.notices.append))
+    assert watch.counts == [
+        (step, done_count, all_count)
+        for step, all_count in (("parts read", 3), ("buckets planned", 4), ("parts written", 3))
+        for done_count in range(1, all_count + 1)
+    ]

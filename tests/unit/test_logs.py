@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents, log_to_stderr
 from pipeline.cli.progress import progress
-from pipeline.runs.request import RunProgress
+from pipeline.runs.request import RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import Outcome
 
@@ -37,6 +37,16 @@ def test_log_tells_every_ten_seconds_what_became_of_the_questions_so_far():
         "check_count": 40,
         "outcome_counts": {"match": 20},
     }
+
+
+def test_log_counts_the_parts_of_a_data_set_every_ten_seconds():
+    now = iter([0.0, 1.0, PROGRESS_INTERVAL_S, PROGRESS_INTERVAL_S + 1])
+    with capture_logs() as events:
+        watch = ProgressEvents(clock=lambda: next(now))
+        for done_count in (1, 2, 3):
+            watch.count(SetStep.WRITTEN, done_count, 4)
+    [event] = events
+    assert (event["counted"], event["done_count"], event["all_count"]) == ("parts written", 2, 4)
 
 
 def test_log_tells_whom_a_run_waits_for_and_what_for_when_it_is_to_stop():

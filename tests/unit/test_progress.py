@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pipeline.cli.progress import LINE_INTERVAL_S, ProgressBar, ProgressLines, progress
 from pipeline.reports.wording import visible
-from pipeline.runs.request import RunProgress
+from pipeline.runs.request import RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from schemas.outcomes import ApiName, Outcome
 
@@ -48,6 +48,17 @@ def test_line_says_how_many_how_fast_and_how_long_still():
     lines.update(RunProgress(500, 2500, {Outcome.NO_MATCH: 20, Outcome.MATCH: 480}))
     said = "pay.csv: 500 of 2,500 questions, 25.0/s, 80 s left; match 480, no match 20\n"
     assert console.file.getvalue() == said
+
+
+def test_parts_of_a_data_set_are_counted_every_ten_seconds():
+    console, clock = console_of(), Clock()
+    lines = ProgressLines(console, "pay", clock=clock)
+    for done_count in range(1, 41):
+        clock.now_s += LINE_INTERVAL_S / 10
+        lines.count(SetStep.READ, done_count, 40)
+    assert console.file.getvalue() == "".join(
+        f"pay: {count} of 40 parts read\n" for count in (10, 20, 30, 40)
+    )
 
 
 def test_line_before_the_first_answer_promises_nothing():
@@ -117,6 +128,14 @@ def test_bar_tells_file_sandbox_numbers_and_outcomes_so_far():
     )
     assert re.search(r"pay\.csv SIMULATED .*1,200 of 5,000", seen)
     assert "  match 1,100, unanswered 100" in seen
+
+
+def test_bar_counts_the_parts_of_a_data_set_and_then_its_questions():
+    steps = [lambda bar: bar.count(SetStep.READ, 3, 1040)]
+    assert re.search(r"pay\.csv .*3 of 1,040 parts read", seen_of(*steps))
+    steps += [lambda bar: bar.update(RunProgress(5, 20)), lambda bar: bar.count(SetStep.WRITTEN, 2, 1040)]
+    assert "2 of 1,040 parts written" in seen_of(*steps)
+    assert "5 of 20 " in seen_of(*steps[:2])
 
 
 def test_bar_of_a_real_server_says_nothing_of_a_sandbox():

@@ -1,8 +1,10 @@
 """An engine carries out tasks of a data set; which one makes no difference to what comes out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
+
+from pipeline.runs.request import SetStep
 
 Task = TypeVar("Task")
 Found = TypeVar("Found")
@@ -22,6 +24,23 @@ class Engine(Protocol):
             IncompleteError: a process that carried out a task died.
             BaseException: as the function raises.
         """
+
+
+Count = Callable[[SetStep, int, int], object]
+"""As `RunObserver.count`."""
+
+
+def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:
+    """For whom nothing is counted."""
+
+
+def counted(
+    found: Iterable[tuple[Task, Found]], count: Count, step: SetStep, all_count: int
+) -> Iterator[tuple[Task, Found]]:
+    """The results as they come, each counted."""
+    for done_count, one in enumerate(found, start=1):
+        count(step, done_count, all_count)
+        yield one
 
 
 def engine(name: str, scheduler: str | None = None) -> AbstractContextManager[Engine]:
