@@ -203,8 +203,8 @@ def leave(
     data_set_reports(
         out,
         summary,
-        attention=[read_as_written(files.attention(number)) for number in numbers],
-        shown=[read_as_written(files.shown(number)) for number in numbers],
+        attention=(read_as_written(files.attention(number)) for number in numbers),
+        shown=(read_as_written(files.shown(number)) for number in numbers),
         sums=[read_as_written(files.sums(number)) for number in numbers],
     )
     write_summary(out, summary)

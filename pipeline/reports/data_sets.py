@@ -1,6 +1,7 @@
 """The reports of a data set, made of what each of its parts gives them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from pathlib import Path
 
 import polars as pl
@@ -43,12 +44,22 @@ def candidates_of(rows: pl.DataFrame) -> pl.DataFrame:
     return listable(rows, PARTS_ROWS_MAX)
 
 
+def candidates_of_all(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """The same of all parts, of which as little as possible is held at once."""
+    return reduce(lambda kept, part: candidates_of(pl.concat([kept, part])), parts)
+
+
+def attention_of_all(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """The largest payments of all parts, of which as little as possible is held at once."""
+    return reduce(lambda kept, part: _largest(pl.concat([kept, part], how="diagonal")), parts)
+
+
 def data_set_reports(
     folder: Path,
     summary: Summary,
     *,
-    attention: Sequence[pl.DataFrame],
-    shown: Sequence[pl.DataFrame],
+    attention: Iterable[pl.DataFrame],
+    shown: Iterable[pl.DataFrame],
     sums: Sequence[pl.DataFrame],
 ) -> list[Path]:
     """Write the page and the attention file of a data set.
@@ -56,8 +67,8 @@ def data_set_reports(
     Args:
         folder: of the run; must exist.
         summary: of the run.
-        attention: of each part, as `attention_of` gives it.
-        shown: of each part, as `candidates_of` gives it.
+        attention: of each part in turn, as `attention_of` gives it; no two are held at once.
+        shown: the same, as `candidates_of` gives it.
         sums: of each part, as `groups.sums_of` gives them.
 
     Returns:
@@ -70,13 +81,13 @@ def data_set_reports(
 
     path = folder / REPORT_HTML
     with write_atomically(path) as file:
-        file.write(page(summary, pl.concat(shown), sums=added_sums(sums)).encode())
+        file.write(page(summary, candidates_of_all(shown), sums=added_sums(sums)).encode())
     return [path, _write_attention(folder / ATTENTION, summary, attention)]
 
 
-def _write_attention(path: Path, summary: Summary, parts: Sequence[pl.DataFrame]) -> Path:
+def _write_attention(path: Path, summary: Summary, parts: Iterable[pl.DataFrame]) -> Path:
     """The largest payments to look at, with the part and the row of each."""
-    table = _largest(pl.concat(parts, how="diagonal"))
+    table = attention_of_all(parts)
     numbers = table["row"]
     located = [numbers, place_texts(numbers, summary.input.places)]
     which = [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]

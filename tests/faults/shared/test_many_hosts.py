@@ -1,5 +1,6 @@
 """F: several hosts on one ledger in PostgreSQL, with workers that are killed, sleep, or are asked to stop."""
 
+import os
 import re
 import signal
 import threading
@@ -11,6 +12,7 @@ IN_FLIGHT_MAX = 8
 LATENCY_S = 0.04
 """Of a server for 200 requests a second, 8 at a time."""
 WORKER_COUNT = 3
+KILLS_LONG = int(os.environ.get("KILLS", "1000"))
 
 
 class Crowd:
@@ -35,15 +37,15 @@ class Crowd:
     def _started(self, name):
         return self._stack.enter_context(self._host(name)(*self._commands[name]))
 
-    def kill(self, pid):
-        """Kill -9 this process, and start its command again; False where it is none of them."""
-        for name, one in self.running.items():
-            if one.pid == pid and not one.has_ended:
-                one.kill()
-                one.communicate()
-                self.running[name] = self._started(name)
-                return True
-        return False
+    def kill(self, pids):
+        """Kill -9 those of these processes that are ours, and start their commands again: how many."""
+        mine = [name for name, one in self.running.items() if one.pid in pids and not one.has_ended]
+        for name in mine:
+            self.running[name].kill()
+        for name in mine:
+            self.running[name].communicate()
+            self.running[name] = self._started(name)
+        return len(mine)
 
     def end(self):
         """Let the run come to its end, then ask the workers to stop: how each ended."""
@@ -59,12 +61,12 @@ class Crowd:
 def crowd(desk, host, shared_profile):
     """`crowd(file, server, **limits)`: a run and workers that share it."""
 
-    def start(file, server, **limits):
-        (desk.folder / "work").mkdir(mode=0o700)
+    def start(file, server, out="out", **limits):
+        (desk.folder / "work").mkdir(mode=0o700, exist_ok=True)
         words = shared_profile(server=server, in_flight_max=IN_FLIGHT_MAX, **limits)
         words = (*words, "--work", "work")
         commands = {f"w{number}": ("worker", *words) for number in range(WORKER_COUNT)}
-        return Crowd(host, {"run": ("run", file, *words, "--out", "out"), **commands})
+        return Crowd(host, {"run": ("run", file, *words, "--out", out), **commands})
 
     return start
 
@@ -115,24 +117,30 @@ def books(slow_server, rows_of):
 def test_processes_that_are_killed_lose_nothing_and_repeat_no_answer(
     desk, slow_server, network_payments, crowd, books, rows_of, chance, tell, is_long
 ):
-    kill_count, count, rate = (1_000, 20_000, 20) if is_long else (5, 3_000, 150)
-    file, killed = desk.payments(network_payments(count)), 0
-    with crowd(file, slow_server, rate_per_s=rate) as many:
-        while killed < kill_count and not many.running["run"].has_ended:
-            threading.Event().wait(chance.uniform(0.05, 0.5))
-            # One that holds questions: others have only just been started.
-            pids = rows_of(
-                "SELECT DISTINCT pid FROM precheck.chunk JOIN precheck.holder USING (holder)"
-                " WHERE done_at IS NULL AND lease_until > clock_timestamp() + interval '1 s'"
-            )
-            killed += bool(pids) and many.kill(chance.choice(pids)[0])
-        ends = many.end()
-    found = books(count)
-    is_well = {end.status for end in ends.values()} == {0} and found["lost"] == found["repeated"] == 0
+    kill_count, count, rate = (KILLS_LONG, 1_500, 100) if is_long else (5, 3_000, 150)
+    killed, statuses, file_count = 0, set(), 0
+    while killed < kill_count:  # one file after the other, as none lasts as long as so many kills
+        rows = network_payments((file_count + 1) * count)[file_count * count :]
+        file_count += 1
+        file = desk.payments(rows, f"pay-{file_count}.csv")
+        with crowd(file, slow_server, out=f"out-{file_count}", rate_per_s=rate) as many:
+            while killed < kill_count and not many.running["run"].has_ended:
+                threading.Event().wait(chance.uniform(0.05, 0.5))
+                # Those that hold questions: others have only just been started.
+                holders = rows_of(
+                    "SELECT DISTINCT pid FROM precheck.chunk JOIN precheck.holder USING (holder)"
+                    " WHERE done_at IS NULL AND lease_until > clock_timestamp() + interval '1 s'"
+                )
+                pids = [pid for [pid] in holders]
+                some = chance.sample(pids, min(len(pids), chance.randint(1, 2), kill_count - killed))
+                killed += many.kill(some)
+            statuses |= {end.status for end in many.end().values()}
+    found = books(file_count * count)
+    is_well = statuses == {0} and found["lost"] == found["repeated"] == 0
     doubt_max = killed * IN_FLIGHT_MAX
     tell(
         "F1",
-        f"kill -9 of a run and {WORKER_COUNT} workers, {count:,} questions",
+        f"kill -9 of a run and {WORKER_COUNT} workers, {file_count * count:,} questions",
         tried=killed,
         survived=killed if is_well and found["in doubt"] <= doubt_max else 0,
         figure=", ".join(f"{what} {number:,}" for what, number in found.items()),
@@ -231,7 +239,7 @@ def test_one_daily_cap_is_never_exceeded_by_many_processes_with_kills(
             while killed < kill_count and not many.running["run"].has_ended:
                 threading.Event().wait(chance.uniform(0.2, 1))
                 pids = rows_of("SELECT pid FROM precheck.chunk JOIN precheck.holder USING (holder)")
-                killed += bool(pids) and many.kill(chance.choice(pids)[0])
+                killed += bool(pids) and many.kill(chance.choice(pids))
             ends = many.end()
         asked = len(server.questions())
     [[intents, used]] = rows_of(
