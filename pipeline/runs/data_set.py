@@ -31,6 +31,7 @@ class DataPart(NamedTuple):
     number: int
     """From 0, in the order of the names."""
     file: Path
+    """Absolute: a worker elsewhere has another current folder."""
     name: str
     outcome_name: str
     """Of its outcome file, without the suffix."""
@@ -85,7 +86,7 @@ def open_data_set(path: Path, work: Path) -> DataSet:
         )
     names = _outcome_names(files)
     parts = tuple(
-        DataPart(number, file, file.name, name, *_identity(file))
+        DataPart(number, file.absolute(), file.name, name, *_identity(file))
         for number, (file, name) in enumerate(zip(files, names, strict=True))
     )
     [format_name] = (name for name, some in formats.items() if some)

@@ -5,7 +5,9 @@ import json
 import re
 import signal
 import sqlite3
-from contextlib import closing
+import subprocess
+import sys
+from contextlib import ExitStack, closing
 
 import polars as pl
 import pytest
@@ -108,6 +110,29 @@ def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, 
     asked = [call for call in sandbox.calls(before) if call["api"] != "token"]
     assert len(asked) == sum(call["question_count"] for call in theirs["calls"])
     assert not any((desk.folder / "work").iterdir()), "the work folder is removed once all is decided"
+
+
+@pytest.fixture
+def scheduler(tmp_path, wait_until):
+    """The address of a scheduler of Dask with a worker, each a process of its own."""
+    pytest.importorskip("distributed")
+    said = tmp_path / "scheduler.json"
+    common = ("--scheduler-file", str(said), "--no-dashboard", "--host", "127.0.0.1")
+    worker = ("--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path / "dask"))
+    with ExitStack() as running:
+        for words in (("scheduler", *common, "--port", "0"), ("worker", *common, *worker)):
+            command = [sys.executable, "-m", "dask", *words]
+            process = running.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            running.callback(process.kill)
+            wait_until(said.exists)
+        yield json.loads(said.read_text())["address"]
+
+
+def test_the_workers_of_a_scheduler_of_dask_do_the_work(desk, sandbox, rows, scheduler):
+    as_data_set(desk, rows)
+    run(desk, sandbox, "--engine", "dask", "--scheduler", scheduler)
+    assert decided(desk) == by_one_process(desk, sandbox)
+    assert not any((desk.folder / "work").iterdir())
 
 
 def test_a_finished_data_set_is_not_asked_about_again(desk, sandbox, rows):
