@@ -104,7 +104,7 @@ simulate: .venv/installed  ## play histories in a simulated world; HISTORIES=100
 	$(BIN)/python tests/simulation/run.py --histories $(HISTORIES)
 	$(BIN)/python tests/simulation/run.py --mistakes --histories 1000
 
-faults-long: .venv/installed  ## the nightly form of the fault table
+faults-long: .venv/installed  ## the nightly form of the fault table; KILLS=100 is a tenth of its kills of sharing processes
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile --long
 
 mutants: .venv/installed  ## change the code in small ways, and see that a test fails for each
