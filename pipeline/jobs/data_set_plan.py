@@ -22,7 +22,7 @@ from pipeline.stages.validate import Routes
 from schemas.data_set import BucketPlanned, PartRead
 
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
-_BUCKET_BYTES = {"csv": 40 * 1024**2, "parquet": 16 * 1024**2}
+_BUCKET_BYTES = {"csv": 40 * 1024**2, "parquet": 8 * 1024**2}
 """Of the parts, in one bucket: some 400,000 rows."""
 _BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
 _ROWS_MAX = 4_000_000_000
