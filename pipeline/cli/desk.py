@@ -1,5 +1,6 @@
 """`precheck desk`: the page in the browser."""
 
+import gc
 import getpass
 import os
 import secrets
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _OPENING = "open.html"
 _PORT = "port"
+_COLLECTED_AFTER = 2_000
+"""New objects after which cycles are looked for."""
 
 
 @click.command()
@@ -143,6 +146,7 @@ def _serve(
 ) -> None:
     from pipeline.desk.context import Context
     from pipeline.desk.server import run
+    from pipeline.files.memory import give_freed_memory_back
 
     context = Context(
         home=home,
@@ -152,6 +156,11 @@ def _serve(
         chance=lambda: secrets.token_hex(5),
         child_environment=dict(os.environ),
     )
+
+    # It lives for weeks, which a run does not: what stays in a cycle, or with a thread, would stay in memory.
+    give_freed_memory_back()
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
 
     def on_stop(stop: Callable[[], None]) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
