@@ -1,6 +1,6 @@
 """Firefox, driven by WebDriver BiDi, which it speaks by itself: no driver beside it.
 
-Selenium needs geckodriver for Firefox, which Debian does not have, and Playwright drives a Firefox of its own.
+Selenium needs geckodriver, which Debian does not have, and Playwright drives a Firefox of its own.
 """
 
 import asyncio
@@ -134,10 +134,10 @@ class Firefox:
         )
 
     async def downloaded(self, name):
-        """Wait until a file is there, whole."""
+        """Wait until a file is there: it has another name until it is whole."""
         async with asyncio.timeout(WAIT_MAX_S):
-            while not (self.downloads / name).exists() or [*self.downloads.glob("*.part")]:
-                await asyncio.sleep(LOOK_INTERVAL_S)  # noqa: ASYNC110 (a file has no event)
+            while not (self.downloads / name).exists():  # noqa: ASYNC110 (a file has no event)
+                await asyncio.sleep(LOOK_INTERVAL_S)
 
 
 @asynccontextmanager
@@ -148,7 +148,7 @@ async def firefox(folder):
     downloads.mkdir()
     lines = [f'user_pref("{name}", {json.dumps(value)});\n' for name, value in PREFERENCES.items()]
     (profile / "user.js").write_text("".join(lines))
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: ASYNC220 (nothing else waits in this loop)
         [FIREFOX, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"],
         env={"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
         stdout=subprocess.DEVNULL,
