@@ -43,7 +43,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     person: Person,
     now: datetime,
 ) -> int:
-    """Put the decisions of a workbook on record, as those of who uploads it; names in it sign nothing, and are kept as claims.
+    """Put the decisions of a workbook on record, as those of who uploads it; names in it are kept as claims.
 
     What it says as it was decided already stays the decision of who made it.
 
