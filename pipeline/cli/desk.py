@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _OPENING = "open.html"
 _PORT = "port"
+_ALLOCATOR = "_RJEM_MALLOC_CONF"
+_GIVES_BACK = "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2"
+"""That what polars frees goes back to the system at once: it obeys this when it is imported."""
 _COLLECTED_AFTER = 2_000
 """New objects after which cycles are looked for."""
 
@@ -73,6 +76,7 @@ def desk(  # noqa: PLR0913 (one argument per option)
 
     It listens on this computer only. Closing it leaves checks running; the next start finds them.
     """
+    os.environ.setdefault(_ALLOCATOR, _GIVES_BACK)
     from pipeline.config import find, read, usual
     from pipeline.config.desk import DeskSection
     from pipeline.desk.folders import DeskHome
@@ -154,7 +158,7 @@ def _serve(
         door=door,
         clock=now,
         chance=lambda: secrets.token_hex(5),
-        child_environment=dict(os.environ),
+        child_environment={name: value for name, value in os.environ.items() if value != _GIVES_BACK},
     )
 
     # It lives for weeks, which a run does not: what stays in a cycle, or with a thread, would stay in memory.
