@@ -51,6 +51,7 @@ _PHRASES = (
     (r"run the same command again", "go on"),
     (r"running the same command again", "going on"),
     (r"`?precheck (?:doctor|init|quota|sandbox)[^`,;.]*`?", "the help of who looks after this desk"),
+    (r"; `precheck status` has those that are unfinished", ""),
     (r"precheck [a-z]+ (?:'[^']*'|[^ ]+)", "the desk"),
     (r" ?\(?--[a-z-]+(?: [A-Z]+)?\)?", ""),
 )
