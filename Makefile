@@ -10,6 +10,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
 SSLYZE_VERSION := 6.3.1
 SSLYZE := .cache/sslyze/bin/sslyze
+NGINX := .cache/nginx/usr/sbin/nginx
 LOWEST := .cache/lowest
 RUN_ONLY := .cache/run-only
 # Every file of a package that any machine may need, by its hash; no address, so that any registry will do.
@@ -41,10 +42,10 @@ demo: .venv/installed  ## check three sample files through all three APIs on the
 demo-many: .venv/installed  ## share a file among three processes over a real PostgreSQL, kill one, and count what is left
 	$(BIN)/python tests/demo_many.py $(ARGS)
 
-tools: $(AXE) $(SSLYZE)  ## fetch what some tests need: axe-core, sslyze and, as root on Debian, the programs they call
+tools: $(AXE) $(SSLYZE) $(NGINX)  ## fetch what some tests need: axe-core, sslyze, nginx and, as root on Debian, the programs they call
 	@missing=; \
 	[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || command -v initdb >/dev/null || missing=postgresql; \
-	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium; do \
+	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium firefox-esr:firefox-esr; do \
 	  command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
 	done; \
 	[ -z "$$missing" ] || apt-get update -qq || true; \
@@ -58,6 +59,14 @@ $(AXE):
 	@cd $(@D) && { npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && \
 	  tar -xzf axe-core-$(AXE_VERSION).tgz --strip-components=1 package/axe.min.js && rm axe-core-$(AXE_VERSION).tgz; } || \
 	  echo "no axe-core: its test of the report page is skipped; install npm, on Debian with apt-get" >&2
+
+# Unpacked and not installed: an installed one would listen on port 80.
+$(NGINX):
+	@mkdir -p .cache/nginx
+	@cd .cache/nginx && { command -v nginx >/dev/null || \
+	  { { apt-get download -qq nginx || { apt-get update -qq && apt-get download -qq nginx; }; } 2>/dev/null && \
+	  dpkg -x nginx_*.deb . && rm nginx_*.deb; } || \
+	  echo "no nginx: the tests of the desk behind a proxy are skipped; install it, on Debian with apt-get" >&2; }
 
 # Its requirements do not go together with ours, so it has an environment of its own.
 $(SSLYZE):

@@ -204,6 +204,7 @@ DECISIONS: Schema = {
     "reason": pl.String(),  # null only where the decision is to hold
     "by": pl.String(),  # who decided
     "time": pl.String(),  # when, UTC, ISO 8601 with Z
+    "claimed_by": pl.String(),  # who decided by a workbook's own word; null where it names nobody
 }
 """What people decided: at most one row per payment."""
 

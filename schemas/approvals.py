@@ -31,6 +31,13 @@ class Approval(OwnDocument):
             "identify themselves; null in records of version 0.1.0."
         ),
     ] = None
+    claimed_by: Annotated[
+        str | None,
+        Field(
+            description="Who decided by the word of the workbook that the decision stood in: a claim, as "
+            "nobody signed in by it; null where it names nobody."
+        ),
+    ] = None
 
 
 class Approvals(RootModel[list[Approval]]):

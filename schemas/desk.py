@@ -33,6 +33,9 @@ class RowsDecided(Entry):
     ]
     decision: Annotated[Decision | None, Field(description="Null where an earlier decision was taken back.")]
     reason: str | None = None
+    claimed_by: Annotated[
+        str | None, Field(description="Who decided by the word of the workbook that it stood in: a claim.")
+    ] = None
 
 
 class Deed(StrEnum):

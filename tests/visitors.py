@@ -4,6 +4,7 @@ A pytest plugin: tests/conftest.py loads it.
 """
 
 import getpass
+import html
 import http.client
 import json
 import re
@@ -176,6 +177,21 @@ class ServedDesk:
 
     def folder(self, at):
         return self.home / "runs" / at
+
+    def refusals(self, visitor, name, data, said=()):
+        """A file that cannot be used: its id, the command's reason, and the words of the page about it."""
+        file = self.desk.file(name, data)
+        refused = self.desk("columns", file, *said)
+        assert refused.status in (2, 65), refused
+        [sentence] = refused.sentences
+        reason = sentence.removeprefix("precheck: ").split(";")[0].split(" --")[0]
+        told = reason.removeprefix(str(file)).removeprefix(name).strip(": ")
+        at = visitor.file(data, name)
+        if said:
+            visitor.post(f"/files/{at}/columns", {said[0].removeprefix("--"): said[1], "then": "look"})
+        answer = visitor.get(f"/files/{at}/columns")
+        assert answer.status == 200, answer.text
+        return at, told, html.unescape(re.sub("<[^>]*>", "", answer.text))
 
     def copy(self, at):
         """Another file at the desk, as this one is: a check takes longer than what is tried with it."""

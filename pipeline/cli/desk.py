@@ -1,5 +1,6 @@
 """`precheck desk`: the page in the browser."""
 
+import gc
 import getpass
 import os
 import secrets
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 _OPENING = "open.html"
 _PORT = "port"
+_ALLOCATOR = "_RJEM_MALLOC_CONF"
+_GIVES_BACK = "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2"
+"""That what polars frees goes back to the system at once: it obeys this when it is imported."""
+_COLLECTED_AFTER = 2_000
+"""New objects after which cycles are looked for."""
 
 
 @click.command()
@@ -70,6 +76,7 @@ def desk(  # noqa: PLR0913 (one argument per option)
 
     It listens on this computer only. Closing it leaves checks running; the next start finds them.
     """
+    os.environ.setdefault(_ALLOCATOR, _GIVES_BACK)
     from pipeline.config import find, read, usual
     from pipeline.config.desk import DeskSection
     from pipeline.desk.folders import DeskHome
@@ -143,6 +150,7 @@ def _serve(
 ) -> None:
     from pipeline.desk.context import Context
     from pipeline.desk.server import run
+    from pipeline.files.memory import give_freed_memory_back
 
     context = Context(
         home=home,
@@ -150,8 +158,13 @@ def _serve(
         door=door,
         clock=now,
         chance=lambda: secrets.token_hex(5),
-        child_environment=dict(os.environ),
+        child_environment={name: value for name, value in os.environ.items() if value != _GIVES_BACK},
     )
+
+    # It lives for weeks, which a run does not: what stays in a cycle, or with a thread, would stay in memory.
+    give_freed_memory_back()
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
 
     def on_stop(stop: Callable[[], None]) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):

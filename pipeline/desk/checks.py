@@ -9,6 +9,8 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
@@ -91,9 +93,16 @@ def _lost(said: CheckProgress) -> CheckProgress:
 
 def _said(folder: FileFolder) -> CheckProgress | None:
     try:
-        return parse(CheckProgress, folder.progress.read_bytes())
+        status = folder.progress.stat()
+        return _progress(folder.progress, status.st_mtime_ns, status.st_ino, status.st_size)
     except (OSError, ValueError):
         return None
+
+
+@lru_cache(maxsize=1024)
+def _progress(path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> CheckProgress:
+    """What stands there, read once as long as it stays the same."""
+    return parse(CheckProgress, path.read_bytes())
 
 
 def write_progress(folder: FileFolder, progress: CheckProgress) -> None:

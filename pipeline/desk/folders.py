@@ -11,6 +11,7 @@ HOME/runs/ID/progress.json      how far its check is, and check.lock, which its 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from pipeline.desk.journal import ChainedJournal
@@ -70,7 +71,8 @@ class FileFolder:
         """
         path = self.path / DESK_FILE
         try:
-            return parse(DeskFile, path.read_bytes())
+            status = path.stat()
+            return _desk_file(path, status.st_mtime_ns, status.st_ino, status.st_size)
         except (OSError, ValueError):
             raise InputError(f"{path.name}: cannot be read", advice="bring it back from a copy") from None
 
@@ -89,6 +91,12 @@ class FileFolder:
     def input(self) -> Path:
         """The uploaded file."""
         return self.path / "input" / self.read().name
+
+
+@lru_cache(maxsize=1024)
+def _desk_file(path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> DeskFile:
+    """The same, read once as long as it stays the same: a list shows a hundred of them."""
+    return parse(DeskFile, path.read_bytes())
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class Decided(NamedTuple):
     rows: Sequence[int]
     decision: Decision | None
     reason: str
+    claimed_by: str | None = None
+    """Whom the workbook names that it stood in."""
 
 
 class Made(NamedTuple):
@@ -84,6 +86,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             answers=review.answers_of(wanted.rows),
             decision=wanted.decision,
             reason=reason or None,
+            claimed_by=wanted.claimed_by,
         )
     )
 

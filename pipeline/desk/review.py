@@ -56,6 +56,8 @@ class LastWord(NamedTuple):
     reason: str | None
     by: str
     time: str
+    claimed_by: str | None = None
+    """Whom the workbook names that it stood in."""
 
 
 class ListedRow(NamedTuple):
@@ -288,7 +290,9 @@ def last_words(decisions: ChainedJournal[RowsDecided], review: Review) -> dict[i
     said: dict[int, LastWord] = {}
     for entry in entries:
         word = (
-            None if entry.decision is None else LastWord(entry.decision, entry.reason, entry.by, entry.time)
+            None
+            if entry.decision is None
+            else LastWord(entry.decision, entry.reason, entry.by, entry.time, entry.claimed_by)
         )
         for row, answer in zip(entry.rows, entry.answers, strict=False):
             if now.get(row) != answer:
@@ -303,7 +307,7 @@ def last_words(decisions: ChainedJournal[RowsDecided], review: Review) -> dict[i
 def frame_of(said: Mapping[int, LastWord]) -> Decisions:
     """The decisions that count, as `Decisions`."""
     rows: Sequence[tuple[object, ...]] = [
-        (row, word.decision.value, word.reason, word.by, word.time) for row, word in sorted(said.items())
+        (row, word.decision.value, *word[1:]) for row, word in sorted(said.items())
     ]
     return Decisions(pl.DataFrame(rows, schema=DECISIONS, orient="row"))
 

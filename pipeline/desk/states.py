@@ -10,10 +10,10 @@ from typing import NamedTuple
 from pipeline.desk.checks import progress_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.languages import gettext_noop
+from pipeline.frames import OwnCode
 from pipeline.runs.folder import has_begun, read_summary
 from schemas.desk import CheckProgress, DeskFile
 from schemas.folder import SUMMARY
-from schemas.outcomes import Outcome
 from schemas.summary import Summary
 
 
@@ -71,11 +71,6 @@ class Standing(NamedTuple):
         """Of the file."""
         return self.folder.id
 
-    @property
-    def capped_count(self) -> int:
-        """Rows that wait for another day."""
-        return _row_count(self.summary, Outcome.DEFERRED)
-
 
 def standing(folder: FileFolder) -> Standing:
     """How one file stands.
@@ -105,13 +100,10 @@ def _state(
     for signed, state in ((file.approved, State.RELEASED), (file.handed_over, State.WAITING)):
         if signed is not None and (signed.decisions, signed.run_id) == (decisions, summary.run_id):
             return state
-    unfinished = State.CAPPED if _row_count(summary, Outcome.DEFERRED) else State.STOPPED
-    return State.REVIEW if summary.complete else unfinished
-
-
-def _row_count(summary: Summary | None, outcome: Outcome) -> int:
-    totals = () if summary is None else summary.outcomes
-    return sum(total.row_count for total in totals if total.outcome is outcome)
+    if summary.complete:
+        return State.REVIEW
+    waits = any(count.code == OwnCode.DAILY_CAP for count in summary.codes)
+    return State.CAPPED if waits else State.STOPPED
 
 
 def _summary_of(run: Path) -> Summary | None:

@@ -1,6 +1,7 @@
 """Errors in the words of the desk: what to do is a button or a page, never an option of the command line."""
 
 import re
+from traceback import clear_frames
 from types import MappingProxyType
 
 from pipeline.errors import Advice, PrecheckError, Words
@@ -64,7 +65,8 @@ _PHRASES = (
 
 
 def sentence_of(error: PrecheckError) -> str:
-    """An error as sentences for a page."""
+    """An error as sentences for a page. What the functions held that it came through is let go."""
+    clear_frames(error.__traceback__)  # a refused file, perhaps, which a cycle would keep for long
     text = in_desk_words(_with_columns_chosen(error.sentence(PAGES)))
     is_name = "." in text.split(maxsplit=1)[0]  # of a file, which is not written otherwise
     first = text[:1] if is_name else text[:1].upper()

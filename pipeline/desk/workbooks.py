@@ -23,7 +23,7 @@ NAME = "decisions.xlsx"
 
 def exported(review: Review, said: Mapping[int, LastWord], outcome_name: str) -> bytes:
     """The workbook of a run, with what was decided so far in its columns for that."""
-    decided = frame_of(said).select("row", "decision", "reason")
+    decided = frame_of(said).select("row", "decision", "reason", claimed_by="by")
     rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
     folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # for its owner only
@@ -44,7 +44,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     person: Person,
     now: datetime,
 ) -> int:
-    """Put the decisions of a workbook on record, as those of who uploads it; names in it sign nothing.
+    """Put the decisions of a workbook on record, as those of who uploads it; names in it are kept as claims.
 
     What it says as it was decided already stays the decision of who made it.
 
@@ -68,13 +68,13 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
         path, run_id=summary.run_id, row_count=summary.input.row_count, places=summary.input.places
     )
     known = {row: (word.decision.value, word.reason) for row, word in said.items()}
-    is_new = [known.get(row) != (decision, reason) for row, decision, reason in found.iter_rows()]
+    is_new = [known.get(row) != (decision, reason) for row, decision, reason, _ in found.iter_rows()]
     new = found.filter(is_new)
     if new.is_empty():
         raise Conflict(
             gettext("No decision in this workbook is new: write them beside the rows, and save it.")
         )
-    by_reason = new.group_by("decision", "reason", maintain_order=True).agg(pl.col("row"))
-    for decision, reason, rows in by_reason.iter_rows():
-        decide(at, review, Decided(rows, Decision(decision), reason or ""), person, now)
+    by_reason = new.group_by("decision", "reason", "claimed_by", maintain_order=True).agg(pl.col("row"))
+    for decision, reason, claimed_by, rows in by_reason.iter_rows():
+        decide(at, review, Decided(rows, Decision(decision), reason or "", claimed_by), person, now)
     return new.height

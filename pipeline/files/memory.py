@@ -1,7 +1,9 @@
 """The memory that is available, so that a file that is too large is refused before the process is killed."""
 
+import ctypes
 import os
 import resource
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline.errors import InputError
@@ -48,3 +50,20 @@ def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
             f"{where}: {byte_count / GIB:.1f} GiB, which needs about {needed / GIB:.0f} GiB of memory, and "
             f"there are {there / GIB:.1f}; split the file"
         )
+
+
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3
+"""What `mallopt` of the GNU C library calls them."""
+_KEPT_BYTES_MAX = 128 * 1024
+
+
+def give_freed_memory_back() -> None:
+    """Have large blocks returned to the system once they are free, whichever thread had them.
+
+    For a process that lives long: by default each thread has memory of its own that it keeps for later. Where
+    the C library is another one, it stays with what that does.
+    """
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_ARENA_MAX, 1)
+        library.mallopt(_MMAP_THRESHOLD, _KEPT_BYTES_MAX)

@@ -108,7 +108,9 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: A
         return decisions_of(job.decisions, run, approver).filter(decision=Decision.FIX)
     rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
     decided = rows.with_columns(
-        decision=pl.lit(Decision.FIX.value), reason=pl.lit(job.reason, dtype=pl.String)
+        decision=pl.lit(Decision.FIX.value),
+        reason=pl.lit(job.reason, dtype=pl.String),
+        claimed_by=pl.lit(None, dtype=pl.String),
     )
     return signed(decided, by=approver.by, time=approver.time)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
-from pipeline.formats.excel.decisions import DECISION, REASON, ROW
+from pipeline.formats.excel.decisions import DECIDED_BY, DECISION, REASON, ROW
 from pipeline.rules.totals import with_money
 from schemas.outcomes import Action, Outcome
 
@@ -63,6 +63,7 @@ _WHY = (
 _DECIDED = (
     SheetColumn(DECISION, "decision", 11, is_input=True),
     SheetColumn(REASON, "reason", 20, wraps=True, is_input=True),
+    SheetColumn(DECIDED_BY, "claimed_by", 16, is_printed=False, is_input=True),
 )
 _NUMBER = SheetColumn("Account", "account", 30, wraps=True)
 _ACCOUNT = (_NUMBER, _TYPE)

@@ -109,14 +109,18 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
 
 
 def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
-    """`Decisions` of one person at one time, from their rows, words and reasons."""
-    return Decisions(decided.with_columns(by=pl.lit(by), time=pl.lit(time)))
+    """`Decisions` of one person at one time, from their rows, words, reasons and whom a workbook names."""
+    return Decisions(
+        decided.with_columns(by=pl.lit(by), time=pl.lit(time)).select(
+            pl.col(column).cast(kind) for column, kind in DECISIONS.items()
+        )
+    )
 
 
 def approvals_for(
     approver: Approver, decisions: pl.DataFrame, what: str, decision: Decision | None
 ) -> list[Approval]:
-    """One approval for each person, time and reason: of each row it says who decided it, and when.
+    """One approval for each person, time, reason and claim: of each row it says who decided it, and when.
 
     Args:
         approver: of all of them.
@@ -135,6 +139,9 @@ def approvals_for(
             approved_by=approver.by,
             approved_at=approver.time,
             self_approved=approver.is_own([by]),
+            claimed_by=claimed_by,
         )
-        for (by, time, why), said in decisions.group_by("by", "time", "reason", maintain_order=True)
+        for (by, time, why, claimed_by), said in decisions.group_by(
+            "by", "time", "reason", "claimed_by", maintain_order=True
+        )
     ]

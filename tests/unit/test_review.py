@@ -694,7 +694,7 @@ EARLIER, LATER = "2030-01-01T09:00:00.000Z", "2030-01-01T10:00:00.000Z"
 
 def recorded(folder, *rows, run_id=None):
     """What people decided at a desk: (row, decision, reason, by, time)."""
-    found = pl.DataFrame(rows, schema=DECISIONS, orient="row")
+    found = pl.DataFrame([(*row, None) for row in rows], schema=DECISIONS, orient="row")
     summary = json.loads((folder / "summary.json").read_text())
     return RunDecisions(run_id or parse(Summary, json.dumps(summary).encode()).run_id, found)
 

@@ -1,6 +1,7 @@
 """The first page: files come in here, and all of them are listed."""
 
 import asyncio
+from traceback import clear_frames
 from typing import NamedTuple
 
 from aiohttp import web
@@ -96,7 +97,8 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
 def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
     try:
         read, _ = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
-    except PrecheckError:
+    except PrecheckError as error:
+        clear_frames(error.__traceback__)  # the page of the columns will say it; the file in them is let go
         return {}
     return remembered(context.home, read)
 

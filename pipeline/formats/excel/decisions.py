@@ -24,10 +24,13 @@ RUN_ID = "Run id"
 """In the first column of a sheet, with the id beside it."""
 ROW, DECISION, REASON = "Row", "Decision", "Reason"
 """The headers of the columns that are read back."""
+DECIDED_BY = "Decided by"
+"""That of a column that may be there too: a name in it is a claim, kept as such."""
+CLAIM_CHARS_MAX = 120
 
 _BYTES_MAX = 64 * 1024**2
 _HEADER_LINE_MAX = 10
-_CELLS = ("row", "decision", "reason")
+_CELLS = ("row", "decision", "reason", "claimed_by")
 _DECIDED = {column: DECISIONS[column] for column in _CELLS}
 _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
@@ -42,7 +45,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
         places: of its rows, for messages; None where they have none.
 
     Returns:
-        `Decisions` by row, without who decided and when: a name in a workbook is no signature.
+        `Decisions` by row, without who decided and when: a name in a workbook is no signature, but a claim.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
@@ -59,11 +62,13 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
             "that is in the folder now"
         )
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
-    for sheet, *cells_of_row in decided.select("sheet", *_CELLS).iter_rows():
+    for sheet, *cells_of_row in decided.select("sheet", "row", "decision", "reason").iter_rows():
         _require_sense(f"{where}, sheet {sheet}", cells_of_row, row_count, places)
-    decisions = decided.select(
-        pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase(), "reason"
-    ).unique(maintain_order=True)
+    words = decided.with_columns(pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase())
+    # The same on two sheets is one decision, whether or not both name who made it.
+    decisions = words.group_by("row", "decision", "reason", maintain_order=True).agg(
+        pl.col("claimed_by").drop_nulls().first()
+    )
     if not decisions["row"].is_unique().all():
         row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
         raise InputError(
@@ -102,17 +107,27 @@ def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
 
 def _sheet(name: str, rows: Sequence[Sequence[str | None]]) -> pl.DataFrame:
     run_ids = [row[1] for row in rows if len(row) > 1 and row[0] == RUN_ID]
-    found: list[tuple[str | None, ...]] = [(name, None, None, None, run_id) for run_id in run_ids]
+    found: list[tuple[str | None, ...]] = [(name, *[None] * len(_CELLS), run_id) for run_id in run_ids]
     for position, row in enumerate(rows[:_HEADER_LINE_MAX]):
         if {ROW, DECISION, REASON} <= set(row):
             columns = [row.index(header) for header in (ROW, DECISION, REASON)]
-            found += [(name, *(line[column] for column in columns), None) for line in rows[position + 1 :]]
+            claims = row.index(DECIDED_BY) if DECIDED_BY in row else None
+            found += [
+                (name, *(line[at] for at in columns), None if claims is None else _name(line[claims]), None)
+                for line in rows[position + 1 :]
+            ]
             break
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
 def _text(cell: str | None) -> str | None:
     return (cell or "").strip() or None
+
+
+def _name(cell: str | None) -> str | None:
+    """A name as it is put on record: nothing in it that could look like another, or steer a terminal."""
+    kept = "".join(one for one in cell or "" if one.isprintable())
+    return " ".join(kept.split())[:CLAIM_CHARS_MAX] or None
 
 
 def _bytes(path: Path) -> bytes:

@@ -159,9 +159,9 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     sheet = book["All"]
     headers = [cell.value for cell in sheet[3]]
     cells = {line[0].value: line for line in sheet.iter_rows(min_row=4)}
-    at = headers.index("Decision"), headers.index("Reason")
-    assert tuple(cells[10][i].value for i in at) == ("release", "paid every month")
-    for i, text in zip(at, ("release", "phoned"), strict=True):
+    at = [headers.index(header) for header in ("Decision", "Reason", "Decided by")]
+    assert [cells[10][i].value for i in at] == ["release", "paid every month", "Rita"]
+    for i, text in zip(at, ("release", "phoned", "Bo\u202e Treasurer"), strict=True):
         cells[16][i].value = text
     book.save(path)
     second = desk_with_policy.visitor("Ada")
@@ -169,6 +169,12 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     assert answer.status == 303, answer.text
     decided = {row: one["by"] for one in desk_with_policy.decisions(reviewed) for row in one["rows"]}
     assert decided == {10: "Rita", 16: "Ada"}  # what was decided before stays the first one's
+    # The name in the workbook signs nothing, and is kept as what the workbook says.
+    assert [one["claimed_by"] for one in desk_with_policy.decisions(reviewed)] == [None, "Bo Treasurer"]
+    assert "Ada (the workbook names Bo Treasurer)" in second.get(f"/files/{reviewed}/rows/16").text
+    second.approve(reviewed)
+    approvals = json.loads(download(second, reviewed, "approvals.json"))
+    assert {one["by"]: one["claimed_by"] for one in approvals} == {"Rita": None, "Ada": "Bo Treasurer"}
     again = second.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
     assert "No decision in this workbook is new" in again.text
 

@@ -6,27 +6,35 @@ import json
 import random
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import time
 import unicodedata
-import zipfile
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import xlsxwriter
+from hostile_files import (
+    CANARY,
+    HEADER_LINE,
+    ROW,
+    ZOE,
+    ambiguous_headers,
+    by_polars,
+    hostile_parquet,
+    hostile_workbooks,
+    table,
+    unfolding,
+    unreadable_texts,
+    usual_workbook,
+)
 
 from pipeline.errors import InputError
 from pipeline.stages.read import read
 
 GIB = 1024**3
 PEAK_MAX_BYTES = 512 * 1024**2
-CANARY = "Canary Featherstonehaugh"
 UK = {"name": "Ada Quillon", "sort_code": "010203", "account_number": "10000001", "amount": "1.00"}
 
 
@@ -105,7 +113,7 @@ def test_d2_rows_in_are_rows_out_however_lines_end(desk, bank, words, tell):
 
 
 def test_d3_text_is_read_in_its_encoding_or_not_at_all(desk, bank, words, tell):
-    text = "name,sort_code,account_number\nZoë Grünwald Søn,010203,10000001\n"
+    text = ZOE
     utf_8, windows, utf_16 = text.encode(), text.encode("cp1252"), text.encode("utf-16-le")
     bom_16 = codecs.BOM_UTF16_LE + utf_16
     readable = [
@@ -115,13 +123,7 @@ def test_d3_text_is_read_in_its_encoding_or_not_at_all(desk, bank, words, tell):
         ("utf16", bom_16, ("--encoding", "utf-16")),
         ("utf16be", codecs.BOM_UTF16_BE + text.encode("utf-16-be"), ("--encoding", "utf-16")),
     ]
-    unreadable = [
-        ("windows-unsaid", windows, ()),
-        ("utf16-unsaid", bom_16, ()),
-        ("utf16-unmarked", utf_16, ()),
-        ("cut", utf_8[:33] + utf_8[34:], ()),
-        ("wrongly-said", utf_8 + b"\xc3\x28\n", ("--encoding", "utf-8")),
-    ]
+    unreadable = unreadable_texts()
     asked = []
     survived = 0
     with bank() as running:
@@ -143,10 +145,6 @@ def test_d3_text_is_read_in_its_encoding_or_not_at_all(desk, bank, words, tell):
         figure=f"{sent} U+FFFD sent to the API",
         goal="0",
     )
-
-
-HEADER_LINE = b"name,sort_code,account_number,note\n"
-ROW = f"{CANARY},010203,87654321,note\n".encode()
 
 
 def sparse(path, byte_count):
@@ -207,20 +205,7 @@ def test_d4_a_file_that_is_too_much_ends_with_a_sentence_and_no_name(desk, tell)
 
 
 def test_d5_headers_that_could_mean_two_things_are_refused(desk, tell):
-    headers = [
-        "name,name,sort_code,account_number",
-        "name,Name ,sort_code,account_number",
-        "Payee Name,Beneficiary Name,sort_code,account_number",
-        "name,sort_code,Sort Code,account_number",
-        "name,sort_code,SORT-CODE,account_number",
-        "name,sort_code,account_number,ACCOUNT NUMBER",
-        "name,sort_code,account_number,\uff21ccount\u00a0Number",  # full-width A
-        "name,iban,IBAN,x",
-        '"name","name_duplicated_0","name","iban"',
-    ]
-    row = "\nAda Quillon,010203,040506,10000001\n"
-
-    done = [desk("columns", desk.file(f"{n}.csv", header + row)) for n, header in enumerate(headers)]
+    done = [desk("columns", desk.file(name, data)) for name, data in ambiguous_headers().items()]
 
     accepted = sum(not finished.is_one_sentence_about_the_file for finished in done)
     tell(
@@ -315,25 +300,6 @@ def test_d8_a_name_is_sent_whole_or_not_at_all(desk, bank, words, tell):
     )
 
 
-def table(row_count):
-    numbers = range(row_count)
-    return pl.DataFrame(
-        {
-            "payment_id": [f"PAY-{n:05d}" for n in numbers],
-            "name": [f"Invented Payee {n * 7919 % 1000}" for n in numbers],
-            "sort_code": ["010203"] * row_count,
-            "account_number": [f"{n * 104729 % 10**8:08d}" for n in numbers],
-            "amount": pl.Series([f"{n}.50" for n in numbers]).cast(pl.Decimal(12, 2)),
-        }
-    )
-
-
-def by_polars(frame):
-    file = io.BytesIO()
-    frame.write_parquet(file)
-    return file.getvalue()
-
-
 def with_checksums(frame):
     file = io.BytesIO()
     pyarrow.parquet.write_table(frame.to_arrow(), file, write_page_checksum=True)
@@ -386,33 +352,8 @@ def test_d9_no_flipped_bit_in_parquet_ends_the_process(tmp_path, is_long, tell, 
     )
 
 
-def bomb(frame_rows):
-    """A small file of many rows: a column of one value takes no room."""
-    file = io.BytesIO()
-    pl.select(pl.lit("x" * 200).repeat_by(frame_rows).explode().alias("name")).with_columns(
-        **{f"c{n}": "name" for n in range(40)}
-    ).write_parquet(file)
-    return file.getvalue()
-
-
 def test_d9_parquet_that_is_not_what_it_says_ends_with_65(desk, tell):
-    data = by_polars(table(10))
-    numbers = table(10).with_columns(sort_code=pl.lit(10203))
-    floats = table(10).with_columns(amount=pl.lit(1.5))
-    end = len(data) - 8
-    files = {
-        "cut": data[: len(data) // 2],
-        "magic": b"XXXX" + data[4:],
-        "encrypted": data[:-4] + b"PARE",
-        "no-footer": data[:end] + b"\xff\xff\xff\x7f" + data[-4:],
-        "long-footer": data[:end] + (end + 100).to_bytes(4, "little") + data[-4:],
-        "zeroed": data[:4] + bytes(len(data) - 12) + data[-8:],
-        "numbers": by_polars(numbers),
-        "floats": by_polars(floats),
-        "csv": HEADER_LINE + ROW,
-        "empty": b"",
-        "bomb": bomb(2_000_000),
-    }
+    files = {name.partition(".")[0]: data for name, data in hostile_parquet().items()}
 
     done = {
         name: desk("columns", desk.file(f"{name}.parquet", content), memory_max_bytes=2 * GIB)
@@ -429,20 +370,6 @@ def test_d9_parquet_that_is_not_what_it_says_ends_with_65(desk, tell):
         figure=f"exit 65 for {kept}, peak {mib(peak)}",
         goal="exit 65",
     )
-
-
-def unfolding(value, row_count):
-    """A Parquet file of a few KB, whose rows share a value."""
-    number = pl.zeros(row_count, dtype=pl.Int32, eager=True).to_arrow()
-    cells = {"name": CANARY, "sort_code": "010203", "account_number": "87654321", "note": value}
-    shared = {
-        header: pa.DictionaryArray.from_arrays(number, pa.array([cell])) for header, cell in cells.items()
-    }
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(
-        pa.table(shared).replace_schema_metadata(None), file, compression="zstd", store_schema=False
-    )
-    return file.getvalue()
 
 
 def test_d9_what_unfolds_or_goes_on_for_ever_is_refused_before_it_is_there(desk, tell):
@@ -478,71 +405,14 @@ def test_d9_what_unfolds_or_goes_on_for_ever_is_refused_before_it_is_there(desk,
     )
 
 
-SHEET = "xl/worksheets/sheet1.xml"
-
-
-def workbook(cells, declaration="", **parts):
-    """A workbook of one sheet, with these cells in it and parts beside it."""
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    sheet = f"{declaration}<worksheet {main}><sheetData>{cells}</sheetData></worksheet>"
-    usual, packed = io.BytesIO(), io.BytesIO()
-    with xlsxwriter.Workbook(usual, {"in_memory": True}) as book:
-        book.add_worksheet("Pay")
-    with (
-        zipfile.ZipFile(usual) as old,
-        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new,
-    ):
-        for name, content in (
-            {name: old.read(name) for name in old.namelist()} | {SHEET: sheet} | parts
-        ).items():
-            new.writestr(name, content)
-    return packed.getvalue()
-
-
-def text_row(number, *cells):
-    return (
-        f'<row r="{number}">'
-        + "".join(
-            f'<c r="{chr(65 + at)}{number}" t="inlineStr"><is><t>{cell}</t></is></c>'
-            for at, cell in enumerate(cells)
-        )
-        + "</row>"
-    )
-
-
-def understated(data, *, forge_checksum):
-    """The same archive, whose directory says that its sheet is a hundred bytes long."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        part = archive.getinfo(SHEET)
-        start = zlib.crc32(archive.read(SHEET)[:100])
-    said = struct.pack("<LLL", part.CRC, part.compress_size, part.file_size)
-    assert data.count(said) == 2  # in front of the part, and in the directory at the end
-    return data.replace(
-        said, struct.pack("<LLL", start if forge_checksum else part.CRC, part.compress_size, 100)
-    )
-
-
 def test_d10_a_zip_bomb_is_not_unpacked(desk, tell):
-    rows = text_row(1, "name", "sort_code", "account_number") + text_row(2, CANARY, "010203", "87654321")
-    padding = " " * 400 * 1024**2
-    entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
-    bombs = {
-        "ratio": workbook(rows + padding),
-        "size": workbook(rows + " " * 530 * 1024**2, **{"xl/x.xml": random.Random(1).randbytes(4_000_000)}),
-        "parts": workbook(rows, **{f"xl/{number}.xml": "" for number in range(2_001)}),
-        "understated": understated(workbook(rows + padding), forge_checksum=False),
-        "forged": understated(workbook(rows + padding), forge_checksum=True),
-        "corners": workbook(rows + '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row>'),
-        "entities": workbook(
-            rows + "<c>&a9;</c>", declaration=f'<!DOCTYPE w [<!ENTITY a0 "aaaaaaaaaa">{entities}]>'
-        ),
-    }
-    usual = desk("columns", desk.file("usual.xlsx", workbook(rows)))
+    bombs = hostile_workbooks()
+    usual = desk("columns", desk.file("usual.xlsx", usual_workbook()))
     assert usual.status == 0
 
-    done = {name: desk("columns", desk.file(f"{name}.xlsx", data)) for name, data in bombs.items()}
+    done = {name: desk("columns", desk.file(name, data)) for name, data in bombs.items()}
     done |= {
-        suffix: desk("columns", desk.file(f"x.{suffix}", bombs["ratio"]))
+        suffix: desk("columns", desk.file(f"x.{suffix}", bombs["ratio.xlsx"]))
         for suffix in ("csv", "parquet", "zip")
     }
 

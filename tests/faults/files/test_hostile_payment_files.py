@@ -1,64 +1,20 @@
 """Fault table D, files as banks take them: refused in a sentence, or read as they are; what lies is told."""
 
-import gzip
-import io
 import random
 import re
-import zipfile
 from functools import partial
 
 import polars as pl
 import pytest
 import standard_18
 from bank_files import MAKERS, bank_file
-from paymentfiles.pain001 import DIALECTS, Batch, Payment, document
+from hostile_files import CANARY, IBANS, MIB, hostile_archives, hostile_documents, pain_001
 
 from pipeline.errors import InputError
 from pipeline.formats.pain001 import message_of, reading
 from pipeline.stages.read import read
 
-MIB = 1024**2
-CANARY = "Canary Featherstonehaugh"
-IBANS = ("DE89370400440532013000", "FR1420041010050500013M02606", "NL91ABNA0417164300")
 GROWTH_MAX_BYTES = 100 * MIB
-
-
-def pain_001(dialect="ISO .09"):
-    payments = tuple(
-        Payment(end_to_end_id=f"E{n}", name=f"{CANARY} {n}", iban=iban, amount=f"{n}.25")
-        for n, iban in enumerate(IBANS, start=1)
-    )
-    return document((Batch(payments[:2]), Batch(payments[2:], id="BATCH-2")), DIALECTS[dialect])
-
-
-def with_doctype(declared, text=b"&x;"):
-    data = pain_001().replace(CANARY.encode(), text)
-    return re.sub(rb"(<\?xml.*?\?>)", rb"\1<!DOCTYPE Document " + declared + b">", data, count=1)
-
-
-def bomb_of_entities():
-    entities = b"".join(b'<!ENTITY a%d "%s">' % (n, b"&a%d;" % (n - 1) * 10) for n in range(1, 12))
-    return with_doctype(b'[<!ENTITY a0 "lol">' + entities + b"]", b"&a11;")
-
-
-def hostile_documents(target):
-    whole = pain_001()
-    middle = whole.index(b"<PmtInf>")
-    return {
-        "entities": bomb_of_entities(),
-        "a file": with_doctype(f'[<!ENTITY x SYSTEM "file://{target}">]'.encode()),
-        "external DTD": with_doctype(b'SYSTEM "http://127.0.0.1:9/d.dtd"', b"x"),
-        "parameter entity": with_doctype(b'[<!ENTITY % p SYSTEM "http://127.0.0.1:9/p"> %p;]', b"x"),
-        "depth": whole[:middle] + b"<a>" * 100_000,
-        "a huge attribute": whole[:middle] + b'<a b="' + b"x" * 30 * MIB + b'"/>' + whole[middle:],
-        "a huge name": whole[:middle] + b"<" + b"a" * 30 * MIB + b"/>" + whole[middle:],
-        "an endless comment": whole[:middle] + b"<!--" + b"x" * 30 * MIB,
-        "an unknown encoding": whole.replace(b"UTF-8", b"EBCDIC-9"),
-        "another encoding": whole.replace(CANARY.encode(), "Zoë".encode("latin-1")),
-        "UTF-16 that is none": whole.replace(b"UTF-8", b"UTF-16"),
-        "XML 1.1": whole.replace(b'version="1.0"', b'version="1.1"'),
-        "cut": whole[: len(whole) * 2 // 3],
-    }
 
 
 def test_d13_a_hostile_document_is_refused_before_it_costs_anything(desk, tell):
@@ -144,39 +100,6 @@ def test_d14_a_flipped_byte_is_refused_or_changes_its_own_row_only(tmp_path, is_
         f"{tried - refused - same - own_row} with others",
         goal="0 with others",
     )
-
-
-def zipped(*members, password=False):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members:
-            archive.writestr(name, data)
-    data = file.getvalue()
-    # The flag of a password, in front of the file and in the directory.
-    flagged = data.replace(b"PK\x03\x04\x14\0\0\0", b"PK\x03\x04\x14\0\x01\0")
-    listed = re.sub(rb"(?<=PK\x01\x02..\x14\0)\0", lambda _: b"\x01", flagged, flags=re.DOTALL)
-    return listed if password else data
-
-
-def hostile_archives():
-    table = f"name,iban\n{CANARY},{IBANS[0]}\n".encode()
-    zeros, lines = b"\0" * 300 * MIB, table * 200_000
-    small, packed = zipped(("pay.csv", table)), gzip.compress(table)
-    return {
-        "zeros.csv.gz": gzip.compress(zeros),
-        "zeros.zip": zipped(("pay.csv", zeros)),
-        "rows.csv.gz": gzip.compress(table + f"{CANARY},{IBANS[0]}\n".encode() * 3_000_000),
-        "parts.csv.gz": gzip.compress(zeros[:MIB]) * 200,
-        "twice.csv.gz": gzip.compress(gzip.compress(lines)),
-        "within.zip": zipped(("pay.zip", small)),
-        "several.zip": zipped(("a.csv", table), ("b.csv", table)),
-        "many.zip": zipped(*((f"{n}.csv", b"") for n in range(5_000))),
-        "password.zip": zipped(("pay.csv", table), password=True),
-        "cut.csv.gz": packed[:-9],
-        "cut.zip": small[:-30],
-        "sum.csv.gz": packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:],
-        "more.csv.gz": packed + b"and more",
-    }
 
 
 def test_d15_a_bomb_of_gzip_or_zip_is_not_unpacked(desk, tell):

@@ -24,7 +24,7 @@ def test_release_is_offered_where_it_is_followed_and_nowhere_else(
     policy |= {} if of_warning is None else {"PAYMENT_REPEATED": of_warning}
     warned = pl.DataFrame([(1, "PAYMENT_REPEATED")], schema=WARNED, orient="row")
     decided = pl.DataFrame(
-        [(1, "release", "because", "Mara", "2030-01-02T03:04:05.678Z")], schema=DECISIONS, orient="row"
+        [(1, "release", "because", "Mara", "2030-01-02T03:04:05.678Z", None)], schema=DECISIONS, orient="row"
     )
     [run] = offered(outcomes, Policy(policy, warned, "main"))
     is_followed = split(outcomes, warned, policy, decided)["place"].item() == "release"

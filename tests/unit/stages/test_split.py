@@ -22,7 +22,7 @@ def place_of(outcomes_of, said):
     """One payment -> where it goes, and whether a person made it so."""
 
     def place(outcome, code="X", *, policy=None, decision=None, warnings=()):
-        decisions = [(1, decision.value, "because", "Mara", TIME)] if decision else []
+        decisions = [(1, decision.value, "because", "Mara", TIME, None)] if decision else []
         frame = pl.DataFrame(decisions, schema=DECISIONS, orient="row")
         warned = pl.DataFrame([(1, code) for code in warnings], schema=WARNED, orient="row")
         outcomes = outcomes_of({"outcome": outcome, "code": code})
