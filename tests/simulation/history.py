@@ -62,6 +62,7 @@ class History:
     ends: list[RunEnd] = field(default_factory=list)
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
+    _quotas: list[QuotaOfProcess] = field(default_factory=list)
     _names: "count[int]" = field(default_factory=lambda: count(1))
     scene: Scene = field(init=False)
     _clock: Clock = field(init=False)
@@ -140,17 +141,31 @@ class History:
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):
-            options = self.options._replace(retry_unanswered=number >= runs_well // 2)
-            if self._ended_complete(options):
+            asks_all = number >= runs_well // 2 or not self.open_rows
+            if self._ended_complete(self.options._replace(retry_unanswered=asks_all)):
                 return
+            if asks_all and not self.open_rows:
+                return  # what is left would be refused on any day
             self._wait(DAY_S if self.weather.cap is not None else 60)
+
+    @property
+    def open_rows(self) -> dict[int, str]:
+        """The rows that a healthy world would answer, and the last run did not; with the code of each."""
+        if not self.ends:
+            return dict.fromkeys(range(1, self.question_count + 1), "NO_RUN_ENDED")
+        said = self.ends[-1].answers.select("check", "state", "code").iter_rows()
+        hopeless = self.weather.hopeless_rows
+        return {
+            check: code
+            for check, state, code in said
+            if state not in {"answered", "refused"} and check not in hopeless
+        }
 
     def _runs_by_cap(self) -> int:
         """How many runs a healthy world may need: one a day under a cap, and as many rows for ever ill."""
         if self.weather.cap is None:
             return 2
-        lasting = self.weather.disliked_rows | self.weather.broken_rows | self.weather.failing_rows
-        requests = self.question_count + len(lasting) * REQUESTS_PER_RUN_MAX
+        requests = self.question_count + len(self.weather.hopeless_rows) * REQUESTS_PER_RUN_MAX
         return 2 * (2 + requests // self.weather.cap)
 
     def _ended_complete(self, options: RunOptions) -> bool:
@@ -177,7 +192,10 @@ class History:
             self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
             if process.is_at_work:
                 self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
-            process.is_alive = False
+        self.world.bury()
+        for quota in self._quotas:
+            quota.close()
+        self._quotas.clear()
         return ends
 
     def _start(self, options: RunOptions, ends: list[RunEnd]) -> Process:
@@ -197,7 +215,8 @@ class History:
         """The daily cap as one process counts it, in the file of all."""
         if self.weather.cap is None:
             return None
-        return QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock)
+        self._quotas.append(QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock))
+        return self._quotas[-1]
 
     def _plan_faults(self, processes: list[Process]) -> None:
         """What happens to processes happens at its time, to one of those that run then."""

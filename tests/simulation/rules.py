@@ -122,18 +122,7 @@ def _ends(history: History) -> list[Breach]:
     """Once the world is healthy, every row that it can answer is answered."""
     if not history.ends:
         return [Breach("liveness", "no run ended")]
-    weather, last = history.weather, history.ends[-1]
-    hopeless = weather.disliked_rows | weather.broken_rows | weather.failing_rows
-    left = [
-        (check, code)
-        for check, state, code in last.answers.select("check", "state", "code").iter_rows()
-        if state not in {"answered", "refused"} and check not in hopeless
-    ]
-    if left:
-        return [
-            Breach(
-                "liveness",
-                f"open after {len(history.ends)} runs: {len(left)} rows, {Counter(code for _, code in left)}",
-            )
-        ]
+    if open_rows := history.open_rows:
+        runs, codes = len(history.ends), Counter(open_rows.values())
+        return [Breach("liveness", f"open after {runs} runs: {len(open_rows)} rows, {codes}")]
     return []

@@ -6,8 +6,10 @@ history that fails is made as small as it can be, and printed as a story. `--see
 """
 
 import argparse
+import gc
 import json
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -108,6 +110,8 @@ def main() -> int:
     for what, times in sorted(total.met.items()):
         print(f"{times:>12,}  {what}")
     first = min(total.failed, default=None)
+    if total.failed and not asked.mistake:
+        print(f"failed: {sorted(total.failed)}")
     if first is not None and not asked.mistake:
         _replay(first, asked.questions, None)
     found = {
@@ -175,7 +179,8 @@ def _replay(seed: int, question_count: int, mistake: str | None) -> int:
     print("\n".join(story))
     for breach in report.breaches:
         print(f"BROKEN {breach.rule}: {breach.what}")
-    print(f"replay: python tests/simulation/run.py --seed {seed} --questions {question_count}")
+    made = "" if mistake is None else f" --mistake {shlex.quote(mistake)}"
+    print(f"replay: python tests/simulation/run.py --seed {seed} --questions {question_count}{made}")
     return 1 if report.breaches else 0
 
 
@@ -184,6 +189,10 @@ def _prepare(mistake: str | None) -> None:
 
     if mistake is not None and MISTAKES[mistake].module not in sys.modules:
         make(mistake)
+    import simulation.history  # noqa: F401  (what it imports is there for good, and not to be looked at again)
+
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from simulation.books import Book, LedgerOfProcess, called
 from simulation.weather import Weather
 from simulation.world import Process, World
 
-from pipeline.frames import Check
+from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_share
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
@@ -22,6 +22,8 @@ from schemas.outcomes import ApiName
 CHUNK_SIZE = 10
 CHUNK_LEASE_S = 10.0
 RENEWED_EVERY_S = 1.0
+ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
+"""Codes of replies that may be about their question alone."""
 
 
 @dataclass
@@ -107,7 +109,7 @@ class SharedRunOfProcess(LedgerOfProcess):
                 if not chunk.is_done and chunk.lease_until <= self._world.now_s:
                     chunk.fence += 1
                     chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
-                    return QuestionChunk(ChunkLease(number, chunk.fence), list(self._questions(chunk)))
+                    return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
             return None
 
         taken = await called(self._process, take, self._takes_s())
@@ -116,12 +118,15 @@ class SharedRunOfProcess(LedgerOfProcess):
             self._hold_of |= {question.key: taken.hold for question in taken.questions}
         return taken
 
-    def _questions(self, chunk: Chunk):
-        for check in chunk.checks:
-            key = self.question_key(check)
-            known = self._book.look_up(key)
-            if known.answer is None:
-                yield Question(check, key, known.attempts, is_suspect=False)
+    def _questions(self, chunk: Chunk) -> list[Question]:
+        keys = [self.question_key(check) for check in chunk.checks]
+        known = [self._book.look_up(key) for key in keys]
+        questions = [
+            Question(check, key, so_far.attempts, is_suspect=so_far.code in ABOUT_THE_QUESTION)
+            for check, key, so_far in zip(chunk.checks, keys, known, strict=True)
+            if so_far.answer is None
+        ]
+        return sorted(questions, key=lambda question: question.attempts)
 
     def holds(self, hold: ChunkLease) -> bool:
         """Whether the chunk is still ours, as far as this process knows."""

@@ -66,6 +66,11 @@ class Weather:
     names: tuple[str, ...] = ()
     """Of the faults that are on."""
 
+    @property
+    def hopeless_rows(self) -> frozenset[int]:
+        """The rows that never get an answer, however healthy the world is."""
+        return self.disliked_rows | self.broken_rows | self.failing_rows
+
     def is_well(self, now_s: float) -> bool:
         """Whether the world has healed."""
         return now_s >= self.heals_at_s

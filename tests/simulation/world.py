@@ -82,6 +82,8 @@ class World:
     now_s: float = 0.0
     chance: Random = field(init=False)
     processes: list[Process] = field(default_factory=list)
+    """Those of the present run."""
+    _gone: list[Process] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
     _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
@@ -95,6 +97,13 @@ class World:
         started = Process(self, name)
         self.processes.append(started)
         return started
+
+    def bury(self) -> None:
+        """No process goes on from here; what is left of each is closed with the world."""
+        for process in self.processes:
+            process.is_alive = False
+        self._gone += self.processes
+        self.processes.clear()
 
     def spend(self) -> None:
         """Let the moment pass that a round of an event loop takes."""
@@ -119,14 +128,13 @@ class World:
     def run(self, until_s: float, is_over: Callable[[], bool]) -> None:
         """Let things happen in the order of their time, until it is over or the time has come."""
         while not is_over():
-            ready = [process for process in self.processes if process.due_at <= self.now_s]
-            while ready:
+            living = [process for process in self.processes if process.is_alive]
+            while ready := [process for process in living if process.due_at <= self.now_s]:
                 process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
                 process.loop.run_until_idle()
-                ready = [process for process in self.processes if process.due_at <= self.now_s]
                 if is_over():
                     return
-            due_s = min((process.due_at for process in self.processes), default=inf)
+            due_s = min([process.due_at for process in living], default=inf)
             if self._events:
                 due_s = min(due_s, self._events[0][0])
             if due_s > until_s:
@@ -138,6 +146,6 @@ class World:
 
     def close(self) -> None:
         """End every process, so that nothing is left open."""
-        for process in self.processes:
-            process.is_alive = False
+        self.bury()
+        for process in self._gone:
             process.loop.abandon()

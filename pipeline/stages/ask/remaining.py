@@ -45,7 +45,7 @@ async def remaining_questions(
     limit: int | None = None,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
-    """What is left to ask; what an earlier run got no answer to comes last.
+    """What is left to ask; what was asked before without an answer comes last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
@@ -147,7 +147,11 @@ class _LedgerState:
 async def _open(
     checks: pl.DataFrame, ledger: Ledger, found: _LedgerState, answers: AnswerBuffer
 ) -> pl.DataFrame:
-    """The questions without an answer, those last that an earlier run got no answer to; keeps the answers."""
+    """The questions without an answer; keeps the answers.
+
+    In the order of asking: those that nothing was sent for come first. A question that gets no answer would
+    otherwise use up the daily cap, or the limit, in every run, and the others would never have their turn.
+    """
     found.fruitless = await ledger.fruitless()
     is_open, attempts = [], []
     async for some in _known(checks, ledger):
@@ -162,9 +166,7 @@ async def _open(
         pl.Series("attempts", attempts, dtype=pl.Int32),
         is_suspect=pl.col("check").is_in(list(found.suspects)),
     )
-    if not found.suspects:
-        return left
-    return pl.concat([left.filter(~pl.col("is_suspect")), left.filter("is_suspect")])
+    return left.sort("is_suspect", "attempts", maintain_order=True)
 
 
 async def _known(

@@ -270,7 +270,8 @@ class SharedRun:
                 held.questions[key] = check
                 is_suspect = before.code in history.ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
-        return QuestionChunk(found.hold, questions)
+        # What was asked before comes last: at a daily cap it would otherwise be all that is ever asked.
+        return QuestionChunk(found.hold, sorted(questions, key=lambda question: question.attempts))
 
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this round."""
