@@ -167,7 +167,7 @@ async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
         else:
             world.after(takes_s / 2, partial(_answer, reply, result))
 
-    world.after(takes_s / 2, arrive)
+    world.after(takes_s / 2 + world.store_wait_s(), arrive)
     return await reply
 
 

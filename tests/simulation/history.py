@@ -41,7 +41,7 @@ class Report(NamedTuple):
     digest: str
     story: list[str]
     faults: tuple[str, ...]
-    met: dict[str, int]
+    met: dict[tuple[str, str], int]
     request_count: int
     simulated_s: float
     run_count: int
@@ -73,28 +73,34 @@ class History:
         self.weather = weather_of(self.seed, self.question_count, self.left_out)
         chance = self.world.chance
         self.options = RunOptions(chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64]))
-        self.provider = Provider(self.world, self.weather, self.options.rate, self.question_count)
+        self.world.begins_at, self.world.store_stalls = self.weather.begins_at, self.weather.store_stalls
+        self.provider = Provider(self.world, self.weather, self.question_count)
+        self.provider.agree(self.options.rate, self.options.in_flight_max)
         self.book = Book()
         self._clock = Clock(self.world)
-        account = ServerAccount(
-            "cop.example|c",
-            "cop",
-            self.options.rate,
-            self.options.in_flight_max,
-            window_of(self.options.rate),
-            DEADLINE_S,
-        )
         self.scene = Scene(
             self.world,
             self.weather,
             self.provider,
             self.book,
             self._clock,
-            DividedAccount(self.world, account),
+            DividedAccount(self.world, self._account()),
             SharedQuestions(self.world) if self.weather.process_count > 1 else None,
         )
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
+
+    def _account(self) -> ServerAccount:
+        rate, places = self.options.rate, self.options.in_flight_max
+        return ServerAccount("cop.example|c", "cop", rate, places, window_of(rate), DEADLINE_S)
+
+    def _change_limits(self) -> None:
+        """A person sets other limits, between two runs."""
+        if self.weather.other_limits is not None:
+            rate, places = self.weather.other_limits
+            self.options = self.options._replace(rate=rate, in_flight_max=places)
+            self.provider.agree(rate, places)
+            self.scene.account.account = self._account()
 
     def play(self) -> Report:
         """Play it to its end, and judge it."""
@@ -138,6 +144,8 @@ class History:
             if self._ended_complete(self.options._replace(limit=self.weather.limit if number == 0 else None)):
                 return
             self._wait(self.world.chance.choice(PAUSE_BETWEEN_RUNS_S))
+            if number == 0:
+                self._change_limits()
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):
@@ -223,10 +231,20 @@ class History:
         now, chance = self.world.now_s, self.world.chance
         for moment in self.weather.kills:
             if moment > now:
-                self.world.after(moment - now, chance.choice(processes).kill)
+                self.world.after(moment - now, partial(self._kill, chance.choice(processes)))
         for moment, for_s in self.weather.stops:
             if moment > now:
-                self.world.after(moment - now, partial(chance.choice(processes).stop, for_s))
+                self.world.after(moment - now, partial(self._stop, chance.choice(processes), for_s))
+
+    def _kill(self, process: Process) -> None:
+        if process.is_at_work:
+            self.provider.meet(process, "kill -9")
+            process.kill()
+
+    def _stop(self, process: Process, for_s: float) -> None:
+        if process.is_at_work:
+            self.provider.meet(process, "SIGSTOP")
+            process.stop(for_s)
 
     def _jump(self, by_s: float) -> None:
         self._clock.ahead_s += by_s

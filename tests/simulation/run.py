@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from simulation.history import Report
 
 AT_ONCE = 25
+STATES = (
+    "all",
+    "starting",
+    "first run",
+    "resumed",
+    "one at a time",
+    "slowed down",
+    "at full pace",
+    "several processes",
+)
+"""What a process may do that meets a fault; it may do several of them."""
 STORY_MAX = 400
 
 
@@ -35,7 +46,8 @@ class Batch(NamedTuple):
     questions: int
     requests: int
     simulated_s: float
-    met: "Counter[str]"
+    met: "Counter[tuple[str, str]]"
+    """Fault, and what the process did that met it."""
     failed: list[int]
     rules: "Counter[str]"
 
@@ -107,8 +119,7 @@ def main() -> int:
         )
         if asked.mistake and total.failed:
             break
-    for what, times in sorted(total.met.items()):
-        print(f"{times:>12,}  {what}")
+    print(_table(total.met))
     first = min(total.failed, default=None)
     if total.failed and not asked.mistake:
         print(f"failed: {sorted(total.failed)}")
@@ -126,6 +137,15 @@ def main() -> int:
         found["rules"] = dict(total.rules)
     print(json.dumps(found))
     return 1 if total.failed else 0
+
+
+def _table(met: "Counter[tuple[str, str]]") -> str:
+    """How often each fault was met, and by a process that did what."""
+    lines = [f"| fault | {' | '.join(STATES)} |", f"| --- {'| ---: ' * len(STATES)}|"]
+    for fault in sorted({fault for fault, _ in met}):
+        counts = " | ".join(f"{met[fault, state]:,}" for state in STATES)
+        lines.append(f"| {fault} | {counts} |")
+    return "\n".join(lines)
 
 
 def _find_mistakes(asked: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ so the same seed gives the same history, byte for byte.
 import heapq
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import count
 from math import inf
@@ -15,9 +15,9 @@ from random import Random
 from typing import Any
 
 from simulation.loops import VirtualLoop
+from simulation.weather import BEGINNING, Span
 
 ROUND_S = 1e-6
-BEGINNING = datetime(2030, 1, 1, 9, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Clock:
 
     def now(self) -> datetime:
         """What it shows, UTC."""
-        return BEGINNING + timedelta(seconds=self.world.now_s + self.ahead_s)
+        return self.world.begins_at + timedelta(seconds=self.world.now_s + self.ahead_s)
 
 
 class Process:
@@ -42,6 +42,8 @@ class Process:
         self.is_at_work = True
         """Until it has ended or is killed."""
         self.is_stopped = False
+        self.states: Callable[[], list[str]] = lambda: ["starting"]
+        """What it is doing, in the words of `run.STATES`."""
         self.loop = VirtualLoop(lambda: world.now_s, world.spend)
 
     def begin(self, main: Coroutine[Any, Any, Any]):
@@ -80,6 +82,9 @@ class World:
     is_told: bool = False
     """Whether the story is kept line by line, for a person to read."""
     now_s: float = 0.0
+    begins_at: datetime = BEGINNING
+    store_stalls: list[Span] = field(default_factory=list)
+    """When nothing is written, and nobody gets a reply from a store."""
     chance: Random = field(init=False)
     processes: list[Process] = field(default_factory=list)
     """Those of the present run."""
@@ -97,6 +102,12 @@ class World:
         started = Process(self, name)
         self.processes.append(started)
         return started
+
+    def store_wait_s(self) -> float:
+        """How long a store that is called now stands still."""
+        return max(
+            (stall.to_s - self.now_s for stall in self.store_stalls if stall.covers(self.now_s)), default=0
+        )
 
     def bury(self) -> None:
         """No process goes on from here; what is left of each is closed with the world."""
