@@ -21,21 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # frames of 200 rows
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from simulation import tables
+
 if TYPE_CHECKING:
     from simulation.history import Report
 
 AT_ONCE = 25
-STATES = (
-    "all",
-    "starting",
-    "first run",
-    "resumed",
-    "one at a time",
-    "slowed down",
-    "at full pace",
-    "several processes",
-)
-"""What a process may do that meets a fault; it may do several of them."""
 STORY_MAX = 400
 
 
@@ -101,6 +92,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--mistake")
     parser.add_argument("--mistakes", action="store_true")
+    parser.add_argument("--record", action="store_true", help="write the table into docs/reliability.md")
     asked = parser.parse_args()
     if asked.mistakes:
         return _find_mistakes(asked)
@@ -119,7 +111,7 @@ def main() -> int:
         )
         if asked.mistake and total.failed:
             break
-    print(_table(total.met))
+    print(*tables.faults(total.met), sep="\n")
     first = min(total.failed, default=None)
     if total.failed and not asked.mistake:
         print(f"failed: {sorted(total.failed)}")
@@ -135,33 +127,29 @@ def main() -> int:
     }
     if asked.mistake:
         found["rules"] = dict(total.rules)
+    if asked.record:
+        tables.record("faults", tables.faults(total.met), json.dumps(found))
     print(json.dumps(found))
     return 1 if total.failed else 0
-
-
-def _table(met: "Counter[tuple[str, str]]") -> str:
-    """How often each fault was met, and by a process that did what."""
-    lines = [f"| fault | {' | '.join(STATES)} |", f"| --- {'| ---: ' * len(STATES)}|"]
-    for fault in sorted({fault for fault, _ in met}):
-        counts = " | ".join(f"{met[fault, state]:,}" for state in STATES)
-        lines.append(f"| {fault} | {counts} |")
-    return "\n".join(lines)
 
 
 def _find_mistakes(asked: argparse.Namespace) -> int:
     """Make each known mistake, and print within how many histories it was found."""
     from simulation.mistakes import MISTAKES
 
-    missed = 0
+    all_found = []
     for name in MISTAKES:
         asked.mistake, played, rules = name, 0, Counter[str]()
         for batch in _played(asked):
             played += batch.histories
             rules += batch.rules
-        missed += not rules
-        found = ", ".join(sorted(rules)) if rules else "NOT FOUND"
-        print(f"{played:>6}  {name}: {found}", flush=True)
-    print(json.dumps({"mistakes": len(MISTAKES), "missed": missed}))
+        all_found.append((name, played, rules))
+        print(tables.mistakes(all_found)[-1], flush=True)
+    missed = sum(not rules for _, _, rules in all_found)
+    last_line = json.dumps({"mistakes": len(MISTAKES), "missed": missed})
+    if asked.record:
+        tables.record("mistakes", tables.mistakes(all_found), last_line)
+    print(last_line)
     return 1 if missed else 0
 
 

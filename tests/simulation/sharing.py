@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from simulation.books import Book, LedgerOfProcess, called
 from simulation.weather import Weather
@@ -119,14 +120,14 @@ class SharedRunOfProcess(LedgerOfProcess):
         return taken
 
     def _questions(self, chunk: Chunk) -> list[Question]:
-        keys = [self.question_key(check) for check in chunk.checks]
-        known = [self._book.look_up(key) for key in keys]
-        questions = [
-            Question(check, key, so_far.attempts, is_suspect=so_far.code in ABOUT_THE_QUESTION)
-            for check, key, so_far in zip(chunk.checks, keys, known, strict=True)
-            if so_far.answer is None
-        ]
-        return sorted(questions, key=lambda question: question.attempts)
+        found = []
+        for check in chunk.checks:
+            key = self.question_key(check)
+            known = self._book.look_up(key)
+            if known.answer is None:
+                question = Question(check, key, known.attempts, is_suspect=known.code in ABOUT_THE_QUESTION)
+                found.append((known.attempts if known.code else 0, question))
+        return [question for _, question in sorted(found, key=itemgetter(0))]
 
     def holds(self, hold: ChunkLease) -> bool:
         """Whether the chunk is still ours, as far as this process knows."""

@@ -43,7 +43,7 @@ class Process:
         """Until it has ended or is killed."""
         self.is_stopped = False
         self.states: Callable[[], list[str]] = lambda: ["starting"]
-        """What it is doing, in the words of `run.STATES`."""
+        """What it is doing, in the words of `tables.STATES`."""
         self.loop = VirtualLoop(lambda: world.now_s, world.spend)
 
     def begin(self, main: Coroutine[Any, Any, Any]):
