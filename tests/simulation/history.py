@@ -2,6 +2,8 @@
 
 import random
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -106,7 +108,7 @@ class History:
         """Play it to its end, and judge it."""
         random.seed(self.seed)  # libraries that draw from the common source
         self.world.tell("world", f"faults: {', '.join(self.weather.names) or 'none'}; {self.options}")
-        with TemporaryDirectory(dir=_MEMORY) as folder:
+        with TemporaryDirectory(dir=_MEMORY) as folder, _without_logs():
             self._folder = Path(folder)
             self._play()
         self.breaches += broken_rules(self)
@@ -254,4 +256,11 @@ class History:
         self.world.run(self.world.now_s + wait_s, lambda: False)
 
 
-structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

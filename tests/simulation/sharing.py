@@ -100,13 +100,17 @@ class SharedRunOfProcess(LedgerOfProcess):
         super().__init__(book, process, weather)
         self._shared = shared
         self._held: dict[ChunkLease, None] = {}
+        self._taken_over: set[int] = set()
         self._hold_of: dict[bytes, ChunkLease] = {}
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:  # noqa: ARG002 (there is one)
         """Take a chunk that nobody holds."""
 
         def take() -> QuestionChunk | None:
+            mine = {hold.chunk for hold in self._held}
             for number, chunk in enumerate(self._shared.chunks):
+                if number in mine or number in self._taken_over:
+                    continue  # questions of it may still be under way here
                 if not chunk.is_done and chunk.lease_until <= self._world.now_s:
                     chunk.fence += 1
                     chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
@@ -146,7 +150,19 @@ class SharedRunOfProcess(LedgerOfProcess):
                 return lost
 
             for hold in await called(self._process, renew, self._takes_s()):
-                self._held.pop(hold, None)
+                self._lose(hold)
+
+    def _lose(self, hold: ChunkLease) -> None:
+        """Another process has the chunk now."""
+        if hold in self._held:
+            del self._held[hold]
+            self._taken_over.add(hold.chunk)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends, and with it all that is under way."""
+        yield
+        self._taken_over.clear()
 
     async def done(self, hold: ChunkLease) -> None:
         """All of it is asked."""
@@ -171,5 +187,7 @@ class SharedRunOfProcess(LedgerOfProcess):
 
     def _require(self, question: bytes) -> None:
         """Nothing is written under an older fence."""
-        if not self._shared.is_latest(self._hold_of[question]):
+        hold = self._hold_of[question]
+        if not self._shared.is_latest(hold):
+            self._lose(hold)
             raise LeaseLostError
