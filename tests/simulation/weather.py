@@ -17,6 +17,8 @@ TURNS = (
 )
 """Ten seconds before midnight, before summer time begins, and before it ends."""
 ROWS_OF_THEIR_OWN_MAX = 6
+CAP_SHARED_MIN = 30
+"""A day's requests of all processes: what the questions of one lease take where each of them fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def weather_of(seed: int, question_count: int, left_out: frozenset[str] = frozen
         drawn = weather if name in kept else Weather()
         FAULTS[name](drawn, chance, question_count)
     weather.names = tuple(kept)
+    if weather.cap is not None and weather.process_count > 1:
+        weather.cap = max(weather.cap, CAP_SHARED_MIN)
     return weather
 
 
@@ -193,7 +197,7 @@ def _revoked(weather: Weather, chance: Random, _count: int) -> None:
 
 
 def _capped(weather: Weather, chance: Random, count: int) -> None:
-    weather.cap = chance.choice([count // 4, count // 2, count + 10])
+    weather.cap = chance.choice([count // 20, count // 4, count // 2, count + 10])
 
 
 def _commits(weather: Weather, chance: Random, _count: int) -> None:
