@@ -18,7 +18,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
-.PHONY: help catalogues demo demo-many tools test search lowest check lint types imports docs faults simulate faults-long mutants bench sandbox constraints wheel clean
+.PHONY: help catalogues demo demo-many tools test search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -110,8 +110,10 @@ faults: .venv/installed  ## try the fault table, short form; prints tried, survi
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile
 
 simulate: .venv/installed  ## play histories in a simulated world; HISTORIES=100000 is the nightly form
-	$(BIN)/python tests/simulation/run.py --histories $(HISTORIES)
-	$(BIN)/python tests/simulation/run.py --mistakes --histories 1000
+	$(BIN)/python tests/simulation/run.py --histories $(HISTORIES) $(ARGS)
+
+simulate-mistakes: .venv/installed  ## make known mistakes in the program, and see that the simulation finds each
+	$(BIN)/python tests/simulation/run.py --mistakes --histories 1000 $(ARGS)
 
 faults-long: .venv/installed  ## the nightly form of the fault table; KILLS=100 is a tenth of its kills of sharing processes
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile --long

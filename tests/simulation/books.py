@@ -30,10 +30,17 @@ class Book(MemoryLedger):
     def __init__(self) -> None:
         super().__init__(RunIdentity("input", "profile", "test", "1"), "2030-01-01T09:00:00Z")
         self.is_writing = True
+        self._keys: dict[Check, bytes] = {}
         self.intended: dict[str, bytes] = {}
         """Correlation id -> question, of every durable intent."""
         self.settled_at: dict[bytes, float] = {}
         """Question -> when its answer was durable."""
+
+    def question_key(self, check: Check) -> bytes:
+        """The key of a question; there are few questions, and many look-ups."""
+        if (key := self._keys.get(check)) is None:
+            key = self._keys[check] = super().question_key(check)
+        return key
 
     def final_now(self) -> list[FinalAnswer]:
         """Every final answer."""
@@ -160,7 +167,7 @@ async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
         else:
             world.after(takes_s / 2, partial(_answer, reply, result))
 
-    world.after(takes_s / 2, arrive)
+    world.after(takes_s / 2 + world.store_wait_s(), arrive)
     return await reply
 
 

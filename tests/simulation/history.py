@@ -2,6 +2,8 @@
 
 import random
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -41,7 +43,7 @@ class Report(NamedTuple):
     digest: str
     story: list[str]
     faults: tuple[str, ...]
-    met: dict[str, int]
+    met: dict[tuple[str, str], int]
     request_count: int
     simulated_s: float
     run_count: int
@@ -62,6 +64,7 @@ class History:
     ends: list[RunEnd] = field(default_factory=list)
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
+    _quotas: list[QuotaOfProcess] = field(default_factory=list)
     _names: "count[int]" = field(default_factory=lambda: count(1))
     scene: Scene = field(init=False)
     _clock: Clock = field(init=False)
@@ -72,34 +75,40 @@ class History:
         self.weather = weather_of(self.seed, self.question_count, self.left_out)
         chance = self.world.chance
         self.options = RunOptions(chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64]))
-        self.provider = Provider(self.world, self.weather, self.options.rate, self.question_count)
+        self.world.begins_at, self.world.store_stalls = self.weather.begins_at, self.weather.store_stalls
+        self.provider = Provider(self.world, self.weather, self.question_count)
+        self.provider.agree(self.options.rate, self.options.in_flight_max)
         self.book = Book()
         self._clock = Clock(self.world)
-        account = ServerAccount(
-            "cop.example|c",
-            "cop",
-            self.options.rate,
-            self.options.in_flight_max,
-            window_of(self.options.rate),
-            DEADLINE_S,
-        )
         self.scene = Scene(
             self.world,
             self.weather,
             self.provider,
             self.book,
             self._clock,
-            DividedAccount(self.world, account),
+            DividedAccount(self.world, self._account()),
             SharedQuestions(self.world) if self.weather.process_count > 1 else None,
         )
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
 
+    def _account(self) -> ServerAccount:
+        rate, places = self.options.rate, self.options.in_flight_max
+        return ServerAccount("cop.example|c", "cop", rate, places, window_of(rate), DEADLINE_S)
+
+    def _change_limits(self) -> None:
+        """A person sets other limits, between two runs."""
+        if self.weather.other_limits is not None:
+            rate, places = self.weather.other_limits
+            self.options = self.options._replace(rate=rate, in_flight_max=places)
+            self.provider.agree(rate, places)
+            self.scene.account.account = self._account()
+
     def play(self) -> Report:
         """Play it to its end, and judge it."""
         random.seed(self.seed)  # libraries that draw from the common source
         self.world.tell("world", f"faults: {', '.join(self.weather.names) or 'none'}; {self.options}")
-        with TemporaryDirectory(dir=_MEMORY) as folder:
+        with TemporaryDirectory(dir=_MEMORY) as folder, _without_logs():
             self._folder = Path(folder)
             self._play()
         self.breaches += broken_rules(self)
@@ -137,20 +146,36 @@ class History:
             if self._ended_complete(self.options._replace(limit=self.weather.limit if number == 0 else None)):
                 return
             self._wait(self.world.chance.choice(PAUSE_BETWEEN_RUNS_S))
+            if number == 0:
+                self._change_limits()
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):
-            options = self.options._replace(retry_unanswered=number >= runs_well // 2)
-            if self._ended_complete(options):
+            asks_all = number >= runs_well // 2 or not self.open_rows
+            if self._ended_complete(self.options._replace(retry_unanswered=asks_all)):
                 return
+            if asks_all and not self.open_rows:
+                return  # what is left would be refused on any day
             self._wait(DAY_S if self.weather.cap is not None else 60)
+
+    @property
+    def open_rows(self) -> dict[int, str]:
+        """The rows that a healthy world would answer, and the last run did not; with the code of each."""
+        if not self.ends:
+            return dict.fromkeys(range(1, self.question_count + 1), "NO_RUN_ENDED")
+        said = self.ends[-1].answers.select("check", "state", "code").iter_rows()
+        hopeless = self.weather.hopeless_rows
+        return {
+            check: code
+            for check, state, code in said
+            if state not in {"answered", "refused"} and check not in hopeless
+        }
 
     def _runs_by_cap(self) -> int:
         """How many runs a healthy world may need: one a day under a cap, and as many rows for ever ill."""
         if self.weather.cap is None:
             return 2
-        lasting = self.weather.disliked_rows | self.weather.broken_rows | self.weather.failing_rows
-        requests = self.question_count + len(lasting) * REQUESTS_PER_RUN_MAX
+        requests = self.question_count + len(self.weather.hopeless_rows) * REQUESTS_PER_RUN_MAX
         return 2 * (2 + requests // self.weather.cap)
 
     def _ended_complete(self, options: RunOptions) -> bool:
@@ -177,7 +202,10 @@ class History:
             self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
             if process.is_at_work:
                 self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
-            process.is_alive = False
+        self.world.bury()
+        for quota in self._quotas:
+            quota.close()
+        self._quotas.clear()
         return ends
 
     def _start(self, options: RunOptions, ends: list[RunEnd]) -> Process:
@@ -197,17 +225,28 @@ class History:
         """The daily cap as one process counts it, in the file of all."""
         if self.weather.cap is None:
             return None
-        return QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock)
+        self._quotas.append(QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock))
+        return self._quotas[-1]
 
     def _plan_faults(self, processes: list[Process]) -> None:
         """What happens to processes happens at its time, to one of those that run then."""
         now, chance = self.world.now_s, self.world.chance
         for moment in self.weather.kills:
             if moment > now:
-                self.world.after(moment - now, chance.choice(processes).kill)
+                self.world.after(moment - now, partial(self._kill, chance.choice(processes)))
         for moment, for_s in self.weather.stops:
             if moment > now:
-                self.world.after(moment - now, partial(chance.choice(processes).stop, for_s))
+                self.world.after(moment - now, partial(self._stop, chance.choice(processes), for_s))
+
+    def _kill(self, process: Process) -> None:
+        if process.is_at_work:
+            self.provider.meet(process, "kill -9")
+            process.kill()
+
+    def _stop(self, process: Process, for_s: float) -> None:
+        if process.is_at_work:
+            self.provider.meet(process, "SIGSTOP")
+            process.stop(for_s)
 
     def _jump(self, by_s: float) -> None:
         self._clock.ahead_s += by_s
@@ -217,4 +256,11 @@ class History:
         self.world.run(self.world.now_s + wait_s, lambda: False)
 
 
-structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

@@ -7,6 +7,8 @@ import json
 from asyncio import Future
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 from random import Random
 from typing import NamedTuple
 
@@ -36,6 +38,16 @@ class Departure(NamedTuple):
     token: str
 
 
+class AgreedLimits(NamedTuple):
+    """What may be sent from a time on."""
+
+    from_s: float
+    rate: int
+    places: int
+    in_flight_before: int
+    """The most at a time under the limits before."""
+
+
 Reply = httpx.Response | Exception | None
 """What comes back: a response, a broken connection, or nothing."""
 
@@ -54,7 +66,6 @@ class Provider:
 
     world: World
     weather: Weather
-    rate: int
     question_count: int
     truths: dict[int, str | None] = field(init=False)
     departures: list[Departure] = field(default_factory=list)
@@ -64,7 +75,10 @@ class Provider:
     requests_of: Counter[int] = field(default_factory=Counter)
     in_flight: set[str] = field(default_factory=set)
     in_flight_most: int = 0
-    met: Counter[str] = field(default_factory=Counter)
+    limits: list[AgreedLimits] = field(default_factory=list)
+    """One after the other, as a person changed them."""
+    met: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Fault, and what the process did that met it."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Process -> from when to when it was asked to send nothing."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
@@ -76,11 +90,20 @@ class Provider:
         truth = Random(self.world.seed + 1)
         self.truths = {row: truth.choice(TRUTHS) for row in range(1, self.question_count + 1)}
 
-    async def token(self, _request: TokenRequest) -> TokenResponse:
+    def agree(self, rate: int, places: int) -> None:
+        """Allow so much from now on."""
+        self.limits.append(AgreedLimits(self.world.now_s, rate, places, self.in_flight_most))
+        self.in_flight_most = len(self.in_flight)
+
+    def meet(self, process: Process, fault: str) -> None:
+        """Count that a process met a fault."""
+        self.met.update((fault, state) for state in ["all", *process.states()])
+
+    async def token(self, process: Process, _request: TokenRequest) -> TokenResponse:
         """The token endpoint."""
         now = self.world.now_s
         if not self.weather.is_well(now) and any(span.covers(now) for span in self.weather.token_outages):
-            self.met["token endpoint out"] += 1
+            self.meet(process, "token endpoint out")
             raise TokenUnavailable("login.example: HTTP 503")
         self._token_count += 1
         value = f"token{self._token_count}"
@@ -90,7 +113,9 @@ class Provider:
             {"access_token": value, "token_type": "Bearer", "expires_in": life_s}
         )
 
-    def depart(self, process: Process, request: httpx.Request, reply: "Future[httpx.Response]") -> str:
+    def depart(
+        self, process: Process, request: httpx.Request, reply: "Future[httpx.Response]", *, arrives: bool
+    ) -> str:
         """A request leaves a process; it is known by its correlation id."""
         body = json.loads(b"".join(request.stream))  # type: ignore[arg-type]
         row = int(body["data"]["identification"][6:])
@@ -103,7 +128,10 @@ class Provider:
         self.world.after(DEADLINE_S, lambda: self.in_flight.discard(request_id))
         self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
         self.world.tell(process.name, f"asks about row {row} ({request_id[:8]})")
-        self.world.after(self._on_its_way_s(), lambda: self._arrive(process, left, reply))
+        if arrives:
+            self.world.after(self._on_its_way_s(), lambda: self._arrive(process, left, reply))
+        else:
+            self.meet(process, "half-dead connection")
         return request_id
 
     def _on_its_way_s(self) -> float:
@@ -111,8 +139,8 @@ class Provider:
 
     def _arrive(self, process: Process, left: Departure, reply: "Future[httpx.Response]") -> None:
         self.requests_of[left.row] += 1
-        self.arrivals_by_day[int((self.world.now_s + 9 * 3600) // 86_400)] += 1
-        takes_s, result = self._process(left)
+        self.arrivals_by_day[self._server_time().toordinal()] += 1
+        takes_s, result = self._process(process, left)
         if result is None:
             return  # silence; the client's deadline ends it
         takes_s += self._on_its_way_s()
@@ -132,22 +160,25 @@ class Provider:
             now = self.world.now_s
             self.pauses.setdefault(process.name, []).append((now, now + min(int(wish), 60)))
 
-    def _process(self, left: Departure) -> tuple[float, Reply]:
+    def _server_time(self) -> datetime:
+        return self.world.begins_at + timedelta(seconds=self.world.now_s)
+
+    def _process(self, process: Process, left: Departure) -> tuple[float, Reply]:
         """How long it takes, and what comes back."""
         weather, chance = self.weather, self.world.chance
         takes_s = 0.0
         if self._is_ill and chance.random() < weather.slow_share:
-            self.met["slow replies"] += 1
+            self.meet(process, "slow replies")
             takes_s = weather.slow_s
         for trouble in (self._outage, self._limit, self._row, self._bank, self._chance):
             if (met := trouble(left)) is not None:
-                self.met[met.name] += 1
+                self.meet(process, met.name)
                 return takes_s + met.takes_s, met.reply
         truth = self.truths[left.row]
         self.answers_given[left.request_id] = left.row, truth
         self._last_given.append((left.request_id, truth))
         if self._is_ill and chance.random() < weather.lost_share:
-            self.met["lost reply"] += 1
+            self.meet(process, "lost reply")
             return takes_s, httpx.RemoteProtocolError("closed")
         return takes_s, _answer(left.request_id, _report(truth))
 
@@ -177,6 +208,10 @@ class Provider:
             self._in_this_second[second] += 1
             if self._in_this_second[second] > weather.server_rate:
                 wish = {} if weather.retry_after is None else {"retry-after": weather.retry_after}
+                if weather.retry_after == "date":
+                    wish["retry-after"] = format_datetime(
+                        self._server_time() + timedelta(seconds=7), usegmt=True
+                    )
                 return Met("429", _problem(429, **wish))
         return None if self._is_good(left.token) else Met("401", _problem(401))
 
@@ -184,7 +219,7 @@ class Provider:
         """A row that is ill for ever."""
         weather = self.weather
         for rows, name, status in (
-            (weather.disliked_rows, "row turned away", 403),
+            (weather.disliked_rows, "row turned away", weather.disliked_status),
             (weather.refused_rows, "row refused", 400),
             (weather.failing_rows, "row failing", 500),
         ):
@@ -217,13 +252,19 @@ class Provider:
             return Met("crossed answer", _answer(other_id, _report(other)))
         return None
 
-    def refuses_connection(self) -> bool:
+    def refuses_connection(self, process: Process) -> bool:
         """Whether a connection cannot be made now."""
-        weather = self.weather
-        if weather.is_well(self.world.now_s) or not weather.refused_connection_share:
-            return False
-        self.met["refused connection"] += 1
-        return self.world.chance.random() < weather.refused_connection_share
+        is_refused = self._befalls(self.weather.refused_connection_share)
+        if is_refused:
+            self.meet(process, "refused connection")
+        return is_refused
+
+    def goes_half_dead(self) -> bool:
+        """Whether a connection that is kept carries nothing any more, and nobody knows."""
+        return self._befalls(self.weather.half_dead_share)
+
+    def _befalls(self, share: float) -> bool:
+        return share > 0 and self._is_ill and self.world.chance.random() < share
 
     def _is_good(self, token: str) -> bool:
         now = self.world.now_s
@@ -257,18 +298,23 @@ class Wire(httpx.AsyncBaseTransport):
     def __init__(self, process: Process, provider: Provider) -> None:
         self._process = process
         self._provider = provider
+        self._kept: list[bool] = []
+        """Of each idle connection, whether it is half dead."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As httpx's own transports, down to the event before the headers leave."""
-        if self._provider.refuses_connection():
+        if not self._kept and self._provider.refuses_connection(self._process):
             raise httpx.ConnectError("refused")
+        is_half_dead = self._kept.pop() if self._kept else False
         await request.extensions["trace"]("http11.send_request_headers.started", {})
         if not self._process.is_alive:
             raise httpx.ReadError("dead")
         reply: Future[httpx.Response] = self._process.loop.create_future()
-        request_id = self._provider.depart(self._process, request, reply)
+        request_id = self._provider.depart(self._process, request, reply, arrives=not is_half_dead)
         try:
-            return await reply
+            response = await reply
+            self._kept.append(self._provider.goes_half_dead())
+            return response
         finally:
             self._provider.in_flight.discard(request_id)
 

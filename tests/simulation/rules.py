@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from simulation.payments import payment_file
+
 from pipeline.frames import AnswerState
+from schemas.outcomes import Outcome
 
 if TYPE_CHECKING:
     from simulation.history import History
@@ -14,6 +18,8 @@ REQUESTS_PER_RUN_MAX = 40
 """Requests for one question in one run, at most."""
 
 
+MATCHES = frozenset({Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH})
+"""Outcomes that only a bank gives."""
 LANDING_S = 0.001
 """What it takes a process to read a reply."""
 
@@ -35,23 +41,29 @@ def broken_rules(history: History) -> list[Breach]:
         *_pauses(history),
         *_bounds(history),
         *_answers(history),
+        *_outcomes(history),
         *_ends(history),
     ]
 
 
 def _rate(history: History) -> list[Breach]:
     """In any second, at most as many as agreed leave."""
-    times, rate = [left.time_s for left in history.provider.departures], history.options.rate
-    for first, last in zip(times, times[rate:], strict=False):
-        if last - first < 1.0:
-            return [Breach("rate", f"{rate + 1} requests within {last - first:.6f} s, at {last:.3f}")]
+    agreed = history.provider.limits
+    for limits, next_from_s in zip(agreed, [*(each.from_s for each in agreed[1:]), inf], strict=True):
+        times = [left.time_s for left in history.provider.departures]
+        times = [time_s for time_s in times if limits.from_s <= time_s < next_from_s]
+        for first, last in zip(times, times[limits.rate :], strict=False):
+            if last - first < 1.0:
+                return [Breach("rate", f"{limits.rate + 1} within {last - first:.6f} s, at {last:.3f}")]
     return []
 
 
 def _places(history: History) -> list[Breach]:
-    most, allowed = history.provider.in_flight_most, history.options.in_flight_max
-    if most > allowed:
-        return [Breach("places", f"{most} in flight, {allowed} allowed")]
+    provider = history.provider
+    in_flight = [*(each.in_flight_before for each in provider.limits[1:]), provider.in_flight_most]
+    for most, limits in zip(in_flight, provider.limits, strict=True):
+        if most > limits.places:
+            return [Breach("places", f"{most} in flight, {limits.places} allowed")]
     return []
 
 
@@ -118,22 +130,27 @@ def _answers(history: History) -> list[Breach]:
     return found[:3]
 
 
+def _outcomes(history: History) -> list[Breach]:
+    """One outcome per payment; and what it says is what its bank said about its question."""
+    file, truths = payment_file(history.question_count), history.provider.truths
+    for end in history.ends:
+        said = end.outcomes.select("row", "check_outcome", "check_code").rows()
+        if [row for row, _, _ in said] != list(file.question_of):
+            return [Breach("outcomes", "not one outcome per payment")]
+        for row, outcome, code in said:
+            truth = truths[file.question_of[row]]
+            if outcome in MATCHES and (truth or "MTCH") != code:
+                return [Breach("guessed", f"payment {row}: {outcome} {code}, the bank says {truth}")]
+            if outcome == Outcome.MATCH and truth is not None:
+                return [Breach("guessed", f"payment {row}: a match, the bank says {truth}")]
+    return []
+
+
 def _ends(history: History) -> list[Breach]:
     """Once the world is healthy, every row that it can answer is answered."""
     if not history.ends:
         return [Breach("liveness", "no run ended")]
-    weather, last = history.weather, history.ends[-1]
-    hopeless = weather.disliked_rows | weather.broken_rows | weather.failing_rows
-    left = [
-        (check, code)
-        for check, state, code in last.answers.select("check", "state", "code").iter_rows()
-        if state not in {"answered", "refused"} and check not in hopeless
-    ]
-    if left:
-        return [
-            Breach(
-                "liveness",
-                f"open after {len(history.ends)} runs: {len(left)} rows, {Counter(code for _, code in left)}",
-            )
-        ]
+    if open_rows := history.open_rows:
+        runs, codes = len(history.ends), Counter(open_rows.values())
+        return [Breach("liveness", f"open after {runs} runs: {len(open_rows)} rows, {codes}")]
     return []

@@ -6,8 +6,10 @@ history that fails is made as small as it can be, and printed as a story. `--see
 """
 
 import argparse
+import gc
 import json
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # frames of 200 rows
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from simulation import tables
 
 if TYPE_CHECKING:
     from simulation.history import Report
@@ -33,7 +37,8 @@ class Batch(NamedTuple):
     questions: int
     requests: int
     simulated_s: float
-    met: "Counter[str]"
+    met: "Counter[tuple[str, str]]"
+    """Fault, and what the process did that met it."""
     failed: list[int]
     rules: "Counter[str]"
 
@@ -87,6 +92,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--mistake")
     parser.add_argument("--mistakes", action="store_true")
+    parser.add_argument("--record", action="store_true", help="write the table into docs/reliability.md")
     asked = parser.parse_args()
     if asked.mistakes:
         return _find_mistakes(asked)
@@ -105,9 +111,10 @@ def main() -> int:
         )
         if asked.mistake and total.failed:
             break
-    for what, times in sorted(total.met.items()):
-        print(f"{times:>12,}  {what}")
+    print(*tables.faults(total.met), sep="\n")
     first = min(total.failed, default=None)
+    if total.failed and not asked.mistake:
+        print(f"failed: {sorted(total.failed)}")
     if first is not None and not asked.mistake:
         _replay(first, asked.questions, None)
     found = {
@@ -120,6 +127,8 @@ def main() -> int:
     }
     if asked.mistake:
         found["rules"] = dict(total.rules)
+    if asked.record:
+        tables.record("faults", tables.faults(total.met), json.dumps(found))
     print(json.dumps(found))
     return 1 if total.failed else 0
 
@@ -128,16 +137,19 @@ def _find_mistakes(asked: argparse.Namespace) -> int:
     """Make each known mistake, and print within how many histories it was found."""
     from simulation.mistakes import MISTAKES
 
-    missed = 0
+    all_found = []
     for name in MISTAKES:
         asked.mistake, played, rules = name, 0, Counter[str]()
         for batch in _played(asked):
             played += batch.histories
             rules += batch.rules
-        missed += not rules
-        found = ", ".join(sorted(rules)) if rules else "NOT FOUND"
-        print(f"{played:>6}  {name}: {found}", flush=True)
-    print(json.dumps({"mistakes": len(MISTAKES), "missed": missed}))
+        all_found.append((name, played, rules))
+        print(tables.mistakes(all_found)[-1], flush=True)
+    missed = sum(not rules for _, _, rules in all_found)
+    last_line = json.dumps({"mistakes": len(MISTAKES), "missed": missed})
+    if asked.record:
+        tables.record("mistakes", tables.mistakes(all_found), last_line)
+    print(last_line)
     return 1 if missed else 0
 
 
@@ -175,7 +187,8 @@ def _replay(seed: int, question_count: int, mistake: str | None) -> int:
     print("\n".join(story))
     for breach in report.breaches:
         print(f"BROKEN {breach.rule}: {breach.what}")
-    print(f"replay: python tests/simulation/run.py --seed {seed} --questions {question_count}")
+    made = "" if mistake is None else f" --mistake {shlex.quote(mistake)}"
+    print(f"replay: python tests/simulation/run.py --seed {seed} --questions {question_count}{made}")
     return 1 if report.breaches else 0
 
 
@@ -184,6 +197,10 @@ def _prepare(mistake: str | None) -> None:
 
     if mistake is not None and MISTAKES[mistake].module not in sys.modules:
         make(mistake)
+    import simulation.history  # noqa: F401  (what it imports is there for good, and not to be looked at again)
+
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 if __name__ == "__main__":

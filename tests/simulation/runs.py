@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 import anyio
 import polars as pl
 from simulation.books import Book, LedgerOfProcess
+from simulation.payments import outcomes_of, payment_file
 from simulation.provider import DEADLINE_S, Provider, Wire
 from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
 from simulation.weather import Weather
@@ -61,6 +62,8 @@ class RunEnd:
 
     answers: pl.DataFrame
     """`Answers`: one per question."""
+    outcomes: pl.DataFrame
+    """`Outcomes`: one per payment."""
     error: PrecheckError | None
     tally: AskingTally
     durable: frozenset[int]
@@ -70,22 +73,6 @@ class RunEnd:
     def is_complete(self) -> bool:
         """Whether every question has its final answer."""
         return self.error is None and self.answers["state"].is_in(["answered", "refused", "reused"]).all()
-
-
-@cache
-def questions(count: int) -> pl.DataFrame:
-    """`Checks`: so many for CoP, at five banks."""
-    rows = [
-        {
-            "check": row,
-            "api": "cop",
-            "account": f"{row % 5:06d}{row:08d}",
-            "name": f"Payee {row}",
-            "account_type": "Personal",
-        }
-        for row in range(1, count + 1)
-    ]
-    return pl.DataFrame(rows, schema=CHECKS)
 
 
 @dataclass(slots=True)
@@ -110,7 +97,8 @@ async def run(
     ended: Callable[[RunEnd], None],
 ) -> None:
     """Ask what is left to ask, as the command does, and hand over what came of it."""
-    checks, tally = questions(scene.provider.question_count), AskingTally()
+    file, tally = payment_file(scene.provider.question_count), AskingTally()
+    checks = file.planned.checks
     chance = scene.world.chance
     context = AskingContext(
         scene.clock.now,
@@ -148,7 +136,8 @@ async def run(
     )
     final = {answer.question for answer in scene.book.final_now()}
     rows = {ledger.question_key(Check(*check)): check[0] for check in checks.iter_rows()}
-    ended(RunEnd(answers, error, tally, frozenset(rows[question] for question in final)))
+    decided = frozenset(rows[question] for question in final)
+    ended(RunEnd(answers, outcomes_of(file, answers), error, tally, decided))
 
 
 async def _ask_with_others(
@@ -188,7 +177,21 @@ async def _channel(
         places.resize(part.in_flight_max, part.rate_per_s)
 
     share.follow(use, in_flight=lambda: places.in_flight)
-    tokens = Tokens(scene.provider.token, _REQUEST, clock=process.loop.time, chance=scene.world.chance.random)
+
+    def states() -> list[str]:
+        if not places.is_open:
+            return [*known, "one at a time"]
+        return [*known, "slowed down" if places.is_slowed else "at full pace"]
+
+    known = ["first run" if not any(scene.book.counts) else "resumed"]
+    known += ["several processes"] if scene.shared is not None else []
+    process.states = states
+    tokens = Tokens(
+        partial(scene.provider.token, process),
+        _REQUEST,
+        clock=process.loop.time,
+        chance=scene.world.chance.random,
+    )
     client = Client(
         "https://cop.example",
         context=None,  # type: ignore[arg-type]

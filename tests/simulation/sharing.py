@@ -7,12 +7,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from simulation.books import Book, LedgerOfProcess, called
 from simulation.weather import Weather
 from simulation.world import Process, World
 
-from pipeline.frames import Check
+from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_share
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
@@ -22,6 +23,8 @@ from schemas.outcomes import ApiName
 CHUNK_SIZE = 10
 CHUNK_LEASE_S = 10.0
 RENEWED_EVERY_S = 1.0
+ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
+"""Codes of replies that may be about their question alone."""
 
 
 @dataclass
@@ -97,17 +100,21 @@ class SharedRunOfProcess(LedgerOfProcess):
         super().__init__(book, process, weather)
         self._shared = shared
         self._held: dict[ChunkLease, None] = {}
+        self._taken_over: set[int] = set()
         self._hold_of: dict[bytes, ChunkLease] = {}
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:  # noqa: ARG002 (there is one)
         """Take a chunk that nobody holds."""
 
         def take() -> QuestionChunk | None:
+            mine = {hold.chunk for hold in self._held}
             for number, chunk in enumerate(self._shared.chunks):
+                if number in mine or number in self._taken_over:
+                    continue  # questions of it may still be under way here
                 if not chunk.is_done and chunk.lease_until <= self._world.now_s:
                     chunk.fence += 1
                     chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
-                    return QuestionChunk(ChunkLease(number, chunk.fence), list(self._questions(chunk)))
+                    return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
             return None
 
         taken = await called(self._process, take, self._takes_s())
@@ -116,12 +123,15 @@ class SharedRunOfProcess(LedgerOfProcess):
             self._hold_of |= {question.key: taken.hold for question in taken.questions}
         return taken
 
-    def _questions(self, chunk: Chunk):
+    def _questions(self, chunk: Chunk) -> list[Question]:
+        found = []
         for check in chunk.checks:
             key = self.question_key(check)
             known = self._book.look_up(key)
             if known.answer is None:
-                yield Question(check, key, known.attempts, is_suspect=False)
+                question = Question(check, key, known.attempts, is_suspect=known.code in ABOUT_THE_QUESTION)
+                found.append((known.attempts if known.code else 0, question))
+        return [question for _, question in sorted(found, key=itemgetter(0))]
 
     def holds(self, hold: ChunkLease) -> bool:
         """Whether the chunk is still ours, as far as this process knows."""
@@ -140,7 +150,19 @@ class SharedRunOfProcess(LedgerOfProcess):
                 return lost
 
             for hold in await called(self._process, renew, self._takes_s()):
-                self._held.pop(hold, None)
+                self._lose(hold)
+
+    def _lose(self, hold: ChunkLease) -> None:
+        """Another process has the chunk now."""
+        if hold in self._held:
+            del self._held[hold]
+            self._taken_over.add(hold.chunk)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept writes until the block ends, and with it all that is under way."""
+        yield
+        self._taken_over.clear()
 
     async def done(self, hold: ChunkLease) -> None:
         """All of it is asked."""
@@ -165,5 +187,7 @@ class SharedRunOfProcess(LedgerOfProcess):
 
     def _require(self, question: bytes) -> None:
         """Nothing is written under an older fence."""
-        if not self._shared.is_latest(self._hold_of[question]):
+        hold = self._hold_of[question]
+        if not self._shared.is_latest(hold):
+            self._lose(hold)
             raise LeaseLostError

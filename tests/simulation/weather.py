@@ -6,9 +6,19 @@ a row last for ever.
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from random import Random
 
+BEGINNING = datetime(2030, 1, 1, 9, tzinfo=UTC)
+TURNS = (
+    datetime(2030, 1, 1, 23, 59, 50, tzinfo=UTC),
+    datetime(2030, 3, 31, 0, 59, 50, tzinfo=UTC),
+    datetime(2030, 10, 27, 0, 59, 50, tzinfo=UTC),
+)
+"""Ten seconds before midnight, before summer time begins, and before it ends."""
 ROWS_OF_THEIR_OWN_MAX = 6
+CAP_SHARED_MIN = 30
+"""A day's requests of all processes: what the questions of one lease take where each of them fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,7 @@ class Weather:
     """The faults of one history. A share is of all requests."""
 
     heals_at_s: float = 0.0
+    begins_at: datetime = BEGINNING
     latency_s: float = 0.05
     slow_share: float = 0.0
     slow_s: float = 3.0
@@ -42,6 +53,8 @@ class Weather:
     broken_share: float = 0.0
     """A reply that breaks the contract."""
     refused_connection_share: float = 0.0
+    half_dead_share: float = 0.0
+    """Of the connections that are kept: what is sent on them goes nowhere."""
     outages: list[Span] = field(default_factory=list)
     outage_kind: str = "503"
     server_rate: int | None = None
@@ -50,6 +63,7 @@ class Weather:
     silent_banks: dict[str, Span] = field(default_factory=dict)
     refused_rows: frozenset[int] = frozenset()
     disliked_rows: frozenset[int] = frozenset()
+    disliked_status: int = 403
     broken_rows: frozenset[int] = frozenset()
     failing_rows: frozenset[int] = frozenset()
     token_life_s: int = 3600
@@ -58,13 +72,21 @@ class Weather:
     cap: int | None = None
     commit_s: float = 0.001
     slow_commit_share: float = 0.0
+    store_stalls: list[Span] = field(default_factory=list)
     kills: list[float] = field(default_factory=list)
     stops: list[tuple[float, float]] = field(default_factory=list)
     clock_jumps: list[tuple[float, float]] = field(default_factory=list)
     limit: int | None = None
+    other_limits: tuple[int, int] | None = None
+    """What a person sets the rate and the places to after the first run."""
     process_count: int = 1
     names: tuple[str, ...] = ()
     """Of the faults that are on."""
+
+    @property
+    def hopeless_rows(self) -> frozenset[int]:
+        """The rows that never get an answer, however healthy the world is."""
+        return self.disliked_rows | self.broken_rows | self.failing_rows
 
     def is_well(self, now_s: float) -> bool:
         """Whether the world has healed."""
@@ -83,6 +105,8 @@ def weather_of(seed: int, question_count: int, left_out: frozenset[str] = frozen
         drawn = weather if name in kept else Weather()
         FAULTS[name](drawn, chance, question_count)
     weather.names = tuple(kept)
+    if weather.cap is not None and weather.process_count > 1:
+        weather.cap = max(weather.cap, CAP_SHARED_MIN)
     return weather
 
 
@@ -136,7 +160,7 @@ def _outages(weather: Weather, chance: Random, _count: int) -> None:
 
 def _hurried(weather: Weather, chance: Random, _count: int) -> None:
     weather.server_rate = chance.choice([1, 5, 20])
-    weather.retry_after = chance.choice([None, "0", "1", "7", "90", "nonsense"])
+    weather.retry_after = chance.choice([None, "date", "0", "1", "7", "90", "nonsense"])
 
 
 def _banks(weather: Weather, chance: Random, _count: int) -> None:
@@ -149,6 +173,7 @@ def _refused(weather: Weather, chance: Random, count: int) -> None:
 
 def _disliked(weather: Weather, chance: Random, count: int) -> None:
     weather.disliked_rows = _rows(chance, count)
+    weather.disliked_status = chance.choice([403, 404, 302])
 
 
 def _broken_rows(weather: Weather, chance: Random, count: int) -> None:
@@ -172,7 +197,7 @@ def _revoked(weather: Weather, chance: Random, _count: int) -> None:
 
 
 def _capped(weather: Weather, chance: Random, count: int) -> None:
-    weather.cap = chance.choice([count // 4, count // 2, count + 10])
+    weather.cap = chance.choice([count // 20, count // 4, count // 2, count + 10])
 
 
 def _commits(weather: Weather, chance: Random, _count: int) -> None:
@@ -205,6 +230,23 @@ def _processes(weather: Weather, chance: Random, _count: int) -> None:
     weather.process_count = chance.choice([2, 3])
 
 
+def _half_dead(weather: Weather, chance: Random, _count: int) -> None:
+    weather.half_dead_share = chance.choice([0.01, 0.05, 0.3])
+
+
+def _stalls(weather: Weather, chance: Random, _count: int) -> None:
+    starts = [chance.uniform(0, 20) for _ in range(chance.randint(1, 3))]
+    weather.store_stalls = [Span(start, start + chance.choice([0.5, 3.0, 8.0, 30.0])) for start in starts]
+
+
+def _turns(weather: Weather, chance: Random, _count: int) -> None:
+    weather.begins_at = chance.choice(TURNS)
+
+
+def _other_limits(weather: Weather, chance: Random, _count: int) -> None:
+    weather.other_limits = chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64])
+
+
 FAULTS = {
     "slow replies": _slow,
     "errors": _errors,
@@ -230,5 +272,9 @@ FAULTS = {
     "clock jumps": _clocks,
     "--limit": _limited,
     "several processes": _processes,
+    "half-dead connections": _half_dead,
+    "store stalls": _stalls,
+    "midnight or summer time": _turns,
+    "changed limits": _other_limits,
 }
 """Name -> draws its parameters."""

@@ -7,7 +7,7 @@ so the same seed gives the same history, byte for byte.
 import heapq
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import count
 from math import inf
@@ -15,9 +15,9 @@ from random import Random
 from typing import Any
 
 from simulation.loops import VirtualLoop
+from simulation.weather import BEGINNING, Span
 
 ROUND_S = 1e-6
-BEGINNING = datetime(2030, 1, 1, 9, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Clock:
 
     def now(self) -> datetime:
         """What it shows, UTC."""
-        return BEGINNING + timedelta(seconds=self.world.now_s + self.ahead_s)
+        return self.world.begins_at + timedelta(seconds=self.world.now_s + self.ahead_s)
 
 
 class Process:
@@ -42,6 +42,8 @@ class Process:
         self.is_at_work = True
         """Until it has ended or is killed."""
         self.is_stopped = False
+        self.states: Callable[[], list[str]] = lambda: ["starting"]
+        """What it is doing, in the words of `tables.STATES`."""
         self.loop = VirtualLoop(lambda: world.now_s, world.spend)
 
     def begin(self, main: Coroutine[Any, Any, Any]):
@@ -80,8 +82,13 @@ class World:
     is_told: bool = False
     """Whether the story is kept line by line, for a person to read."""
     now_s: float = 0.0
+    begins_at: datetime = BEGINNING
+    store_stalls: list[Span] = field(default_factory=list)
+    """When nothing is written, and nobody gets a reply from a store."""
     chance: Random = field(init=False)
     processes: list[Process] = field(default_factory=list)
+    """Those of the present run."""
+    _gone: list[Process] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
     _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
@@ -95,6 +102,19 @@ class World:
         started = Process(self, name)
         self.processes.append(started)
         return started
+
+    def store_wait_s(self) -> float:
+        """How long a store that is called now stands still."""
+        return max(
+            (stall.to_s - self.now_s for stall in self.store_stalls if stall.covers(self.now_s)), default=0
+        )
+
+    def bury(self) -> None:
+        """No process goes on from here; what is left of each is closed with the world."""
+        for process in self.processes:
+            process.is_alive = False
+        self._gone += self.processes
+        self.processes.clear()
 
     def spend(self) -> None:
         """Let the moment pass that a round of an event loop takes."""
@@ -119,14 +139,13 @@ class World:
     def run(self, until_s: float, is_over: Callable[[], bool]) -> None:
         """Let things happen in the order of their time, until it is over or the time has come."""
         while not is_over():
-            ready = [process for process in self.processes if process.due_at <= self.now_s]
-            while ready:
+            living = [process for process in self.processes if process.is_alive]
+            while ready := [process for process in living if process.due_at <= self.now_s]:
                 process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
                 process.loop.run_until_idle()
-                ready = [process for process in self.processes if process.due_at <= self.now_s]
                 if is_over():
                     return
-            due_s = min((process.due_at for process in self.processes), default=inf)
+            due_s = min([process.due_at for process in living], default=inf)
             if self._events:
                 due_s = min(due_s, self._events[0][0])
             if due_s > until_s:
@@ -138,6 +157,6 @@ class World:
 
     def close(self) -> None:
         """End every process, so that nothing is left open."""
-        for process in self.processes:
-            process.is_alive = False
+        self.bury()
+        for process in self._gone:
             process.loop.abandon()

@@ -45,7 +45,7 @@ async def remaining_questions(
     limit: int | None = None,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
-    """What is left to ask; what an earlier run got no answer to comes last.
+    """What is left to ask; what failed in an earlier run comes last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
@@ -147,24 +147,29 @@ class _LedgerState:
 async def _open(
     checks: pl.DataFrame, ledger: Ledger, found: _LedgerState, answers: AnswerBuffer
 ) -> pl.DataFrame:
-    """The questions without an answer, those last that an earlier run got no answer to; keeps the answers."""
+    """The questions without an answer; keeps the answers.
+
+    In the order of asking: what failed comes last, and last of all what failed most often. A question that
+    gets no answer would otherwise use up the daily cap, or the limit, in every run, and the others would
+    never have their turn.
+    """
     found.fruitless = await ledger.fruitless()
-    is_open, attempts = [], []
+    is_open, attempts, failed = [], [], []
     async for some in _known(checks, ledger):
         for check, question, known in some:
             found.note(check, question, known)
             is_open.append(known.answer is None)
             if known.answer is None:
                 attempts.append(known.attempts)
+                failed.append(known.attempts if known.code else 0)
             else:
                 answers.add(Answer(check.check, *known.answer[1:]))
     left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).with_columns(
         pl.Series("attempts", attempts, dtype=pl.Int32),
+        pl.Series("failed", failed, dtype=pl.Int32),
         is_suspect=pl.col("check").is_in(list(found.suspects)),
     )
-    if not found.suspects:
-        return left
-    return pl.concat([left.filter(~pl.col("is_suspect")), left.filter("is_suspect")])
+    return left.sort("is_suspect", "failed", maintain_order=True).drop("failed")
 
 
 async def _known(

@@ -262,15 +262,17 @@ class SharedRun:
         checks = await anyio.to_thread.run_sync(self._members, found)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
-        questions = []
+        questions, failed = [], {}
         for check, key in zip(checks, keys, strict=True):
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
                 self._lease_of[key] = found.hold
                 held.questions[key] = check
+                failed[key] = before.attempts if before.code else 0
                 is_suspect = before.code in history.ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
-        return QuestionChunk(found.hold, questions)
+        # What failed comes last: at a daily cap it would otherwise be all that is ever asked.
+        return QuestionChunk(found.hold, sorted(questions, key=lambda question: failed[question.key]))
 
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this round."""

@@ -290,6 +290,22 @@ def test_a_question_that_rounds_got_nowhere_with_is_suspect_and_counted_by_round
     assert anyio.run(main) == FruitlessQuestion(2, "HTTP_403", 2)
 
 
+def test_what_failed_comes_last_in_its_chunk_and_what_is_in_doubt_keeps_its_place(ledger_desk):
+    first, second = two(ledger_desk, 4)
+
+    async def main():
+        async with first.writing():
+            chunk = await first.claim(ApiName.COP)
+            for question in chunk.questions[:3]:
+                await first.intend(question.key, attempt=1, request_id=str(question.check.check), time=NOW)
+            for question in chunk.questions[:2]:
+                await first.fail(question.key, attempt=1, code="SERVER_ERROR", time=NOW)
+            await first.give_back()
+        return await second.claim(ApiName.COP)
+
+    assert numbers(anyio.run(main)) == [3, 4, 1, 2]
+
+
 # Joining
 
 

@@ -1,0 +1,66 @@
+"""The simulated world: one seed is one history, what was found once stays found, and a failure is told."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from simulation.history import History
+from simulation.weather import FAULTS
+
+RUN = str(Path(__file__).with_name("run.py"))
+DIGESTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from simulation.history import History
+print(*(History(seed, 40).play().digest for seed in range(4)))
+"""
+
+
+def printed(*arguments: str, hash_seed: str = "0", ends_with: int = 0) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "POLARS_MAX_THREADS": "1"}
+    ended = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == ends_with, ended.stderr
+    return ended.stdout
+
+
+def test_the_same_seed_is_the_same_history_byte_for_byte():
+    folder = str(Path(__file__).resolve().parents[1])
+    first, second = (printed("-c", DIGESTS, folder, hash_seed=seed) for seed in ("1", "2"))
+    assert first == second
+    assert len(set(first.split())) == 4
+
+
+@pytest.mark.parametrize(
+    ("seed", "found"),
+    [
+        (7, "a pause began only once the reply that asked for it was recorded"),
+        (24, "behind a shut door, a slow server got more requests than one process had places"),
+        (6, "a probe of a silent bank that met another failure was never sent again"),
+    ],
+)
+def test_what_a_history_once_found_is_mended(seed, found):
+    assert History(seed).play().breaches == [], found
+
+
+def test_rows_that_always_fail_leave_the_others_their_turn_under_a_daily_cap():
+    """Found by a seed: four of them used up the cap of ten on every day, and no other row was ever asked."""
+    left_out = frozenset(FAULTS) - {"rows failing", "daily cap"}
+    assert History(68, 40, left_out).play().breaches == []
+
+
+def test_some_histories_hold_whatever_goes_wrong_in_them():
+    broken = {seed: breaches for seed in range(20) if (breaches := History(seed, 60).play().breaches)}
+    assert broken == {}
+
+
+def test_a_history_that_fails_is_made_small_and_told_with_the_command_that_replays_it():
+    asked = ["--seed", "4", "--questions", "20", "--mistake", "no deadline for a reply"]
+    first, *story, broken, replay = printed(RUN, *asked, ends_with=1).splitlines()
+    assert first == "seed 4, without: lost replies, outages, short tokens"
+    assert any("asks about row" in line for line in story)
+    assert broken.startswith("BROKEN a run does not end: run 1 ")
+    assert replay.startswith("replay: python tests/simulation/run.py --seed 4 --questions 20 --mistake")
