@@ -80,6 +80,7 @@ class FileFolder:
         """Keep what is known of it now."""
         with write_atomically(self.path / DESK_FILE) as out:
             out.write(file.model_dump_json(indent=2).encode() + b"\n")
+        _desk_file.cache_clear()  # a file system may give the same number and time again
 
     def change(self, **changes: object) -> DeskFile:
         """Keep what has changed."""

@@ -238,9 +238,17 @@ async def _heed(surface: Surface, world: AskingContext, scope: anyio.CancelScope
 
 
 async def _show(tally: AskingTally, watch: RunObserver) -> None:
-    while True:
-        # Earlier answers, and questions beyond a limit, would distort the speed.
-        before_count = tally.settled_count
-        done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
-        watch.update(RunProgress(done_count, check_count, tally.outcomes, tally.slowed))
-        await anyio.sleep(PROGRESS_INTERVAL_S)
+    """Show how far the asking is, now and then, and where it ended."""
+    try:
+        while True:
+            watch.update(_progress(tally))
+            await anyio.sleep(PROGRESS_INTERVAL_S)
+    finally:
+        watch.update(_progress(tally))
+
+
+def _progress(tally: AskingTally) -> RunProgress:
+    # Earlier answers, and questions beyond a limit, would distort the speed.
+    before_count = tally.settled_count
+    done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
+    return RunProgress(done_count, check_count, tally.outcomes, tally.slowed)

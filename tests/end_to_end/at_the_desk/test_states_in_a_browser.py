@@ -161,7 +161,7 @@ def test_two_tabs_that_start_the_same_file_start_one_check(here, mara, page):
     page.click("text=Start the check")
     page.wait_for_url("**/progress")
     other.click("text=Start the check")
-    other.wait_for_selector("text=The check cannot be started now: the file is being checked.")
+    other.wait_for_selector("text=The check cannot be started now. The file stands at")
     other.goto(f"{here.origin}/files/{at}")
     for tab in (page, other):  # both are led to the review when it is done
         tab.wait_for_url("**/review")
