@@ -50,6 +50,13 @@ class Styles(NamedTuple):
     """Of an amount with a third decimal."""
     long_amount: int
     to_fill_in: int
+    to_fill_in_wrapped: int
+
+    def of_text(self, column: SheetColumn) -> int:
+        """That of a text in a column."""
+        if column.is_input:
+            return self.to_fill_in_wrapped if column.wraps else self.to_fill_in
+        return self.wrapped if column.wraps else self.text
 
 
 def rows_xml(
@@ -101,14 +108,15 @@ def visible_texts(texts: pl.Series) -> pl.Series:
 def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: bool) -> Sequence[pl.Expr]:
     """The cells of a column after their reference, in parts; an empty one has the style of a text."""
     if column.source is None:
-        return [pl.lit(f'" s="{styles.to_fill_in}"/>')]
+        return [pl.lit(f'" s="{styles.of_text(column)}"/>')]
     values, value = part[column.source], pl.col(column.source)
-    empty = styles.to_fill_in if column.is_input else styles.text
+    empty = styles.of_text(column) if column.is_input else styles.text
     match values.dtype:
         case pl.String():
-            style = empty if column.is_input else styles.wrapped if column.wraps else styles.text
             is_spaced = not is_plain and (values.str.strip_chars() != values).any()
-            written = _text(value if is_plain else _escaped(value), style, is_spaced=is_spaced)
+            written = _text(
+                value if is_plain else _escaped(value), styles.of_text(column), is_spaced=is_spaced
+            )
         case pl.Decimal():
             written = [_amount(value, styles)]
         case _:

@@ -156,9 +156,13 @@ class _Writer:
         self._label = style(font_color="#52616B", align="left", indent=1)
         self._fact = style(num_format="@")
         self._number_fact = style(num_format="#,##0", align="left")
-        self._input = style(
-            num_format="@", bg_color="#FFF8E1", text_wrap=True, border=1, border_color="#E5D9B6"
-        )
+        to_fill_in: dict[str, str | int] = {
+            "num_format": "@",
+            "bg_color": "#FFF8E1",
+            "border": 1,
+            "border_color": "#E5D9B6",
+        }
+        self._input, self._wrapped_input = style(**to_fill_in), style(**to_fill_in, text_wrap=True)
 
     def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
         """Write every sheet, one of which may only point to the outcome file."""
@@ -208,6 +212,7 @@ class _Writer:
                     self._mills,
                     self._long_amount,
                     self._input,
+                    self._wrapped_input,
                 )
             )
         )

@@ -31,7 +31,7 @@ from pipeline.stages.ask import (
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import LeasedShare
 from pipeline.stores.local_source import LocalSource
-from pipeline.stores.protocols import Quota
+from pipeline.stores.protocols import QuestionSource, Quota
 from pipeline.stores.values import ShareLimits
 from pipeline.transport.client import Client
 from pipeline.transport.rate_limiter import Pace
@@ -112,23 +112,26 @@ async def run(
         ledger = LedgerOfProcess(scene.book, process, scene.weather)
     else:
         ledger = SharedRunOfProcess(scene.shared, scene.book, process, scene.weather)
-    error: PrecheckError | None = None
-    asked: pl.DataFrame | None = None
-    left: RemainingQuestions | None = None
-    try:
+
+    async def asking(source: QuestionSource, left: RemainingQuestions) -> pl.DataFrame:
+        """Ask with a share of the account, which is given back: whoever waits for others has none."""
         async with (
             scene.account.lease(process) as share,
             _channel(scene, process, options, share, quota) as channel,
         ):
-            left = await remaining_questions(
-                checks, ledger, tally, limit=options.limit, retry_unanswered=options.retry_unanswered
-            )
-            asking = partial(ask, channels={ApiName.COP: channel}, ledger=ledger, world=context)
-            if isinstance(ledger, SharedRunOfProcess):
-                await _ask_with_others(scene, ledger, left, tally, asking)
-            else:
-                source = LocalSource(left.todo, ledger.question_key)
-                asked = await asking(source, has_answered=left.has_answered)
+            return await ask(source, {ApiName.COP: channel}, ledger, context, has_answered=left.has_answered)
+
+    error: PrecheckError | None = None
+    asked: pl.DataFrame | None = None
+    left: RemainingQuestions | None = None
+    try:
+        left = await remaining_questions(
+            checks, ledger, tally, limit=options.limit, retry_unanswered=options.retry_unanswered
+        )
+        if isinstance(ledger, SharedRunOfProcess):
+            await _ask_with_others(scene, ledger, left, tally, asking)
+        else:
+            asked = await asking(LocalSource(left.todo, ledger.question_key), left)
     except PrecheckError as ending:
         error = ending
     answers = (
@@ -145,7 +148,7 @@ async def _ask_with_others(
     run: SharedRunOfProcess,
     left: RemainingQuestions,
     tally: AskingTally,
-    asking: Callable[..., Awaitable[object]],
+    asking: Callable[[QuestionSource, RemainingQuestions], Awaitable[object]],
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
@@ -156,7 +159,7 @@ async def _ask_with_others(
         while scene.shared.undone_count and not tally.closures:
             if scene.shared.free_count:
                 before = scene.shared.undone_count
-                await asking(run, has_answered=left.has_answered)
+                await asking(run, left)
                 if scene.shared.undone_count == before:
                     break  # nothing may be sent
             await anyio.sleep(POLL_INTERVAL_S)

@@ -317,10 +317,13 @@ def test_missing_secret_is_a_configuration_error(file_of):
 
 def test_secret_comes_from_the_environment_when_it_is_needed(file_of):
     assert "PRECHECK_TEST_SECRET" not in os.environ
-    with pytest.raises(ConfigurationError, match="PRECHECK_TEST_SECRET is empty"):
+    with pytest.raises(ConfigurationError, match="PRECHECK_TEST_SECRET is not set; put the secret in it"):
         secret_of(file_of)
-    os.environ["PRECHECK_TEST_SECRET"] = SECRET
     try:
+        os.environ["PRECHECK_TEST_SECRET"] = ""
+        with pytest.raises(ConfigurationError, match="PRECHECK_TEST_SECRET is empty; put the secret in it"):
+            secret_of(file_of)
+        os.environ["PRECHECK_TEST_SECRET"] = SECRET
         assert secret_of(file_of).get_secret_value() == SECRET
     finally:
         del os.environ["PRECHECK_TEST_SECRET"]
