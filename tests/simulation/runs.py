@@ -17,7 +17,7 @@ from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
 from pipeline.apis import cop
-from pipeline.errors import PrecheckError
+from pipeline.errors import PrecheckError, first_of
 from pipeline.frames import CHECKS, Check, slim
 from pipeline.stages.ask import (
     ApiChannel,
@@ -133,6 +133,11 @@ async def run(
         else:
             asked = await asking(LocalSource(left.todo, ledger.question_key), left)
     except PrecheckError as ending:
+        error = ending
+    except BaseExceptionGroup as failures:
+        ending = first_of(failures)
+        if not isinstance(ending, PrecheckError):
+            raise
         error = ending
     answers = (
         await answers_so_far(checks, ledger) if asked is None or left is None else slim(left.answers, asked)
