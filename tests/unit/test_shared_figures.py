@@ -2,31 +2,17 @@
 
 import pytest
 from click.testing import CliRunner
+from shared_ledgers import PROFILE
 
 from pipeline.cli.main import main
 from pipeline.errors import ConfigurationError
 from pipeline.sections.secrets import secret
 
-CONFIGURATION = """
-[profiles.mine]
-ledger = "postgresql://precheck@db.example/precheck"
-ledger_key_env = "LEDGER_KEY"
-
-[profiles.mine.cop]
-server = "production"
-base_url = "https://cop.example"
-token_url = "https://login.example/t/oauth2/v2.0/token"
-client_id = "client"
-client_secret_env = "PRECHECK_TEST_SECRET"
-scope = "scope/.default"
-daily_cap = 100
-"""
-
 
 @pytest.fixture
 def call(tmp_path, monkeypatch):
     config = tmp_path / "precheck.toml"
-    config.write_text(CONFIGURATION)
+    config.write_text(PROFILE.format(url="postgresql://precheck@db.example/precheck") + "daily_cap = 100\n")
     monkeypatch.chdir(tmp_path)
     env = {"PRECHECK_CONFIG": str(config), "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "400"}
     return lambda *words: CliRunner().invoke(main, words, env=env)
@@ -35,14 +21,14 @@ def call(tmp_path, monkeypatch):
 def test_quota_names_the_ledger_in_which_a_profile_counts(call):
     done = call("quota")
     assert done.exit_code == 0
-    assert "mine: counted for all hosts in postgresql://precheck@db.example/precheck; " in done.output
-    assert "`precheck status --profile mine` shows it" in done.output
+    assert "production: counted for all hosts in postgresql://precheck@db.example/precheck; " in done.output
+    assert "`precheck status --profile production` shows it" in done.output
     assert "No daily cap" not in done.output
 
 
 def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path):
     (tmp_path / "pay.csv").write_text("name,sort_code,account_number\nAda Quillon,112233,12345678\n")
-    done = call("plan", "pay.csv", "--profile", "mine")
+    done = call("plan", "pay.csv", "--profile", "production")
     assert done.exit_code == 0, done.output
     assert (
         "what other hosts have in postgresql://precheck@db.example/precheck is not counted here"

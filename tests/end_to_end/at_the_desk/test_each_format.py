@@ -55,19 +55,8 @@ MADE = ("release.*", "hold.*", "corrected.*", "hold_reasons.csv", "corrections.c
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    from visitors import served_desk
-
-    folder = tmp_path_factory.mktemp("formats")
-    config = folder / "review.toml"
-    config.write_text('[profiles.sandbox.policy]\nclose_match = "review"\nno_match = "hold"\n')
-    with served_desk(folder, "--config", config) as desk:
-        yield desk
-
-
-@pytest.fixture(scope="module")
-def rita(running):
-    return running.visitor("Rita")
+def rita(desk_here):
+    return desk_here.visitor("Rita")
 
 
 def said_of(case):
@@ -78,7 +67,7 @@ def said_of(case):
     }
 
 
-def outcomes(visitor, running, at):
+def outcomes(visitor, desk_here, at):
     """The outcome of each row, from the file that the desk gives out."""
     [name] = re.findall(r"/download/(outcomes\.[a-z0-9]+)", visitor.get(f"/files/{at}/release").text)
     data = visitor.get(f"/files/{at}/download/{name}").body
@@ -90,9 +79,9 @@ def outcomes(visitor, running, at):
     return frame["check_outcome"].to_list()
 
 
-def made_by_hand(running, case, folder):
+def made_by_hand(desk_here, case, folder):
     """The files that the commands make of the same decisions in a workbook."""
-    desk = running.desk
+    desk = desk_here.desk
     environment = {"PRECHECK_CONFIG": str(desk.folder / "review.toml")}
     file = desk.file(case.name, case.data)
     words = ("--pain002",) if case.name.endswith(".xml") else ()
@@ -114,7 +103,7 @@ def made_by_hand(running, case, folder):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_way_of_a_file_by_desk_and_by_workbook(running, rita, tmp_path, name):
+def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, name):
     case = CASES[name]
     at = rita.checked(case.data, case.name)
     assert rita.get(f"/files/{at}").to.endswith("/review")
@@ -135,7 +124,7 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(running, rita, tmp_path, name
     verified = rita.post(f"/files/{at}/verify").text
     assert "Nothing was changed." in verified
 
-    by_hand = made_by_hand(running, case, tmp_path / "hand")
+    by_hand = made_by_hand(desk_here, case, tmp_path / "hand")
     assert len(by_hand) == len(MADE)
     assert by_hand == {one: by_desk[one] for one in by_hand}
 
@@ -145,11 +134,11 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(running, rita, tmp_path, name
     assert "saved by answers of the run before" in rita.get(f"/files/{again}/plan").text
     assert rita.post(f"/files/{again}/start").status == 303
     rita.wait(again)
-    assert outcomes(rita, running, at)[case.fix - 1] == "close_match"
-    assert outcomes(rita, running, again)[case.fix - 1] == case.again
+    assert outcomes(rita, desk_here, at)[case.fix - 1] == "close_match"
+    assert outcomes(rita, desk_here, again)[case.fix - 1] == case.again
 
 
-def test_every_sheet_of_a_workbook_can_be_chosen(running, rita):
+def test_every_sheet_of_a_workbook_can_be_chosen(desk_here, rita):
     book = openpyxl.Workbook()
     book.active.title = "Cover"
     book.active.append(["Payments of November"])

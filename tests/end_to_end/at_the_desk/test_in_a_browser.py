@@ -18,17 +18,6 @@ PICTURE_BYTES_MAX = 250_000
 
 
 @pytest.fixture(scope="module")
-def desk_here(tmp_path_factory):
-    from visitors import served_desk
-
-    folder = tmp_path_factory.mktemp("browser")
-    config = folder / "review.toml"
-    config.write_text('[profiles.sandbox.policy]\nclose_match = "review"\n')
-    with served_desk(folder, "--config", config) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def link_of(desk_here):
     def link(name="Mara Ellery"):
         return desk_here.desk("desk", "--home", desk_here.home, "--new-link", name).out.strip()

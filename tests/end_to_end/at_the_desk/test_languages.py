@@ -83,17 +83,6 @@ def _pieces(sentence):
 
 
 @pytest.fixture(scope="module")
-def desk_here(tmp_path_factory):
-    from visitors import served_desk
-
-    folder = tmp_path_factory.mktemp("languages")
-    config = folder / "review.toml"
-    config.write_text('[profiles.sandbox.policy]\nclose_match = "review"\n')
-    with served_desk(folder, "--config", config) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def visitor(desk_here):
     return desk_here.visitor("Mara Ellery")
 
