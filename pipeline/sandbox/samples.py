@@ -6,7 +6,7 @@ bank as well: the share of each outcome is near the one intended, not equal to i
 
 import csv
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +14,19 @@ from typing import NamedTuple
 from pipeline.errors import OutputError
 from pipeline.files.disk_errors import not_writable
 from pipeline.sandbox import banks, iban, names
-from pipeline.sandbox.accounts import DummyAnswer, describe_accounts
+from pipeline.sandbox.accounts import (
+    IBAN_ACCOUNTS,
+    UK_ACCOUNTS,
+    DummyAnswer,
+    IbanAccount,
+    UkAccount,
+    describe_accounts,
+)
 from pipeline.sandbox.banks import Bank
 from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, account_of
 from schemas.cop import AccountType
 
-__all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_payments"]
+__all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_dummy_payments", "write_payments"]
 
 HEADER = (
     "payment_id", "name", "account_type", "sort_code", "account_number", "iban",
@@ -28,6 +35,7 @@ HEADER = (
 
 _UK_SHARE = 0.6  # of the payments; the rest go to an IBAN
 _REPEATED_SHARE = 0.1  # ask again what an earlier row asked
+_DUMMY_SEED = 7
 _REMEMBERED_MAX = 10_000  # earlier questions to choose from
 
 
@@ -60,12 +68,56 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
     """
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
     remembered: list[SampleQuestion] = []
+    _write(path, (_next_question(seed, chance, remembered) for _ in range(rows)), chance, force=force)
+
+
+def write_dummy_payments(path: Path) -> None:
+    """Write a CSV of some forty payments to the dummy accounts: to be tried without a configuration.
+
+    Two in three are right; the others have a name that is close or another's, an account of another type,
+    a bank that does not answer, or a digit too few.
+
+    Args:
+        path: where to write it; there must be no file.
+
+    Raises:
+        OutputError, DiskError: as `write_payments`.
+    """
+    chance = random.Random(_DUMMY_SEED)  # noqa: S311 (a sample is no secret)
+    questions = list(_of_dummy_accounts())
+    chance.shuffle(questions)
+    _write(path, questions, chance)
+
+
+def _of_dummy_accounts() -> Iterator[SampleQuestion]:
+    uk = [
+        SampleQuestion(one.name, one.account_type, one.identification[:6], one.identification[6:], "", "")
+        for one in UK_ACCOUNTS
+    ]
+    others = [SampleQuestion(one.name, AccountType.BUSINESS, "", "", one.iban, "") for one in IBAN_ACCOUNTS]
+    yield from [*uk, *others] * 2
+    yield from uk
+    named: list[tuple[UkAccount | IbanAccount, SampleQuestion]] = [
+        *zip(UK_ACCOUNTS, uk, strict=True),
+        *zip(IBAN_ACCOUNTS[:2], others[:2], strict=True),
+    ]
+    for account, right in named:
+        yield right._replace(name=account.close_name)
+    for account, right in named[::2]:
+        yield right._replace(name=account.other_name)
+    yield uk[-1]._replace(account_type=AccountType.PERSONAL)
+    yield uk[0]._replace(account_number=uk[0].account_number[1:])
+    yield others[0]._replace(iban=f"{others[0].iban[:2]}00{others[0].iban[4:]}")
+
+
+def _write(
+    path: Path, questions: Iterable[SampleQuestion], chance: random.Random, *, force: bool = False
+) -> None:
     try:
         with path.open("w" if force else "x", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(HEADER)
-            for row in range(1, rows + 1):
-                question = _next_question(seed, chance, remembered)
+            for row, question in enumerate(questions, start=1):
                 currency = "GBP" if question.sort_code else "EUR"
                 amount = f"{chance.randrange(1, 5000)}.{chance.randrange(100):02d}"
                 writer.writerow((f"PAY{row:08d}", *question, amount, currency, f"INV {row}"))

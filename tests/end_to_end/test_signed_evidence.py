@@ -160,7 +160,7 @@ def test_the_profile_can_name_the_key_and_where_its_password_is(desk, sandbox):
     right = desk(*words, SIGNING_PASSWORD=PASSWORD)
 
     assert (none.status, wrong.status, right.status) == (78, 78, 0)
-    assert "SIGNING_PASSWORD is empty" in none.err
+    assert "SIGNING_PASSWORD is not set" in none.err
     assert "the password does not open the key; check sign_with_password_env" in wrong.err
     assert desk("verify", "payments.precheck", "--signed-by", public).status == 0
     assert desk("split", "payments.precheck", "--allow-simulated", SIGNING_PASSWORD=PASSWORD).status == 0

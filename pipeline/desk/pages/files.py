@@ -27,7 +27,6 @@ from schemas.wire import timestamp
 routes = web.RouteTableDef()
 LISTED_ON_PAGE = 100
 TOTALS_SHOWN = 2
-SAMPLE_ROWS, SAMPLE_SEED = 40, 7
 
 
 @routes.get("/")
@@ -106,14 +105,14 @@ def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
 @routes.post("/sample")
 async def sample(request: web.Request) -> web.Response:
     """Invented payments, to try the desk with."""
-    from pipeline.sandbox.samples import write_payments
+    from pipeline.sandbox.samples import write_dummy_payments
 
     context, person = context_of(request), person_of(request)
     person.require(Role.UPLOADER)
     now = timestamp(context.clock())
     folder = context.home.new_folder(now, context.chance)
     path = folder.path / "input" / "sample_payments.csv"
-    await asyncio.to_thread(lambda: write_payments(path, rows=SAMPLE_ROWS, seed=SAMPLE_SEED))
+    await asyncio.to_thread(write_dummy_payments, path)
     sha256, byte_count = await asyncio.to_thread(identity_of, path)
     written = DeskFile(
         name=path.name,

@@ -498,4 +498,9 @@ def test_the_sample_goes_all_the_way(tmp_path, serve_desk):
         visitor.post(f"/files/{at}/start")
         visitor.wait(at)
         assert visitor.get(f"/files/{at}").to.endswith("/review")
+        summary = json.loads((desk.folder(at) / "run.precheck" / "summary.json").read_bytes())
+        counts = {total["outcome"]: total["row_count"] for total in summary["outcomes"]}
+        assert counts["match"] > sum(counts.values()) / 2
+        assert all(counts[outcome] for outcome in ("close_match", "no_match", "not_possible", "rejected"))
+        assert "&lt;a " not in visitor.get(f"/files/{at}/review").text
         assert visitor.approve(at).status == 303
