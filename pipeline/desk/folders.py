@@ -10,6 +10,7 @@ HOME/runs/ID/progress.json      how far its check is, and check.lock, which its 
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -119,6 +120,15 @@ class DeskHome:
     def make(self) -> None:
         """Have the folders there, for their owner only."""
         self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def correction_of(self, file_id: str) -> FileFolder | None:
+        """The newest file that is the correction of this one; None where there is none."""
+        found = None
+        for folder in self.folders():
+            with suppress(InputError):
+                if folder.read().corrects == file_id and (found is None or folder.id > found.id):
+                    found = folder
+        return found
 
     def folder(self, file_id: str) -> FileFolder:
         """The folder of a file.

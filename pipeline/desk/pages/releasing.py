@@ -39,6 +39,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         raise Conflict(gettext("There is nothing to release yet: the check has written no results."))
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(_opened, at)
     preview = None if run is None else await asyncio.to_thread(run.preview, words)
+    correction = await asyncio.to_thread(context.home.correction_of, at.id)
     return html(
         request,
         "release",
@@ -49,7 +50,8 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         files=offered(at),
         findings=findings,
         why_not=_why_not(request, at, person, words),
-        corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None,
+        correction=correction,
+        corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None and correction is None,
         may_upload=person.can(Role.UPLOADER),
         may_have_names=person.has_names,
         undecided_count=0 if at.summary is None else at.summary.undecided_count,

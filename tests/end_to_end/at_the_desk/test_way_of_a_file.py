@@ -93,6 +93,13 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
     assert "saved by answers of the run before" in reviewer.get(f"/files/{again}/plan").text
     assert reviewer.post(f"/files/{again}/start").status == 303
     reviewer.wait(again)
+    for one, other in (
+        (reviewed, again),
+        (again, reviewed),
+    ):  # both have the payments that were right at first
+        page = reviewer.get(f"/files/{one}/release").text
+        assert "of one of the two, never of both" in page
+        assert f'<a href="/files/{other}' in page
     outcomes = rows_of(download(reviewer, again, "outcomes.csv"))
     assert outcomes[1]["check_outcome"] == "match"
 
