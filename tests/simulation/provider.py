@@ -93,7 +93,7 @@ class Provider:
     def agree(self, rate: int, places: int) -> None:
         """Allow so much from now on."""
         self.limits.append(AgreedLimits(self.world.now_s, rate, places, self.in_flight_most))
-        self.in_flight_most = len(self.in_flight)
+        self.in_flight, self.in_flight_most = set(), 0  # what is on its way was sent under the earlier limits
 
     def meet(self, process: Process, fault: str) -> None:
         """Count that a process met a fault."""
