@@ -176,14 +176,15 @@ def _approvals(
     release: PaymentFile | None,
     sign: Callable[[pl.DataFrame, str, Decision | None], list[Approval]],
 ) -> list[Approval]:
-    """What people decided: what counted, then what was refused."""
-    decided = decisions.join(placements.filter("decided"), on="row", how="semi", maintain_order="left")
+    """What people decided, also of rows that are held without it; last what was refused."""
+    refused = _refused(decisions, placements)
+    kept = decisions.join(refused, on="row", how="anti", maintain_order="left")
     counted = [
         approval
-        for (word,), said in decided.group_by("decision", maintain_order=True)
+        for (word,), said in kept.group_by("decision", maintain_order=True)
         for approval in sign(said, _told(str(word), release), Decision(word))
     ]
-    return [*counted, *sign(_refused(decisions, placements), "release refused: the rows stay held", None)]
+    return [*counted, *sign(refused, "release refused: the rows stay held", None)]
 
 
 def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:

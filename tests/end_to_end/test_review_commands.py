@@ -84,12 +84,13 @@ def test_decisions_written_into_the_workbook_release_a_row_and_are_on_record(che
         f'[profiles.sandbox.policy]\nclose_match = "review"\n[profiles.sandbox.cop]\n{profile}\n'
     )
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    sheet = book["Close match"]
-    headers = [cell.value for cell in sheet[3]]
-    for line in sheet.iter_rows(min_row=4):
-        if line[0].value == 10:
-            line[headers.index("Decision")].value = "release"
-            line[headers.index("Reason")].value = "paid every month"
+    wanted = {10: ("release", "paid every month"), 22: ("hold", "left the company")}
+    for sheet in (book["Close match"], book["Rejected"]):
+        headers = [cell.value for cell in sheet[3]]
+        for line in sheet.iter_rows(min_row=4):
+            if line[0].value in wanted:
+                decision, reason = wanted[line[0].value]
+                line[headers.index("Decision")].value, line[headers.index("Reason")].value = decision, reason
     book.save(checked.folder / "decided.xlsx")
     done = checked(
         "split",
@@ -106,8 +107,9 @@ def test_decisions_written_into_the_workbook_release_a_row_and_are_on_record(che
     released = [row["payment_id"] for row in rows_of(folder / "release.simulated.csv")]
     assert "PAY-0010" in released
     assert "PAY-0002" not in released
-    [approval] = json.loads((folder / "approvals.json").read_text())
-    assert (approval["by"], approval["why"], approval["rows"]) == ("Mara", "paid every month", [10])
+    approvals = json.loads((folder / "approvals.json").read_text())
+    said = {(each["by"], each["why"], *each["rows"]) for each in approvals}
+    assert said == {("Mara", "paid every month", 10), ("Mara", "left the company", 22)}  # a rejected row, too
 
 
 def test_simulated_answers_release_nothing_unless_told(checked):
