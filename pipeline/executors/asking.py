@@ -1,5 +1,6 @@
 """What all asking has in common: its plan and its result, its progress, and a way to stop it."""
 
+import asyncio
 import gc
 import random
 import time
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import anyio
 import polars as pl
+import structlog
 
 from pipeline.config import Profile
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
@@ -30,6 +32,7 @@ STOP_INTERVAL_S = 0.05
 Caps = dict[ApiName, tuple[int, datetime]]
 """API -> its daily cap, and when it resets."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 T = TypeVar("T")
 
 
@@ -205,6 +208,7 @@ def _nothing_walked_again() -> Iterator[None]:
 async def _watched(
     asking: Callable[[], Awaitable[T]], world: AskingContext, surface: Surface
 ) -> tuple[T | None, PrecheckError | None]:
+    asyncio.get_running_loop().set_exception_handler(_note)
     result: T | None = None
     try:
         async with anyio.create_task_group() as group:
@@ -215,6 +219,14 @@ async def _watched(
     except BaseExceptionGroup as failures:
         return result, _end(first_of(failures))
     return result, None
+
+
+def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Take what no task can be told of: a connection that broke while it was closed, or a mistake of ours."""
+    if "transport" in context:  # whoever used it has its own error, and its traceback is no user's business
+        log.debug("a connection broke", error=type(context.get("exception")).__name__)
+    else:
+        loop.default_exception_handler(context)
 
 
 def _end(failure: BaseException) -> PrecheckError:

@@ -51,8 +51,11 @@ ENVIRONMENT = b"environment of a child: "
 def seen_below(pid, stopped):
     """The command lines, then the environments, of every process below this one, while it lasts."""
     commands, environments = set(), set()
-    own = Path(f"/proc/{pid}/cmdline").read_bytes()
+    own = b""
     while not stopped.is_set():
+        if not own:  # the system has not yet put its words into the new image
+            own = Path(f"/proc/{pid}/cmdline").read_bytes()
+            continue
         pids = [pid]
         for parent in pids:
             with contextlib.suppress(OSError):
