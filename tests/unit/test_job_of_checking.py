@@ -1,13 +1,16 @@
 """The jobs that check files, called as any surface calls them: no signal, no terminal, no command line."""
 
+import asyncio
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from pipeline.errors import InputError, StoppedError, UsageError
+from pipeline.executors.asking import new_context, watched
 from pipeline.jobs.check import check
 from pipeline.jobs.check_files import check_files
 from pipeline.jobs.data_set import check_data_set
@@ -208,3 +211,20 @@ def test_parts_and_buckets_of_a_data_set_are_counted_as_they_are_done(tmp_path, 
         for step, all_count in (("parts read", 3), ("buckets planned", 4), ("parts written", 3))
         for done_count in range(1, all_count + 1)
     ]
+
+
+@pytest.mark.parametrize(("said", "is_shown"), [({"transport": object()}, False), ({}, True)])
+def test_a_connection_that_breaks_while_it_is_closed_is_no_traceback(caplog, said, is_shown):
+    """Libraries report to the loop what no task can be told of; a mistake of ours is reported as ever."""
+    surface = Surface(Onlooker(), lambda: datetime.now(UTC), StopSwitch(), [].append)
+
+    async def asking():
+        error = RuntimeError("unable to perform operation")
+        context = {"message": "Fatal error on SSL protocol", "exception": error, **said}
+        asyncio.get_running_loop().call_exception_handler(context)
+        return "asked"
+
+    with capture_logs() as logs:
+        assert watched(asking, new_context(surface), surface) == ("asked", None)
+    assert [line["error"] for line in logs] == ([] if is_shown else ["RuntimeError"])
+    assert ("Fatal error on SSL protocol" in caplog.text) == is_shown
