@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
     from schemas.summary import Summary
 
+_interrupts: list[int] = []
+"""The signals by which the command was interrupted."""
 FAILED_ON = 1
 """The exit status where a row has an outcome or a warning named by --fail-on."""
 ANY_WARNING = "warning"
@@ -44,6 +46,7 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
+        _interrupts.clear()
         before = _on_signal(_leave)  # before anything heavy is imported
         try:
             with _reported_and_ended():
@@ -67,17 +70,28 @@ def _reported_and_ended() -> Iterator[None]:
         sys.exit(error.exit_code)
     except KeyboardInterrupt as interrupt:
         [number] = interrupt.args or [signal.SIGINT]
-        _report(stopped_by(number), status=128 + number)
-        sys.exit(128 + number)
+        _exit_by_signal(number)
     except BrokenPipeError:
         sys.exit(DiskError.exit_code)
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
+        if (stopped := _interrupt_behind(end)) is not None:
+            _exit_by_signal(stopped)
         reported = _error_of(end)
         for sentence in reported.sentences(OPTIONS):
             _report(sentence, status=reported.exit_code)
         sys.exit(reported.exit_code)
     finally:
         _let_go()
+
+
+def _exit_by_signal(number: int) -> NoReturn:
+    _report(stopped_by(number), status=128 + number)
+    sys.exit(128 + number)
+
+
+def _interrupt_behind(end: BaseException) -> int | None:
+    """The signal that a mistake came of: compiled code makes errors of its own of an interrupt within it."""
+    return _interrupts[-1] if _interrupts and is_mistake(end) else None
 
 
 def _error_of(end: BaseException) -> PrecheckError:
@@ -97,6 +111,8 @@ def about_one_file(end: BaseException, name: str) -> PrecheckError:
     Raises:
         BaseException: the same end, where it concerns them all.
     """
+    if (stopped := _interrupt_behind(end)) is not None:
+        raise KeyboardInterrupt(stopped)
     if isinstance(end, CONCERN_ONE_FILE):
         return end
     if is_mistake(end):
@@ -132,7 +148,7 @@ def stoppable() -> "StopSwitch":
 
     def handler(number: int, _frame: object) -> None:
         if not stop.is_watched:
-            raise KeyboardInterrupt(number)
+            _interrupt(number, _frame)
         stop.request(StopRequest(stopped_by(number), 128 + number))
 
     _on_signal(handler)
@@ -192,6 +208,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
     """End a command that has things to close, wherever it is."""
+    _interrupts.append(number)
     raise KeyboardInterrupt(number)
 
 

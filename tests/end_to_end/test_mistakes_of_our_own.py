@@ -25,6 +25,22 @@ def plan(accepted, order="file"):
 prepare.plan = plan
 """
 
+# What compiled code does: an interrupt within it comes out as an error of its own.
+SWALLOWED = """
+import os
+import signal
+
+import pipeline.jobs.prepare as prepare
+
+def plan(*_words):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except KeyboardInterrupt:
+        raise ValueError("made of an interrupt") from None
+
+prepare.plan = plan
+"""
+
 
 @pytest.fixture
 def broken(desk):
@@ -79,6 +95,16 @@ def test_70_of_one_file_the_next_is_checked(desk, sandbox, broken, words):
     if words:
         events = [json.loads(line) for line in finished.err.splitlines()]
         assert [(event["file"], event["status"]) for event in events] == [("a.csv", 70), ("b.csv", 0)]
+
+
+def test_an_interrupt_that_a_library_makes_an_error_of_is_no_mistake_and_ends_every_file(desk, sandbox):
+    (desk.folder / "sitecustomize.py").write_text(SWALLOWED)
+    names = [desk.payments([PAYEE], name=name) for name in ("a.csv", "b.csv")]
+    finished = desk("run", *names, *sandbox.using("sandbox"), "--quiet", PYTHONPATH=str(desk.folder))
+    assert finished.status == 143
+    [sentence] = finished.sentences
+    assert "mistake" not in sentence
+    assert not (desk.folder / "b.precheck" / "outcomes.csv").exists()
 
 
 def test_70_without_a_place_for_the_file_is_still_a_sentence(desk, sandbox, broken):
