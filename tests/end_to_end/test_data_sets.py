@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 import re
 import signal
 import sqlite3
@@ -12,6 +13,8 @@ from contextlib import ExitStack, closing
 import polars as pl
 import pytest
 from desk import VOLATILE
+
+from pipeline.executors.datasets.engines import engine
 
 NAMES = ["ann.csv", "bob.csv", "cid.csv", "part-7.csv"]
 PLACE = re.compile(r"(row \d+) \([^)]*\)")
@@ -113,26 +116,60 @@ def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, 
 
 
 @pytest.fixture
-def scheduler(tmp_path, wait_until):
-    """The address of a scheduler of Dask with a worker, each a process of its own."""
+def of_dask(tmp_path):
+    """Start a scheduler of Dask, or a worker of it; each is a process of its own."""
     pytest.importorskip("distributed")
-    said = tmp_path / "scheduler.json"
-    common = ("--scheduler-file", str(said), "--no-dashboard", "--host", "127.0.0.1")
-    worker = ("--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path / "dask"))
+    common = ("--scheduler-file", str(tmp_path / "scheduler.json"), "--no-dashboard", "--host", "127.0.0.1")
+    words = {
+        "scheduler": ("--port", "0"),
+        "worker": ("--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path / "dask")),
+    }
     with ExitStack() as running:
-        for words in (("scheduler", *common, "--port", "0"), ("worker", *common, *worker)):
-            command = [sys.executable, "-m", "dask", *words]
+
+        def start(name):
+            command = [sys.executable, "-m", "dask", name, *common, *words[name]]
             process = running.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
             running.callback(process.kill)
-            wait_until(said.exists)
-        yield json.loads(said.read_text())["address"]
+
+        yield start
 
 
-def test_the_workers_of_a_scheduler_of_dask_do_the_work(desk, sandbox, rows, scheduler):
+@pytest.fixture
+def scheduler(of_dask, tmp_path, wait_until):
+    """The address of a scheduler of Dask that has no worker."""
+    of_dask("scheduler")
+    said = tmp_path / "scheduler.json"
+    wait_until(said.exists)
+    return json.loads(said.read_text())["address"]
+
+
+def test_the_workers_of_a_scheduler_of_dask_do_the_work(desk, sandbox, rows, scheduler, of_dask):
     as_data_set(desk, rows)
+    of_dask("worker")
     run(desk, sandbox, "--engine", "dask", "--scheduler", scheduler)
     assert decided(desk) == by_one_process(desk, sandbox)
     assert not any((desk.folder / "work").iterdir())
+
+
+def test_a_scheduler_without_a_worker_is_waited_for_and_said(
+    desk, sandbox, rows, scheduler, of_dask, wait_until
+):
+    as_data_set(desk, rows)
+    words = "run", "set", "--work", "work", *sandbox.using("sandbox"), "--engine", "dask"
+    with (desk.folder / "said").open("w") as said:
+        waiting = desk.start(*words, "--scheduler", scheduler, stderr=said)
+    wait_until(lambda: "has no worker yet" in (desk.folder / "said").read_text())
+    of_dask("worker")
+    assert waiting.end().status == 0
+
+
+def test_the_processes_of_a_cluster_of_this_machine_write_nothing_on_the_terminal():
+    pytest.importorskip("distributed")
+    names = ("distributed.worker", "distributed.nanny", "distributed.core")
+    with engine("dask") as cluster:
+        # A logger that is sent to another process is the logger of that name there.
+        levels = cluster.each(logging.Logger.getEffectiveLevel, [logging.getLogger(name) for name in names])
+        assert {level for _, level in levels} == {logging.CRITICAL}
 
 
 def test_a_finished_data_set_is_not_asked_about_again(desk, sandbox, rows):

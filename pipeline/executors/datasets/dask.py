@@ -1,8 +1,11 @@
 """The engine of several machines: workers of a Dask scheduler, who see the same folders by the same paths."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import structlog
 
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.executors.datasets.engines import Found, Task
@@ -11,6 +14,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_MAX_S = 30
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class DaskEngine:
@@ -51,14 +56,22 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
         ConfigurationError: Dask is not installed, or there is no scheduler at the address.
     """
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise ConfigurationError(
             "the library of Dask is not installed", advice="install payee-precheck[dask]"
         ) from None
     if scheduler is None:
-        cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
-        with cluster, Client(cluster) as client:
+        # Its processes would write tracebacks on our terminal as they end; what fails reaches `each`.
+        quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
+        with (
+            dask.config.set(quiet),
+            LocalCluster(
+                threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             yield DaskEngine(client)
         return
     try:
@@ -68,4 +81,6 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
             f"{scheduler}: no scheduler of Dask answers there; check the address, and that it runs"
         ) from error
     with client:
+        if not client.nthreads():
+            log.warning("the scheduler of Dask has no worker yet; the run waits for one", scheduler=scheduler)
         yield DaskEngine(client)
