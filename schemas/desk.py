@@ -115,5 +115,6 @@ class CheckProgress(OwnDocument):
     outcomes: dict[str, int] = {}
     slowed: Annotated[bool, Field(description="Whether a server wants fewer requests than agreed.")] = False
     stopping: bool = False
+    simulated: Annotated[bool, Field(description="Whether a sandbox answers.")] = False
     exit_code: Annotated[int | None, Field(description="Null while it works.")] = None
     said: Annotated[str, Field(description="Why it ended early.")] = ""

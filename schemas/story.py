@@ -1,6 +1,7 @@
 """The story of one payment, `precheck show --json`: what the file held, what was asked, what came back."""
 
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
+from schemas.review import Decision
 from schemas.strict import OwnDocument
 
 
@@ -50,6 +51,21 @@ class StoryAttempt(OwnDocument):
     """Whether it said something that is encrypted under a key which the usual configuration does not have."""
 
 
+class StoryDecision(OwnDocument):
+    """What a person decided about the row, as `approvals.json` has it."""
+
+    by: str
+    time: str
+    decision: Decision | None
+    """None where it was refused, or is not on record."""
+    what: str
+    why: str
+    approved_by: str | None
+    self_approved: bool | None
+    claimed_by: str | None
+    """Who decided by the word of a workbook; None where it names nobody."""
+
+
 class Story(OwnDocument):
     """One payment, from the file to the outcome."""
 
@@ -70,3 +86,5 @@ class Story(OwnDocument):
     attempts: list[StoryAttempt]
     answered_by_earlier_run: bool
     outcome: OutcomeColumns
+    decisions: list[StoryDecision] = []
+    """What people decided, oldest first, of what was approved."""

@@ -37,7 +37,8 @@ class ProgressFile:
         """Nothing to write: no data set is checked here."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Nothing to write: the page knows the profile."""
+        """Who answers is known."""
+        self._write(simulated=simulated)
 
     def wait(self, holder: LeaseHolder) -> None:
         """Another check has to end first."""

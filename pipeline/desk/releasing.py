@@ -9,10 +9,11 @@ from pipeline.desk.folders import FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.review import LastWord, Review, run_decisions
+from pipeline.desk.review import LastWord, Review, frame_of
 from pipeline.desk.states import Standing, State
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
+from pipeline.review.decisions import RunDecisions
 from schemas.desk import RowsDecided, Signed
 from schemas.folder import (
     APPROVALS,
@@ -141,7 +142,8 @@ def approve(  # noqa: PLR0913 (one for each thing that is approved)
         raise Conflict(gettext("There is nothing to approve now."))
     if shown != at.decisions:
         raise Conflict(gettext("Something was decided since this page was shown to you."))
-    decisions = run_decisions(at.summary.run_id, said)
+    by, since = _handed_over(at)
+    decisions = RunDecisions(at.summary.run_id, frame_of(said), by, since)
     fixed = None
     if any(word.decision is Decision.FIX for word in said.values()):
         fixed = fix_folder(
@@ -167,6 +169,14 @@ def approve(  # noqa: PLR0913 (one for each thing that is approved)
     )
     at.folder.change(approved=signed(at, person, now))
     return Made(fixed, done)
+
+
+def _handed_over(at: Standing) -> tuple[str, str]:
+    """Who wants these answers approved, since when: who handed them over, or else uploaded the file."""
+    signed = at.file.handed_over
+    if signed is None or at.summary is None or signed.run_id != at.summary.run_id:
+        return at.file.uploaded_by, at.file.uploaded_at
+    return signed.by, signed.time
 
 
 def signed(at: Standing, person: Person, now: datetime) -> Signed:

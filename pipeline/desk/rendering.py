@@ -62,7 +62,9 @@ DEEDS = {
 """What people do, in words."""
 FACTS = {
     "byte_count": gettext_noop("bytes"),
+    "row": gettext_noop("row"),
     "row_count": gettext_noop("rows"),
+    "decision": gettext_noop("decision"),
     "mapped_count": gettext_noop("columns chosen by hand"),
     "differing_count": gettext_noop("differences"),
     "from_workbook": gettext_noop("from a workbook"),

@@ -19,7 +19,6 @@ from pipeline.reports.choices import CORRECTABLE, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import Pending, Row, in_line, numbered, pending
 from pipeline.reports.wording import advice
-from pipeline.review.decisions import RunDecisions
 from pipeline.review.preview import Preview, preview
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.runs.ended import ended_run
@@ -88,6 +87,17 @@ class Asked(NamedTuple):
     page: int = 1
 
 
+class GroupChoice(NamedTuple):
+    """What may be decided about all rows of a group at once that nobody decided about yet."""
+
+    release_count: int
+    """Of the rows that the policy leaves to people."""
+    fix_count: int
+    """Of those whose correction is known."""
+    fix: str
+    """What that does, in words; empty where there is none."""
+
+
 class ReviewPage(NamedTuple):
     """Some of the rows."""
 
@@ -137,6 +147,15 @@ class Review(NamedTuple):
         }
         mine = self.listed.filter((pl.col("group") == group) & can[decision])
         return [row for row in mine["row"] if row not in said]
+
+    def choice(self, group: str, said: Mapping[int, LastWord]) -> GroupChoice:
+        """What may be decided about a group at once."""
+        release, fix = (self.undecided(group, word, said) for word in (Decision.RELEASE, Decision.FIX))
+        in_words = ""
+        if fix:
+            actions = self.listed.filter(pl.col("row") == fix[0])["check_action"]
+            in_words = gettext(_FIXES[actions[0]])
+        return GroupChoice(len(release), len(fix), in_words)
 
     def undecided_counts(self, said: Mapping[int, LastWord]) -> dict[str, int]:
         """Group -> how many of its rows nobody decided about."""
@@ -231,6 +250,11 @@ def _policy_says(line: Mapping[str, str]) -> str:
     if said is not None:
         return gettext(said)
     held_by = line["decided_by"]
+    if line["can_fix"]:
+        return gettext(
+            "The policy holds %(what)s: no decision here releases it, but a correction can be checked.",
+            what=held_by,
+        )
     return gettext("The policy holds %(what)s: no decision here releases it.", what=held_by)
 
 
@@ -310,8 +334,3 @@ def frame_of(said: Mapping[int, LastWord]) -> Decisions:
         (row, word.decision.value, *word[1:]) for row, word in sorted(said.items())
     ]
     return Decisions(pl.DataFrame(rows, schema=DECISIONS, orient="row"))
-
-
-def run_decisions(run_id: str, said: Mapping[int, LastWord]) -> RunDecisions:
-    """The decisions that count, as the jobs take them."""
-    return RunDecisions(run_id, frame_of(said))

@@ -35,11 +35,12 @@ from pipeline.stages.plan import plan
 from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
+from schemas.approvals import Approval
 from schemas.manifest import Manifest
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
 from schemas.places import Places, place_text
-from schemas.story import Story, StoryAttempt, StoryFinding, StoryQuestion, StoryRoute
+from schemas.story import Story, StoryAttempt, StoryDecision, StoryFinding, StoryQuestion, StoryRoute
 from schemas.wire import timestamp
 
 ROWS_LISTED_MAX = 100
@@ -108,7 +109,16 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             places,
             batches_in(rows.original),
         )
-        return assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
+        told = assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
+        return told.model_copy(update={"decisions": _decisions(row, manifest.approvals)})
+
+
+def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
+    return [
+        StoryDecision(**approval.model_dump(include=set(StoryDecision.model_fields)))
+        for approval in approvals
+        if row in approval.rows
+    ]
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Which payments of a run may be paid, which are held, and why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +14,11 @@ from pipeline.errors import IncompleteError, InputError
 from pipeline.files.signatures import sign
 from pipeline.formats import pain001
 from pipeline.formats.message import Role
-from pipeline.frames import WARNED, Warned
+from pipeline.frames import DECISIONS, WARNED, Decisions, Warned
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import (
     ReviewJob,
+    approval_of_none,
     approvals_for,
     decisions_of,
     refuse_simulated,
@@ -36,7 +37,7 @@ from pipeline.rules.identifiers import masked
 from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.totals import currency_shown
-from pipeline.runs.approvals import record_approval
+from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
 from schemas.approvals import Approval
@@ -90,15 +91,23 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         payment_files = [file for file in (release, hold) if file is not None]
         control = require_sums(run, payment_files)
         _write_reasons(run, placements, decisions, files)
-        record_approval(
-            job.folder, *_approvals(decisions, placements, release, partial(approvals_for, approver))
+        approvals = (
+            [approval_of_none(approver, job.decisions, _told("no decision about a row", release))]
+            if decisions.is_empty()
+            else _approvals(
+                _not_on_record(decisions, approvals_of(job.folder)),
+                placements,
+                release,
+                partial(approvals_for, approver),
+            )
         )
+        record_approval(job.folder, *approvals)
         files.close()  # each file gets its name
         in_force = {**DEFAULT_POLICY, **policy}
         made = SplitMade(
             time=time,
             by=approver.by,
-            self_approved=approver.is_own(decisions["by"]),
+            self_approved=approver.is_own([*decisions["by"], *(approval.by for approval in approvals)]),
             policy=in_force,
             release=_evidence_of(release),
             hold=_evidence_of(hold),
@@ -168,6 +177,19 @@ def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:
     """The `Decisions` to release that release nothing."""
     held = placements.filter(place=Verdict.HOLD)
     return decisions.filter(decision=Decision.RELEASE).join(held, on="row", how="semi", maintain_order="left")
+
+
+def _not_on_record(decisions: Decisions, approvals: Iterable[Approval]) -> pl.DataFrame:
+    """The decisions but those to fix by which the corrected file was made: they are on record with it."""
+    fixed = [
+        (row, Decision.FIX.value, approval.by, approval.time)
+        for approval in approvals
+        if approval.decision is Decision.FIX
+        for row in approval.rows
+    ]
+    same = ("row", "decision", "by", "time")
+    on_record = pl.DataFrame(fixed, schema={name: DECISIONS[name] for name in same}, orient="row")
+    return decisions.join(on_record, on=same, how="anti", maintain_order="left")
 
 
 def _approvals(

@@ -12,7 +12,7 @@ from pipeline.frames import AnswerState
 from pipeline.reports.terminal import STYLES, rule_table
 from pipeline.reports.wording import SIMULATED, advice, visible
 from schemas.outcomes import Outcome, OutcomeColumns
-from schemas.story import Story, StoryAttempt
+from schemas.story import Story, StoryAttempt, StoryDecision
 
 ROWS_SHOWN_MAX = 20
 
@@ -44,6 +44,11 @@ def _parts(story: Story, width: int) -> Iterable[tuple[str, RenderableType]]:
         yield "Question", _question(story)
         yield "Requests", _requests(story)
     yield "Outcome", _outcome(story.outcome)
+    if story.decisions:
+        yield (
+            "Decisions",
+            _pairs(line for decision in story.decisions for line in _lines_of_decision(decision)),
+        )
 
 
 def _question(story: Story) -> RenderableType:
@@ -90,6 +95,18 @@ def _request(attempt: StoryAttempt) -> str:
         else ": the run was killed before the end was on disk"
     )
     return f"sent {attempt.sent[:23].replace('T', ' ')} UTC, {ended}{at}, id {attempt.request_id}"
+
+
+def _lines_of_decision(said: StoryDecision) -> Iterable[tuple[str, str]]:
+    claim = "" if said.claimed_by is None else f" (the workbook names {said.claimed_by})"
+    yield (
+        said.decision or "no effect",
+        f"by {said.by}{claim}, {said.time[:19].replace('T', ' ')} UTC: {said.why}",
+    )
+    yield "", said.what
+    if said.approved_by is not None:
+        how = {True: ", self-approved", False: ", four eyes", None: ""}[said.self_approved]
+        yield "", f"approved by {said.approved_by}{how}"
 
 
 def _to_do(outcome: OutcomeColumns) -> str:

@@ -15,6 +15,8 @@ from pipeline.runs.finished import FinishedRun
 from schemas.approvals import Approval
 from schemas.review import Decision
 
+NO_REASON = "no reason given"
+
 
 class RunDecisions(NamedTuple):
     """What people decided about one run, row by row."""
@@ -22,6 +24,10 @@ class RunDecisions(NamedTuple):
     run_id: str
     """Of the answers that they decided about."""
     rows: Decisions
+    by: str
+    """Who handed them over for approval, or uploaded the file where nobody did."""
+    time: str
+    """When; UTC, ISO 8601 with Z."""
 
 
 class Approver(NamedTuple):
@@ -117,6 +123,27 @@ def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
     )
 
 
+def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:
+    """What is on record where no person decided about any row.
+
+    Args:
+        approver: of the files.
+        given: as for `decisions_of`; those that were recorded name who handed the file over.
+        what: was approved, in words.
+    """
+    by, time = (given.by, given.time) if isinstance(given, RunDecisions) else (approver.by, approver.time)
+    return Approval(
+        by=by,
+        time=time,
+        what=what,
+        why=NO_REASON,
+        rows=[],
+        approved_by=approver.by,
+        approved_at=approver.time,
+        self_approved=approver.is_own([by]),
+    )
+
+
 def approvals_for(
     approver: Approver, decisions: pl.DataFrame, what: str, decision: Decision | None
 ) -> list[Approval]:
@@ -133,7 +160,7 @@ def approvals_for(
             by=by,
             time=time,
             what=what,
-            why=str(why or "no reason given"),
+            why=str(why or NO_REASON),
             rows=said["row"].to_list(),
             decision=decision,
             approved_by=approver.by,

@@ -696,7 +696,8 @@ def recorded(folder, *rows, run_id=None):
     """What people decided at a desk: (row, decision, reason, by, time)."""
     found = pl.DataFrame([(*row, None) for row in rows], schema=DECISIONS, orient="row")
     summary = json.loads((folder / "summary.json").read_text())
-    return RunDecisions(run_id or parse(Summary, json.dumps(summary).encode()).run_id, found)
+    run_id = run_id or parse(Summary, json.dumps(summary).encode()).run_id
+    return RunDecisions(run_id, found, "Cleo", LATER)
 
 
 def test_evidence_names_who_decided_each_row_and_when_and_the_approver_apart(folder_of, split_of):
@@ -715,6 +716,35 @@ def test_evidence_names_who_decided_each_row_and_when_and_the_approver_apart(fol
     assert json.loads((folder / "manifest.json").read_text())["splits"][-1]["self_approved"] is False
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
     assert finding.said == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
+
+
+@pytest.mark.parametrize(("is_identified", "how"), [(True, "four eyes"), (False, "self-approved")])
+def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
+    folder_of, split_of, is_identified, how
+):
+    folder = folder_of({})
+    split_of(folder, decisions=recorded(folder), is_identified=is_identified)
+    [one] = approvals(folder)
+    assert (one["by"], one["time"], one["approved_by"], one["rows"]) == ("Cleo", LATER, "Mara", [])
+    assert one["what"].startswith("no decision about a row: the released payments are release.csv, SHA-256 ")
+    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
+    assert finding.said == f"1, as recorded; decided by Cleo; approved by Mara, {how}"
+
+
+def test_a_split_by_one_person_who_decided_nothing_is_self_approved(folder_of, split_of):
+    folder = folder_of({})
+    split_of(folder)
+    assert [(one["by"], one["approved_by"], one["self_approved"]) for one in approvals(folder)] == [
+        ("Mara", "Mara", True)
+    ]
+
+
+def test_a_row_that_was_fixed_and_kept_out_of_the_release_is_on_record_once(folder_of, split_of):
+    folder = folder_of(CLOSE, {})
+    decisions = recorded(folder, (1, "fix", "their letter", "Ada", EARLIER))
+    fixed(folder, accept=(), decisions=decisions)
+    split_of(folder, decisions=decisions)
+    assert [(one["decision"], one["rows"]) for one in approvals(folder)] == [("fix", [1])]
 
 
 @pytest.mark.parametrize(

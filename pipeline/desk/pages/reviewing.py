@@ -68,6 +68,7 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
             total for total in run.summary.outcomes if total.row_count and total.outcome in _NOT_MATCHES
         ],
         chosen_group=next((group for group in run.groups.groups if group.key == asked.group), None),
+        of_group=run.choice(asked.group, words) if asked.group else None,
         may_decide=may_decide(request, at),
     )
 
@@ -107,20 +108,25 @@ async def decide_row(request: web.Request) -> web.Response:
         require_possible(run, row, decision)
     wanted = Decided([row], decision, said.get("reason", ""))
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
-    await context.record(request, Deed.DECIDED, at.id, row_count=1)
+    word = "taken back" if decision is None else decision.value
+    await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
         words = await asyncio.to_thread(last_words, at.folder.decisions, run)
         line = run.row(row, words)
         if line is None:
             raise Missing(gettext("The row is a match."))
+        left = run.undecided_counts(words)
         return html(
             request,
-            "row",
+            "recorded",
             at=at,
             line=line,
             asked=_asked(said),
             may_decide=True,
-            decided_count=run.groups.row_count - sum(run.undecided_counts(words).values()),
+            group=next(group for group in run.groups.groups if group.key == line.group),
+            left=left[line.group],
+            row_count=run.groups.row_count,
+            decided_count=run.groups.row_count - sum(left.values()),
         )
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
 
@@ -135,11 +141,11 @@ async def decide_group(request: web.Request) -> web.Response:
     decision = _decision(said)
     run, words = await asyncio.to_thread(_opened, at)
     rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
-    if not rows:
+    if decision is None or not rows:
         raise DeskRefusal(gettext("No row of this group is left for which that can be followed."))
     wanted = Decided(rows, decision, said.get("reason", ""))
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
-    await context.record(request, Deed.DECIDED, at.id, row_count=len(rows))
+    await context.record(request, Deed.DECIDED, at.id, row_count=len(rows), decision=decision.value)
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#group")
 
 

@@ -30,11 +30,11 @@ if (rows) {
     const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Part": "row" } }).catch(() => null);
     const text = answer ? await answer.text() : "";
     if (answer && answer.ok) {
-      const fresh = new DOMParser().parseFromString(`<table><tbody>${text}`, "text/html").querySelector("tr");
-      row.replaceWith(document.adoptNode(fresh));
+      const now = new DOMParser().parseFromString(text, "text/html");
+      for (const fresh of [...now.querySelectorAll("[id]")]) document.getElementById(fresh.id)?.replaceWith(fresh);
+      const fresh = document.getElementById(row.id);
       fresh.classList.add("here");
       fresh.querySelector("button").focus();
-      document.getElementById("decided").textContent = fresh.querySelector(".decide").dataset.decided;
     } else {
       const said = form.querySelector(".said");
       const why = new DOMParser().parseFromString(text, "text/html").querySelector(".notice");
