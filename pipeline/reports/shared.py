@@ -64,7 +64,7 @@ def _account(account: AccountUse) -> Iterator[str]:
         )
         yield f"{whose}: process {share.pid} on {share.host} has {limits}."
     if account.paused_s:
-        yield f"{whose}: nobody sends for {account.paused_s:.0f} s, as the server asked for a pause."
+        yield f"{whose}: nothing is sent for {account.paused_s:.0f} s, as the server asked for a pause."
 
 
 def _cap(cap: CapStatus) -> str:

@@ -73,32 +73,32 @@ class StoreClocks(NamedTuple):
 
 
 class _Outage:
-    """Which connections of a process are waiting for the server, so that it is announced once."""
+    """Which connections of a process wait for the server, and since when, so that it is announced once."""
 
     def __init__(self) -> None:
-        self._waiting: set[int] = set()
+        self._since: dict[int, tuple[datetime, float]] = {}
         self._began = 0.0
         self._lock = threading.Lock()
 
-    def begin(self, connection: int, clocks: StoreClocks, place: str) -> None:
-        """Announce that a connection waits, unless another one does already."""
+    def wait(self, connection: int, clocks: StoreClocks, place: str) -> tuple[datetime, float]:
+        """Since when a connection waits, and for how long; announced where none waited before."""
         with self._lock:
-            is_first = not self._waiting
-            self._waiting.add(connection)
+            is_first = not self._since
+            since, began = self._since.setdefault(connection, (clocks.now(), clocks.monotonic()))
             if is_first:
-                self._began = clocks.monotonic()
+                self._began = began
         if is_first and clocks.wait_max_s > 0:
             log.warning(
                 "the ledger's database does not answer; nothing is sent until it does",
                 server=place,
                 wait_max_s=round(clocks.wait_max_s),
             )
+        return since, clocks.monotonic() - began
 
     def end(self, connection: int, clocks: StoreClocks, place: str) -> None:
-        """Announce that the server is back, once no connection waits any more."""
+        """A connection is there; the end is announced once none waits any more."""
         with self._lock:
-            self._waiting.discard(connection)
-            is_last = not self._waiting
+            is_last = self._since.pop(connection, None) is not None and not self._since
         if is_last and clocks.wait_max_s > 0:
             waited_s = round(clocks.monotonic() - self._began)
             log.warning(
@@ -108,7 +108,7 @@ class _Outage:
     def forget(self, connection: int) -> None:
         """A connection is closed, and waits no more."""
         with self._lock:
-            self._waiting.discard(connection)
+            self._since.pop(connection, None)
 
 
 class Database:
@@ -126,7 +126,6 @@ class Database:
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
-        self._away_since: tuple[datetime, float] | None = None
         self._outage = _Outage()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -171,27 +170,14 @@ class Database:
             except psycopg.Error as error:
                 if not self._is_lost(error):
                     raise self._explained(error) from error
-                since, waited_s = self._awaited()
+                since, waited_s = self._outage.wait(id(self), self.clocks, self.address.place)
                 if self._closing.is_set() or waited_s >= self.clocks.wait_max_s:
                     raise self._away(since, error) from None
                 self._closing.wait(_PAUSES_S[min(tries, len(_PAUSES_S) - 1)])
                 tries += 1
             else:
-                self._note_back()
+                self._outage.end(id(self), self.clocks, self.address.place)
                 return done
-
-    def _awaited(self) -> tuple[datetime, float]:
-        """Since when the server is away, and for how long it was waited for, by whichever piece of work."""
-        if self._away_since is None:
-            self._away_since = self.clocks.now(), self.clocks.monotonic()
-            self._outage.begin(id(self), self.clocks, self.address.place)
-        since, began = self._away_since
-        return since, self.clocks.monotonic() - began
-
-    def _note_back(self) -> None:
-        if self._away_since is not None:
-            self._away_since = None
-            self._outage.end(id(self), self.clocks, self.address.place)
 
     def try_once(self, work: Work[T]) -> T | None:
         """Do this if the server answers now; None where it does not."""
