@@ -36,6 +36,17 @@ def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path):
     )
 
 
+def test_the_plan_of_a_data_set_says_it_too(call, tmp_path):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "pay.csv").write_text("name,sort_code,account_number\nAda Quillon,112233,12345678\n")
+    done = call("plan", "set", "--work", "work", "--profile", "production")
+    assert done.exit_code == 0, done.output
+    assert (
+        "what other hosts have in postgresql://precheck@db.example/precheck is not counted here: "
+        "answers that a run of this data set would use, and" in done.output
+    )
+
+
 def test_a_variable_that_is_not_set_is_told_from_one_that_is_empty(monkeypatch):
     monkeypatch.delenv("LEDGER_KEY", raising=False)
     with pytest.raises(ConfigurationError, match="variable LEDGER_KEY is not set; put the secret in it"):
