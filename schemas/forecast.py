@@ -87,6 +87,9 @@ class Forecast(OwnDocument):
     """What has changed since these; the first thousand of each code, largest amounts first."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
+    shared_ledger: str | None = None
+    """The address of a ledger that hosts share, which is not asked: what other hosts have in it, answers and
+    what they have used of a daily cap, is not counted."""
     places: Places | None = None
     """Where the rows stand in the file; None where the format has no lines."""
     notes: list[str] = []

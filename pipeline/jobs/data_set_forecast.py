@@ -2,14 +2,14 @@
 
 import polars as pl
 
-from pipeline.config.profiles import choose, modulus_of, opened
+from pipeline.config.profiles import choose, ledger_url, modulus_of, opened
 from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import REJECTS, WARNINGS
 from pipeline.jobs.data_set import refuse_signature, refuse_what_is_for_files
 from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of
-from pipeline.jobs.forecast import limits_of, uncounted
+from pipeline.jobs.forecast import limits_of
 from pipeline.rules.enumeration import why_refused
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.folder import has_begun
@@ -48,12 +48,12 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
     refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
-    notes = [
-        *planned.usable[0][1].notes,
-        *problems,
-        *uncounted(chosen, "answers that a run of this data set would use"),
-    ]
-    return made.model_copy(update={"refusal": refusal, "notes": notes})
+    update: dict[str, object] = {
+        "refusal": refusal,
+        "notes": [*planned.usable[0][1].notes, *problems],
+        "shared_ledger": ledger_url(chosen),
+    }
+    return made.model_copy(update=update)
 
 
 def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, choose, ledger_address, opened
+from pipeline.config.profiles import choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.errors import NEUTRAL, Words
 from pipeline.formats.message import set_aside, stated_controls
@@ -17,9 +17,6 @@ from pipeline.stages.forecast import ApiLimits, forecast
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
 from schemas.wire import timestamp
-
-_ANSWERS = "answers that a run of this file or --reuse-max-age would use"
-"""Those of other hosts."""
 
 
 def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Forecast:
@@ -46,7 +43,8 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
     update: dict[str, object] = {
         "refusal": prepared.refusal,
         "not_payments": source.not_payments,
-        "notes": [*source.notes, *uncounted(chosen, _ANSWERS)],
+        "notes": [*source.notes],
+        "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
     }
     if source.message is not None:
@@ -64,19 +62,3 @@ def limits_of(profile: Profile, now: datetime) -> dict[ApiName, ApiLimits]:
         server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0), server.price)
         for server in profile.servers
     }
-
-
-def uncounted(chosen: Chosen, answers: str) -> list[str]:
-    """What a forecast cannot know of a ledger that hosts share, as it asks no server.
-
-    Args:
-        chosen: the profile, which may have such a ledger.
-        answers: those in it that a run would use.
-    """
-    if (address := ledger_address(chosen)) is None:
-        return []
-    said = (
-        f"what other hosts have in {address.url} is not counted here: {answers}, and what they have used of "
-        "a daily cap; `precheck status` shows the cap"
-    )
-    return [said]

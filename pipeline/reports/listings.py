@@ -102,6 +102,11 @@ def _spared(forecast: Forecast) -> Iterator[str]:
         yield f"{counted(reused, 'call')} saved by matches of an earlier run (--reuse-from)."
     if forecast.why_uncounted:
         yield f"Answers of an earlier run are not counted: {forecast.why_uncounted}."
+    if forecast.shared_ledger:
+        yield (
+            f"What other hosts have in {forecast.shared_ledger} is not counted here: answers that a run "
+            "would use, and what they have used of a daily cap; `precheck status` shows the cap."
+        )
 
 
 def _costs(forecast: Forecast) -> Iterator[str]:

@@ -22,7 +22,9 @@ PROFILES = {
         "vop": GATEWAY | {"price_per_call": "0.2 EUR"},
     },
     "silent": {"cop": SECTION, "vop": GATEWAY},
+    "shared": {"cop": SECTION},
 }
+LEDGER = "postgresql://precheck@db.example/precheck"
 FILE = b"""payment_id,name,sort_code,account_number,iban
 P1,Averi Thornwood,001122,00012345,
 P2,Averi Thornwood,001122,00012345,
@@ -69,7 +71,8 @@ def plan_of(tmp_path_factory):
         "\n".join([f"[profiles.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())])
         for name, keys in sections.items()
     )
-    config.write_text("\n".join(lines))
+    shared = f'[profiles.shared]\nledger = "{LEDGER}"\nledger_key_env = "LEDGER_KEY"'
+    config.write_text("\n".join([*lines, shared]))
     with served_desk(folder, "--config", config) as running:
         visitor = running.visitor()
         at = visitor.planned(FILE)
@@ -98,3 +101,9 @@ def test_a_plan_without_prices_says_nothing_of_cost(plan_of):
     assert "Calls At most" in said
     assert "Cost" not in said
     assert "no price" not in said
+    assert "not counted" not in said
+
+
+def test_a_plan_says_what_of_a_shared_ledger_is_not_counted(plan_of):
+    assert f"What other hosts have in {LEDGER} is not counted: answers that" in plan_of("shared")
+    assert f"Was andere Rechner in {LEDGER} haben, ist nicht mitgezählt:" in plan_of("shared", "de")
