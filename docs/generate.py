@@ -87,6 +87,8 @@ MEANINGS: Mapping[str, str] = {
     "attempts_max": "Requests for one question in one run, at most.",
     "probe_wait_s": "How long a server, or a bank behind it, that only fails is left alone before one "
     "request tries it again; doubled each time.",
+    "price_per_call": 'What your provider charges for a call, such as `"0.15 GBP"`, for the plan of a file. '
+    "See [what calls cost](#what-calls-cost).",
     "response_margin_s": "Added to the responder's wait, 7 s CoP and 5 s VoP: how long a request may take.",
     "token_url": "The token endpoint of the identity provider. https only.",
     "token_method": "`GET` with a form in the body, as the API documents it, or `POST`.",

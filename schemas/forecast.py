@@ -3,6 +3,7 @@
 from schemas.changes import Change, Comparison
 from schemas.outcomes import ApiName, Environment
 from schemas.places import Places
+from schemas.prices import Price
 from schemas.strict import OwnDocument
 from schemas.summary import CurrencySources, NotPayment, SetAside, StatedControl, WarningCount
 
@@ -20,6 +21,10 @@ class ApiForecast(OwnDocument):
     """Questions whose answer an earlier run of another folder has, by --reuse-from."""
     call_count: int
     """Questions that are left to be asked."""
+    price_per_call: Price | None = None
+    """As the profile has it; null where it has none."""
+    cost: Price | None = None
+    """Of these calls, each made once: repeats are not in it. Null where there is no price."""
     rate_per_s: float
     duration_s: float
     """At the configured rate, if every one of them is answered at the first request."""
@@ -64,6 +69,8 @@ class Forecast(OwnDocument):
     unasked_count: int = 0
     """Those that break none and that the profile wants not to be asked about."""
     apis: list[ApiForecast]
+    costs: list[Price] = []
+    """Of all calls that have a price, by currency."""
     saved_call_count: int
     rejects: list[RejectedRow]
     """The first thousand, row by row."""
@@ -80,6 +87,9 @@ class Forecast(OwnDocument):
     """What has changed since these; the first thousand of each code, largest amounts first."""
     why_uncounted: str | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
+    shared_ledger: str | None = None
+    """The address of a ledger that hosts share, which is not asked: what other hosts have in it, answers and
+    what they have used of a daily cap, is not counted."""
     places: Places | None = None
     """Where the rows stand in the file; None where the format has no lines."""
     notes: list[str] = []

@@ -48,6 +48,7 @@ QUOTED = (
     *("default_account_type", "gb_iban_to", "ask_by", "vop_countries", "vop_names", "compare_with"),
     *("modulus_weights_date", "server", "token_method", "rate_per_s", "in_flight_max", "daily_cap"),
     *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
+    "price_per_call",
 )
 """The keys whose wrong value is repeated; any other could hold a secret that was put in the wrong place."""
 _QUOTED_LENGTH_MAX = 60

@@ -112,6 +112,12 @@ def ledger_address(chosen: Chosen) -> LedgerAddress | None:
     return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_address()
 
 
+def ledger_url(chosen: Chosen) -> str | None:
+    """The same as it stands in the profile; there is no password in it."""
+    address = ledger_address(chosen)
+    return None if address is None else address.url
+
+
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
     """The profile with who signs the manifests of its runs: the key that was named, or else its own.
 

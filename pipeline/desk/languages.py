@@ -19,6 +19,8 @@ from babel import Locale
 from babel.dates import format_date
 from babel.numbers import format_decimal
 
+from schemas.prices import Price
+
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
 """Code -> its name in itself. English is what the code says, and has no catalogue."""
 _LOCALES: Mapping[str, Locale] = {
@@ -26,6 +28,8 @@ _LOCALES: Mapping[str, Locale] = {
 }
 _AMOUNT = "#,##0.00#"
 """Two decimals, or three where the third is not zero."""
+_PRICE = "#,##0.00####"
+"""As many decimals as it needs, and at least two."""
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and how much it is liked."""
@@ -131,6 +135,15 @@ def amount(value: Decimal) -> str:
     ('1,234.50', '1.234')
     """
     return format_decimal(value, _AMOUNT, locale=_LOCALES[language()])
+
+
+def price(said: Price) -> str:
+    """A price, or the cost of many calls.
+
+    >>> price(Price(amount=Decimal("0.0025"), currency="EUR"))
+    '0.0025 EUR'
+    """
+    return f"{format_decimal(said.amount, _PRICE, locale=_LOCALES[language()])} {said.currency}"
 
 
 def money(text: str) -> str:

@@ -116,6 +116,7 @@ def environment() -> Environment:
         "breakable": breakable,
         "amounts": _amounts,
         "money": languages.money,
+        "price": languages.price,
         "size": languages.size,
         "words": words,
         "duration": languages.duration,

@@ -2,20 +2,20 @@
 
 import polars as pl
 
-from pipeline.config.profiles import choose, modulus_of, opened
-from pipeline.connections import routes, scope_for
+from pipeline.config.profiles import choose, ledger_url, modulus_of, opened
+from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import REJECTS, WARNINGS
 from pipeline.jobs.data_set import refuse_signature, refuse_what_is_for_files
 from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of
-from pipeline.jobs.quota import quota_usage
+from pipeline.jobs.forecast import limits_of
 from pipeline.rules.enumeration import why_refused
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
-from pipeline.stages.forecast import ApiLimits, QuestionCounts, forecast_by_counts
+from pipeline.stages.forecast import QuestionCounts, forecast_by_counts
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
 
@@ -36,24 +36,24 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         shared = task_of(job, data, chosen, there)
         with engine(job.engine, job.scheduler) as at_work:
             planned = plan_parts(data, shared, at_work)
-    used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
-    limits = {
-        server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
-        for server in profile.servers
-    }
-    uncounted = f"{check.out}: the answers of a data set are not counted before its run"
+    own = f"{check.out}: the answers of a data set are not counted before its run"
     made = forecast_by_counts(
         check.file.name,
         profile.environment,
         _findings(shared, planned),
         _counts(planned),
-        limits,
+        limits_of(profile, now),
         places=planned.rows.places,
-        why_uncounted=uncounted if has_begun(check.out) else None,
+        why_uncounted=own if has_begun(check.out) else None,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
     refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
-    return made.model_copy(update={"refusal": refusal, "notes": [*planned.usable[0][1].notes, *problems]})
+    update: dict[str, object] = {
+        "refusal": refusal,
+        "notes": [*planned.usable[0][1].notes, *problems],
+        "shared_ledger": ledger_url(chosen),
+    }
+    return made.model_copy(update=update)
 
 
 def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:

@@ -1,6 +1,9 @@
 """What checking a payment file would take: how many questions, to whom, how long. Nothing is sent."""
 
-from pipeline.config.profiles import Chosen, choose, ledger_address, opened
+from datetime import datetime
+
+from pipeline.config import Profile
+from pipeline.config.profiles import choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.errors import NEUTRAL, Words
 from pipeline.formats.message import set_aside, stated_controls
@@ -12,6 +15,7 @@ from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.forecast import ApiLimits, forecast
 from schemas.forecast import Forecast
+from schemas.outcomes import ApiName
 from schemas.wire import timestamp
 
 
@@ -34,17 +38,13 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
     apis = {server.name: api_of(server) for server in profile.servers}
     own = OwnFolder(job.out, identity_of(source, chosen), words)
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
-    used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
-    limits = {
-        server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0))
-        for server in profile.servers
-    }
-    questions = (checks, prepared.assignments, unasked)
+    questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
     made = forecast(job.file.name, profile.environment, prepared.findings, questions, limits, source.places)
     update: dict[str, object] = {
         "refusal": prepared.refusal,
         "not_payments": source.not_payments,
-        "notes": [*source.notes, *_uncounted(chosen)],
+        "notes": [*source.notes],
+        "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
     }
     if source.message is not None:
@@ -55,12 +55,10 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
     return made.model_copy(update=update)
 
 
-def _uncounted(chosen: Chosen) -> list[str]:
-    """What a forecast cannot know of a ledger that hosts share, as it asks no server."""
-    if (address := ledger_address(chosen)) is None:
-        return []
-    uncounted = (
-        f"what other hosts have in {address.url} is not counted here: answers that a run of this file or "
-        "--reuse-max-age would use, and what they have used of a daily cap; `precheck status` shows the cap"
-    )
-    return [uncounted]
+def limits_of(profile: Profile, now: datetime) -> dict[ApiName, ApiLimits]:
+    """The limits that a run keeps now, and the prices, of each API that a profile has."""
+    used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
+    return {
+        server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0), server.price)
+        for server in profile.servers
+    }

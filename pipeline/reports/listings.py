@@ -18,6 +18,7 @@ from pipeline.reports.wording import (
     currencies_told,
     not_payments_told,
     notes_told,
+    price_text,
     visible,
     warning_text,
     which_rows,
@@ -50,6 +51,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         console.print(Text(visible(line)))
     saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
     console.print(Text(f"{saved} Nothing was sent."))
+    for line in _costs(forecast):
+        console.print(Text(line))
     told = (
         *notes_told(forecast.notes),
         *not_payments_told(forecast.not_payments),
@@ -70,12 +73,16 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
 
 
 def _apis(forecast: Forecast) -> Table:
-    apis = table_of("API", ">rows", ">calls", "at most", "about")
+    cost = [">cost"] if forecast.costs else []
+    apis = table_of("API", ">rows", ">calls", *cost, "at most", "about")
+    if cost:  # what it takes more room for must not cut off a figure
+        apis.columns[-2].no_wrap, apis.columns[-2].overflow = False, "fold"
     for api in forecast.apis:
         apis.add_row(
             api.api.value,
             f"{api.row_count:,}",
             f"{api.call_count:,}",
+            *(["no price" if api.cost is None else price_text(api.cost)] if cost else []),
             f"{api.rate_per_s:g} a second" + (f", {api.daily_cap:,} a day" if api.daily_cap else ""),
             _duration(api),
         )
@@ -95,6 +102,24 @@ def _spared(forecast: Forecast) -> Iterator[str]:
         yield f"{counted(reused, 'call')} saved by matches of an earlier run (--reuse-from)."
     if forecast.why_uncounted:
         yield f"Answers of an earlier run are not counted: {forecast.why_uncounted}."
+    if forecast.shared_ledger:
+        yield (
+            f"What other hosts have in {forecast.shared_ledger} is not counted here: answers that a run "
+            "would use, and what they have used of a daily cap; `precheck status` shows the cap."
+        )
+
+
+def _costs(forecast: Forecast) -> Iterator[str]:
+    """What the calls cost, and what is not in it; nothing where no price is known."""
+    if not forecast.costs:
+        return
+    prices = (
+        f"{api.api} {price_text(api.price_per_call)} a call" for api in forecast.apis if api.price_per_call
+    )
+    total = ", ".join(map(price_text, forecast.costs))
+    yield f"Cost: {total} ({', '.join(prices)}); repeated calls are not included."
+    if unpriced := [api.api.value for api in forecast.apis if api.price_per_call is None]:
+        yield f"Nor are calls to {', '.join(unpriced)}: the profile has no price_per_call for them."
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:

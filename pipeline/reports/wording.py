@@ -9,6 +9,7 @@ from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from schemas.outcomes import Action, WarningCode
 from schemas.places import Places, in_brackets
+from schemas.prices import Price
 from schemas.summary import CurrencySources, Money, NotPayment, WarningCount
 
 SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
@@ -122,6 +123,19 @@ def visible(text: str) -> str:
 def money_text(money: Money) -> str:
     """A total as people write it: `1,234.56 GBP`."""
     return f"{money.amount:,} {visible(money.currency or '(no currency)')}"
+
+
+def price_text(price: Price) -> str:
+    """A price with as many decimals as it needs, at least two.
+
+    >>> from decimal import Decimal
+    >>> price_text(Price(amount=Decimal("1234.5"), currency="GBP"))
+    '1,234.50 GBP'
+    >>> price_text(Price(amount=Decimal("0.002500"), currency="EUR"))
+    '0.0025 EUR'
+    """
+    whole, _, decimals = f"{price.amount:,.6f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')} {price.currency}"
 
 
 def money_lines(row_count: int, totals: Sequence[Money]) -> str:

@@ -6,9 +6,11 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
+from pipeline.sections.prices import PriceText, price_of
 from pipeline.sections.secrets import secret, secret_if_named
 from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words
 from schemas.outcomes import ApiName, Environment
+from schemas.prices import Price
 
 TEST_SERVER_DAILY_CAP = 50
 """The soft limit of the CoP test server (API reference, "Limits")."""
@@ -32,6 +34,8 @@ class Server(Section):
     """How long a server, or a bank behind it, that only fails is left alone before it is tried again."""
     response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
     """Added to the responder's wait (7 s CoP, 5 s VoP): together the deadline of one attempt."""
+    price_per_call: PriceText | None = None
+    """What the provider charges for a call; no limit, and no part of what is asked."""
 
     @property
     def cap(self) -> int | None:
@@ -39,6 +43,11 @@ class Server(Section):
         if self.daily_cap is None and self.server is Environment.TEST:
             return TEST_SERVER_DAILY_CAP
         return self.daily_cap
+
+    @property
+    def price(self) -> Price | None:
+        """The price of a call, or None where the file does not say it."""
+        return None if self.price_per_call is None else price_of(self.price_per_call)
 
     @property
     @abstractmethod

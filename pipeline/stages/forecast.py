@@ -1,6 +1,7 @@
 """forecast: a plan -> Forecast. What asking would take, found without a call."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from math import ceil
 from typing import NamedTuple
 
@@ -11,16 +12,19 @@ from pipeline.rules.warnings import warning_counts
 from schemas.forecast import ApiForecast, BrokenRule, Forecast, RejectedRow
 from schemas.outcomes import ApiName, Environment
 from schemas.places import Places, place_text
+from schemas.prices import Price
 from schemas.summary import ROWS_LISTED_MAX, ROWS_NAMED_MAX
 
 
 class ApiLimits(NamedTuple):
-    """The limits of this client at one server."""
+    """The limits of this client at one server, and its price."""
 
     rate_per_s: float
     daily_cap: int | None
     used_count: int = 0
     """Of the cap, in the current window."""
+    price: Price | None = None
+    """Of a call; None where it is not known."""
 
 
 class SparedChecks(NamedTuple):
@@ -96,6 +100,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
     unfit = rejects.unique("row", keep="first")
     unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
     accepted_count = sum(count.row_count for count in counts.values())
+    apis = [_api_forecast(api, counts[api], limit) for api, limit in limits.items() if api in counts]
     return Forecast(
         environment=environment,
         input_name=input_name,
@@ -103,7 +108,8 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
         accepted_count=accepted_count,
         rejected_count=unfit.height - unasked_count,
         unasked_count=unasked_count,
-        apis=[_api_forecast(api, counts[api], limit) for api, limit in limits.items() if api in counts],
+        apis=apis,
+        costs=_totals(api.cost for api in apis if api.cost is not None),
         saved_call_count=accepted_count - sum(count.question_count for count in counts.values()),
         rejects=[
             RejectedRow(
@@ -149,12 +155,26 @@ def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> Ap
         answered_before_count=counts.answered_count,
         reused_count=counts.reused_count,
         call_count=call_count,
+        price_per_call=limits.price,
+        cost=_cost(call_count, limits.price),
         rate_per_s=limits.rate_per_s,
         duration_s=call_count / limits.rate_per_s,
         daily_cap=limits.daily_cap,
         used_count=limits.used_count,
         day_count=_day_count(call_count, limits),
     )
+
+
+def _cost(call_count: int, price: Price | None) -> Price | None:
+    return None if price is None else price.model_copy(update={"amount": call_count * price.amount})
+
+
+def _totals(costs: Iterable[Price]) -> list[Price]:
+    """One for each currency, in the order in which they come."""
+    totals: dict[str, Decimal] = {}
+    for cost in costs:
+        totals[cost.currency] = totals.get(cost.currency, Decimal()) + cost.amount
+    return [Price(amount=amount, currency=currency) for currency, amount in totals.items()]
 
 
 def _day_count(call_count: int, limits: ApiLimits) -> int:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import ExitStack, closing
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -463,8 +464,9 @@ def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(de
     as_data_set(desk, rows)
     before = sandbox.call_count
 
-    whole = json.loads(desk("plan", "all.csv", "--json", *sandbox.using("sandbox")).out)
-    planned = desk("plan", "set", "--work", "work", "--json", *sandbox.using("sandbox"))
+    words = desk.using(**sections(sandbox, price_per_call="0.15 GBP"))
+    whole = json.loads(desk("plan", "all.csv", "--json", *words).out)
+    planned = desk("plan", "set", "--work", "work", "--json", *words)
 
     assert planned.status == 0, planned.err
     mine = json.loads(planned.out)
@@ -473,11 +475,14 @@ def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(de
         "accepted_count",
         "rejected_count",
         "apis",
+        "costs",
         "saved_call_count",
         "warning_count",
     ):
         assert mine[said] == whole[said], said
     assert [row["row"] for row in mine["rejects"]] == [row["row"] for row in whole["rejects"]]
+    [cost] = mine["costs"]
+    assert Decimal(cost["amount"]) == Decimal("0.15") * sum(api["call_count"] for api in mine["apis"])
     assert mine["rejects"][0]["place"] == "ann.csv row 4"
     assert sandbox.call_count == before
     assert not (desk.folder / "set.precheck").exists()

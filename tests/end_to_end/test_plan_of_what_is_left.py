@@ -1,5 +1,7 @@
 """`precheck plan` counts a call only for what a run would still ask, and changes nothing to find out."""
 
+import json
+
 import pytest
 
 JANUARY, FEBRUARY = "january.csv", "february.csv"
@@ -15,7 +17,11 @@ def begun(desk, sandbox, network_payments):
 
 def said(planned):
     assert planned.status == 0, planned.err
-    return " ".join(planned.err.split())
+    return said_by(planned)
+
+
+def said_by(command):
+    return " ".join((command.out + command.err).split())
 
 
 def calls(planned):
@@ -46,6 +52,34 @@ def test_plan_and_run_count_the_same_calls(desk, sandbox, begun):
     done = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(done) == 0
     assert "10 calls saved by answers" in said(done)
+
+
+def test_a_price_makes_no_other_run_and_only_calls_that_are_left_cost(desk, sandbox, begun):
+    sections = {
+        "cop": sandbox.section("sandbox", "cop", price_per_call="0.15 GBP"),
+        "vop": sandbox.section("sandbox", "vop", price_per_call="0.2 EUR"),
+    }
+    words = (begun, *desk.using(**sections))
+    planned = desk("plan", *words, "--json")
+    assert calls(planned) == 7
+    assert "Cost: 1.05 GBP (cop 0.15 GBP a call); repeated calls are not included." in said(planned)
+    forecast = json.loads(planned.out)
+    assert forecast["costs"] == [{"amount": "1.05", "currency": "GBP"}]
+    assert [api["cost"] for api in forecast["apis"]] == forecast["costs"]
+    before = sandbox.call_count
+    assert desk("run", *words, "--quiet").status == 0
+    assert len(sandbox.questions(before)) == 7
+    assert "Cost: 0.00 GBP" in said(desk("plan", *words))
+
+
+def test_a_price_that_is_none_is_a_mistake_in_the_configuration(desk, sandbox, begun):
+    words = desk.using(cop=sandbox.section("sandbox", "cop", price_per_call="0,15 GBP"))
+    for command in (("plan", begun), ("doctor",)):
+        refused = desk(*command, *words)
+        assert refused.status == 78
+        assert 'mine.toml: profiles.mine.cop.price_per_call = "0,15 GBP": must be text such as' in said_by(
+            refused
+        )
 
 
 def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded(desk, sandbox):

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from pipeline import config as settings
 from pipeline.apis.cop import Cop
 from pipeline.config import EXAMPLE, Profile, load, read, write_example
 from pipeline.config.mistakes import QUOTED
+from pipeline.connections import account_of
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
+from schemas.prices import Price
 
 SECRET = "hunter-2~hunter-2"
 COP = {
@@ -508,6 +511,63 @@ def test_other_modulus_tables_cost_no_answer(file_of):
     assert load(file_of(TABLES, cop=COP), "main").fingerprint() == before
 
 
+# What calls cost
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("0.15 GBP", "0.15", "GBP"),
+        ("0 EUR", "0", "EUR"),
+        ("0.000001 EUR", "0.000001", "EUR"),
+        ("999999999.999999 JPY", "999999999.999999", "JPY"),
+    ],
+)
+def test_a_price_is_an_exact_amount_in_a_currency(file_of, text, amount, currency):
+    for sections in ({"cop": COP}, {"vop": GATEWAY}, {"vop": STANDARD}):
+        assert load(file_of(**sections), "main").servers[0].price is None
+        [(key, section)] = sections.items()
+        priced = load(file_of(**{key: {**section, "price_per_call": f'"{text}"'}}), "main").servers[0].price
+        assert priced == Price(amount=Decimal(amount), currency=currency)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *('"0,15 GBP"', '"-1 GBP"', '"0.15"', '"0.15 gbp"', '"1e3 GBP"', '"NaN GBP"', '"Infinity GBP"'),
+        *('"GBP 0.15"', '"0.15GBP"', '"0.1234567 GBP"', '"1234567890 GBP"', '".5 GBP"', '"1. GBP"'),
+        *(
+            '"007 GBP"',
+            '"+1 GBP"',
+            '"1_000 GBP"',
+            '"\u0661 GBP"',
+            '"0.15 GBP\\n"',
+            '""',
+            "0.15",
+            "nan",
+            "true",
+        ),
+    ],
+)
+def test_what_is_no_price_is_refused_with_what_to_write(refusal, value):
+    said = refusal(cop={**COP, "price_per_call": value})
+    assert "precheck.toml: profiles.main.cop.price_per_call = " in said
+    assert 'must be text such as "0.15 GBP": an amount with' in said
+
+
+@pytest.mark.parametrize("code", ["GBX", "XXX", "ZZZ"])
+def test_a_price_in_what_is_no_currency_is_refused(refusal, code):
+    said = refusal(cop={**COP, "price_per_call": f'"15 {code}"'})
+    assert f'price_per_call = "15 {code}": {code} is no currency of ISO 4217; write one, such as' in said
+
+
+def test_hosts_with_other_prices_have_one_account(file_of):
+    (before,) = load(file_of(cop=COP), "main").servers
+    for price in ("0.15 GBP", "0.20 EUR"):
+        (server,) = load(file_of(cop={**COP, "price_per_call": f'"{price}"'}), "main").servers
+        assert account_of(server) == account_of(before)
+
+
 # The fingerprint
 
 
@@ -521,6 +581,7 @@ def test_other_modulus_tables_cost_no_answer(file_of):
         {"token_method": '"POST"'},
         {"client_secret_env": '"OTHER"'},
         {"ca_file": '"ca.pem"'},
+        {"price_per_call": '"0.15 GBP"'},
     ],
 )
 def test_limits_and_secrets_do_not_change_what_is_asked_of_whom(file_of, change):

@@ -26,14 +26,17 @@ def test_quota_names_the_ledger_in_which_a_profile_counts(call):
     assert "No daily cap" not in done.output
 
 
-def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path):
-    (tmp_path / "pay.csv").write_text("name,sort_code,account_number\nAda Quillon,112233,12345678\n")
-    done = call("plan", "pay.csv", "--profile", "production")
+@pytest.mark.parametrize("words", [("set/pay.csv",), ("set", "--work", "work")])
+def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path, words):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "pay.csv").write_text("name,sort_code,account_number\nAda Quillon,112233,12345678\n")
+    done = call("plan", *words, "--profile", "production", "--json")
     assert done.exit_code == 0, done.output
     assert (
-        "what other hosts have in postgresql://precheck@db.example/precheck is not counted here"
-        in done.output
+        "What other hosts have in postgresql://precheck@db.example/precheck is not counted here: "
+        "answers that a run would use, and" in done.output
     )
+    assert '"shared_ledger":"postgresql://precheck@db.example/precheck"' in done.output
 
 
 def test_a_variable_that_is_not_set_is_told_from_one_that_is_empty(monkeypatch):

@@ -104,6 +104,14 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
     assert outcomes[1]["check_outcome"] == "match"
 
 
+def test_a_plan_says_that_earlier_answers_are_not_counted(desk_with_policy, reviewer, reviewed):
+    said = "Earlier answers to the questions of this file are not counted."
+    assert said not in reviewer.get(f"/files/{reviewed}/plan").text
+    [ledger] = desk_with_policy.folder(reviewed).glob("*/ledger.db")
+    ledger.write_bytes(b"no ledger")
+    assert said in reviewer.get(f"/files/{reviewed}/plan").text
+
+
 def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(
     desk_with_policy, reviewer, reviewed
 ):

@@ -14,6 +14,7 @@ from pipeline.reports.listings import (
 from schemas.columns import Column, ColumnsRead
 from schemas.forecast import ApiForecast, BrokenRule, Forecast, RejectedRow
 from schemas.outcomes import ApiName, Environment
+from schemas.prices import Price
 from schemas.summary import WarningCount
 
 HOSTILE = "[/x] [bold]\x1b[31m\u202e"
@@ -98,6 +99,53 @@ def test_plan_tells_what_is_odd_and_what_the_profile_leaves_unasked(shown):
     text = " ".join(shown(lambda console: print_forecast(told, console)).split())
     assert "0 rejected by the local rules, 3 left unasked by the profile" in text
     assert "letters that VoP need not carry between banks in the name: 1 row (7)." in text
+
+
+PRICED = {
+    "price_per_call": Price(amount="0.15", currency="GBP"),
+    "cost": Price(amount="210.00", currency="GBP"),
+}
+
+
+def priced(**changes):
+    """A plan of which CoP has a price and Verification of Payee none."""
+    forecast = forecast_of(day_count=28)
+    cop = forecast.apis[0].model_copy(update=PRICED | changes)
+    vop = cop.model_copy(update={"api": ApiName.VOP_STANDARD, "price_per_call": None, "cost": None})
+    return forecast.model_copy(update={"apis": [cop, vop], "costs": [cop.cost]})
+
+
+def test_plan_says_what_calls_cost_and_what_is_not_in_it(shown):
+    lines = shown(lambda console: print_forecast(priced(), console), width=120).splitlines()
+    assert lines[1].split()[:5] == ["API", "rows", "calls", "cost", "at"]
+    assert lines[3].split()[:5] == ["cop", "1,500", "1,400", "210.00", "GBP"]
+    assert lines[4].split()[:5] == ["vop_standard", "1,500", "1,400", "no", "price"]
+    text = " ".join(lines)
+    assert (
+        "Cost: 210.00 GBP (cop 0.15 GBP a call); repeated calls are not included. "
+        "Nor are calls to vop_standard: the profile has no price_per_call for them." in text
+    )
+
+
+def test_plan_without_a_price_says_nothing_of_cost(shown):
+    text = shown(lambda console: print_forecast(forecast_of(day_count=28), console))
+    assert "cost" not in text.lower()
+    assert "price" not in text
+
+
+def test_plan_with_a_price_has_every_figure_on_a_terminal_of_80_columns(shown):
+    many = priced(
+        row_count=10_000_000,
+        call_count=10_000_000,
+        cost=Price(amount="1500000.00", currency="GBP"),
+        daily_cap=1_000_000,
+    )
+    text = shown(lambda console: print_forecast(many, console), width=80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    table = text.split("100 calls")[0]
+    for figure in ("cop", "10,000,000", "1,500,000.00 GBP", "second,", "1,000,000", "28 days", "no price"):
+        assert figure in table
+    assert "\u2026" not in text
 
 
 def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):

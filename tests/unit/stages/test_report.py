@@ -7,10 +7,11 @@ import pytest
 
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
 from pipeline.rules.totals import plain
-from pipeline.stages.forecast import ApiLimits, SparedChecks, forecast
+from pipeline.stages.forecast import ApiLimits, QuestionCounts, SparedChecks, forecast, forecast_by_counts
 from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.places import Places
+from schemas.prices import Price
 from schemas.summary import ROWS_LISTED_MAX, ApiCalls, InputFile, Summary
 
 TIME = "2030-01-02T03:04:05.678Z"
@@ -299,3 +300,53 @@ def test_ways_are_counted_with_their_reason_and_where_the_bic_came_from():
 def test_what_is_used_of_today_takes_a_later_day(forecast_of, used_count, day_count):
     (api,) = forecast_of(100, 100, {ApiName.COP: ApiLimits(20, 50, used_count)}).apis
     assert (api.used_count, api.day_count) == (used_count, day_count)
+
+
+def price(text, currency="GBP"):
+    return Price(amount=Decimal(text), currency=currency)
+
+
+def test_calls_cost_what_each_costs_to_the_last_decimal(forecast_of):
+    spared = SparedChecks(frozenset({1, 2}), frozenset({3}))
+    limits = {ApiName.COP: ApiLimits(20, None, price=price("0.000001"))}
+    found = forecast_of(100, 150, limits, spared=spared)
+    (api,) = found.apis
+    assert (api.call_count, api.price_per_call, api.cost) == (97, price("0.000001"), price("0.000097"))
+    assert found.costs == [price("0.000097")]
+    assert '"costs":[{"amount":"0.000097","currency":"GBP"}]' in found.model_dump_json()
+
+
+def test_what_is_answered_already_costs_nothing(forecast_of):
+    limits = {ApiName.COP: ApiLimits(20, None, price=price("0.15"))}
+    (api,) = forecast_of(2, 2, limits, spared=SparedChecks(frozenset({1, 2}))).apis
+    assert api.cost == price("0.00")
+
+
+def test_without_a_price_there_is_no_cost(forecast_of):
+    found = forecast_of(7, 10, {ApiName.COP: ApiLimits(20, None)})
+    assert (found.apis[0].price_per_call, found.apis[0].cost, found.costs) == (None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("prices", "costs"),
+    [
+        ((price("0.15"), price("0.2"), price("1")), [price("4.35")]),
+        (
+            (price("0.15"), price("0.1", "EUR"), price("0.0015")),
+            [price("0.7545"), price("0.3", "EUR")],
+        ),
+        ((price("0.15"), None, None), [price("0.75")]),
+    ],
+)
+def test_a_plan_has_one_total_for_each_currency(prices, costs):
+    counts = {
+        ApiName.COP: QuestionCounts(6, 5),
+        ApiName.VOP_GATEWAY: QuestionCounts(3, 3),
+        ApiName.VOP_STANDARD: QuestionCounts(4, 3),
+    }
+    limits = {api: ApiLimits(20, None, price=each) for api, each in zip(counts, prices, strict=True)}
+    findings = (pl.DataFrame(schema=REJECTS), NO_WARNINGS)
+    found = forecast_by_counts(
+        "x.csv", Environment.TEST, findings, counts, limits, places=None, why_uncounted=None
+    )
+    assert found.costs == costs

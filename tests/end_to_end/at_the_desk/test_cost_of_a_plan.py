@@ -1,0 +1,109 @@
+"""The plan of a file says what its calls cost, where the profile has prices."""
+
+import html
+import json
+import re
+
+import pytest
+
+SECTION = {
+    "server": "production",
+    "base_url": "https://check.example",
+    "token_url": "https://login.example/token",
+    "client_id": "CLIENT_ID",
+    "client_secret_env": "CHECK_SECRET",
+    "scope": "SCOPE/.default",
+}
+GATEWAY = SECTION | {"api": "gateway"}
+PROFILES = {
+    "priced": {"cop": SECTION | {"price_per_call": "0.0125 GBP"}, "vop": GATEWAY},
+    "dear": {
+        "cop": SECTION | {"price_per_call": "1234.5 GBP"},
+        "vop": GATEWAY | {"price_per_call": "0.2 EUR"},
+    },
+    "silent": {"cop": SECTION, "vop": GATEWAY},
+    "shared": {"cop": SECTION},
+}
+LEDGER = "postgresql://precheck@db.example/precheck"
+FILE = b"""payment_id,name,sort_code,account_number,iban
+P1,Averi Thornwood,001122,00012345,
+P2,Averi Thornwood,001122,00012345,
+P3,Rowan Blackmere,001122,00012345,
+P4,Invented Company,,,DE89370400440532013000
+"""
+SAID = {
+    "en": {
+        "header": "Calls Cost At most",
+        "cost": "0.025 GBP 0.0125 GBP a call",
+        "unpriced": "no price",
+        "sentence": "Cost: 0.025 GBP. Repeated calls are not included.",
+        "left out": "not included, as the profile has no price.",
+        "totals": "Cost: 2,469.00 GBP, 0.20 EUR.",
+    },
+    "de": {
+        "header": "Abfragen Kosten Höchstens",
+        "cost": "0,025 GBP 0,0125 GBP pro Abfrage",
+        "unpriced": "kein Preis",
+        "sentence": "Kosten: 0,025 GBP. Wiederholte Abfragen sind nicht enthalten.",
+        "left out": "nicht enthalten, weil im Profil kein Preis steht.",
+        "totals": "Kosten: 2.469,00 GBP, 0,20 EUR.",
+    },
+    "fr": {
+        "header": "Appels Coût Au plus",
+        "cost": "0,025 GBP 0,0125 GBP par appel",
+        "unpriced": "sans prix",
+        "sentence": "Coût : 0,025 GBP. Les appels répétés ne sont pas compris.",
+        "left out": "non compris, car le profil n",
+        "totals": "Coût : 2 469,00 GBP, 0,20 EUR.",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def plan_of(tmp_path_factory):
+    """`plan_of(profile, language)`: the words of the page."""
+    from visitors import served_desk
+
+    folder = tmp_path_factory.mktemp("prices")
+    config = folder / "priced.toml"
+    sections = {f"{profile}.{api}": keys for profile, apis in PROFILES.items() for api, keys in apis.items()}
+    lines = (
+        "\n".join([f"[profiles.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())])
+        for name, keys in sections.items()
+    )
+    shared = f'[profiles.shared]\nledger = "{LEDGER}"\nledger_key_env = "LEDGER_KEY"'
+    config.write_text("\n".join([*lines, shared]))
+    with served_desk(folder, "--config", config) as running:
+        visitor = running.visitor()
+        at = visitor.planned(FILE)
+
+        def page(profile, language="en"):
+            assert visitor.post(f"/files/{at}/plan", {"profile": profile}).status == 303
+            text = visitor.get(f"/files/{at}/plan", Accept_Language=language).text
+            return " ".join(html.unescape(re.sub("<[^>]*>", " ", text)).split())
+
+        yield page
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_a_plan_says_in_each_language_what_calls_cost(plan_of, language):
+    said = dict(SAID[language])
+    totals = said.pop("totals")
+    priced = plan_of("priced", language)
+    assert {what: words for what, words in said.items() if words not in priced} == {}
+    dear = plan_of("dear", language)
+    assert totals in dear
+    assert said["unpriced"] not in dear
+
+
+def test_a_plan_without_prices_says_nothing_of_cost(plan_of):
+    said = plan_of("silent")
+    assert "Calls At most" in said
+    assert "Cost" not in said
+    assert "no price" not in said
+    assert "not counted" not in said
+
+
+def test_a_plan_says_what_of_a_shared_ledger_is_not_counted(plan_of):
+    assert f"What other hosts have in {LEDGER} is not counted: answers that" in plan_of("shared")
+    assert f"Was andere Rechner in {LEDGER} haben, ist nicht mitgezählt:" in plan_of("shared", "de")
