@@ -18,6 +18,9 @@ from schemas.summary import InputFile, Summary
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_data" / "payments_mixed.csv"
 CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).resolve().parents[1] / ".cache" / "axe-core" / "axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
 WAIT_MAX_MS = 10_000
 SCREEN = {"width": 1280, "height": 900}
 INPUT = {
@@ -30,6 +33,30 @@ SUMMARY = json.dumps({
     "outcomes": [], "codes": [], "routes": [], "calls": [], "saved_call_count": 0, "attention": [],
     "attention_count": 0, "warnings": [], "warning_count": 0, "complete": True, "next_step": None,
 })  # fmt: skip
+
+
+def axe_found(page):
+    """What axe-core finds on a page, as it returns it."""
+    page.evaluate(AXE.read_text("utf-8"))
+    return page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
+
+
+def axe_faults(page):
+    """The rules that a page breaks, each with where it does first."""
+    return [
+        (one["id"], [node["target"] for node in one["nodes"]][:3]) for one in axe_found(page)["violations"]
+    ]
+
+
+def wider_than(page, widths):
+    """Of these widths of a window, those at which a page has to be moved sideways, and by how many pixels."""
+    over = {}
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        over[width] = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+    return {width: by for width, by in over.items() if by > 0}
 
 
 @pytest.fixture(scope="session")

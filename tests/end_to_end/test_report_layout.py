@@ -1,16 +1,14 @@
 """The report page as it is seen: on small and large screens, on paper, by those who need it accessible."""
 
 import re
-from pathlib import Path
 
 import pytest
+from readers import axe_found, needs_axe
 
 from pipeline.reports.explanations import explanations
 from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER
 from pipeline.rules.rules import RULES
 
-AXE = Path(__file__).resolve().parents[2] / ".cache" / "axe-core" / "axe.min.js"
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 WIDTHS = (320, 360, 400, 640, 700, 960, 1100, 1190, 1280)
 """Of screens, in pixels: those of WCAG 1.4.10, and beside each change of the layout."""
 SHEETS_OF_THE_SAMPLE = 3
@@ -267,14 +265,13 @@ def test_paper_says_what_it_leaves_out_and_where_all_is(report_of, reading, prin
         assert "outcome file" not in reader.status
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
+@needs_axe
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390), ("light", 320)])
 def test_accessibility_check_finds_no_violation(sample_run, reading, scheme, width):
     with reading(
         sample_run / "report.html", color_scheme=scheme, viewport={"width": width, "height": 800}
     ) as reader:
-        reader.page.evaluate(AXE.read_text("utf-8"))
-        found = reader.page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
+        found = axe_found(reader.page)
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]] == []
         checked = {rule["id"] for rule in found["passes"]}
         assert checked >= {"color-contrast", "target-size", "label", "td-headers-attr", "landmark-one-main"}

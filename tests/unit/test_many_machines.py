@@ -1,17 +1,14 @@
 """docs/many-machines.md and its files: Kubernetes and systemd take them, their words are the command's."""
 
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 import kubernetes_validate
 import pytest
 import yaml
+from systemd_units import needs_systemd, systemd_on
 
 from pipeline.cli.main import main as command
 from pipeline.config.file import load
@@ -156,16 +153,9 @@ def test_the_lines_for_cron_and_for_systemd_are_understood():
         known(shlex.split(line))
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
+@needs_systemd
 def test_systemd_takes_the_unit_of_a_worker(tmp_path):
-    program = tmp_path / "precheck"
-    program.symlink_to(sys.executable)
-    unit = tmp_path / "precheck-worker.service"
-    unit.write_text(UNIT.replace("/opt/precheck/bin/precheck", str(program)))
-    done = subprocess.run(
-        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, env=os.environ
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert systemd_on(UNIT, tmp_path / "precheck-worker.service") == (0, "")
 
 
 def test_the_page_has_the_roles_and_the_leases_as_they_are():

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from readers import axe_faults, needs_axe, wider_than
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -15,8 +16,6 @@ import catalogues  # noqa: E402 (a script of that folder)
 MIXED = (ROOT / "sample_data" / "payments_mixed.csv").read_bytes()
 PAIN001 = (ROOT / "sample_data" / "payments_pain001.xml").read_bytes()
 SHOWN = ("aria-label", "placeholder", "data-silent", "data-empty", "data-uploading", "data-too-large")
-AXE = ROOT / ".cache" / "axe-core" / "axe.min.js"
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 OTHERS = ("de", "fr")
 WORDS_MIN = 3
 """From so many words on, a sentence is looked for within a text; shorter ones are the whole of it."""
@@ -232,26 +231,19 @@ def test_no_page_has_to_be_moved_sideways_in_longer_words(german_page, desk_here
     wide = {}
     for name, path in pages.items():
         german_page.goto(desk_here.origin + path)
-        for width in (390, 768, 1280):
-            german_page.set_viewport_size({"width": width, "height": 844})
-            over = german_page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            if over > 0:
-                wide[name, width] = over
+        if over := wider_than(german_page, (390, 768, 1280)):
+            wide[name] = over
     assert wide == {}
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
+@needs_axe
 def test_axe_finds_nothing_in_german(german_page, desk_here, pages):
     german_page.goto(desk_here.origin)
     german_page.click("button[lang=de]")
     found = {}
     for name in ("files", "columns", "plan", "group", "row", "released", "audit"):
         german_page.goto(desk_here.origin + pages[name])
-        german_page.evaluate(AXE.read_text("utf-8"))
-        result = german_page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
-        if faults := [one["id"] for one in result["violations"]]:
+        if faults := axe_faults(german_page):
             found[name] = faults
     assert found == {}
 

@@ -5,12 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
+from readers import axe_faults, needs_axe
 from visitors import served_desk
 
 ROOT = Path(__file__).resolve().parents[3]
 MIXED = (ROOT / "sample_data" / "payments_mixed.csv").read_bytes()
-AXE = ROOT / ".cache" / "axe-core" / "axe.min.js"
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 LOOKS = [("light", DESKTOP), ("dark", PHONE)]
 WAIT_MAX_MS = 60_000
@@ -84,15 +83,13 @@ def faults_of(page):
     for scheme, viewport in LOOKS:
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=scheme)
-        page.evaluate(AXE.read_text("utf-8"))
-        result = page.evaluate("tags => axe.run({ runOnly: tags })", STANDARDS)
-        found += [(one["id"], one["nodes"][0]["target"]) for one in result["violations"]]
+        found += axe_faults(page)
     page.set_viewport_size(DESKTOP)
     page.emulate_media(color_scheme="light")
     return found
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="no axe-core; `make tools` fetches it")
+@needs_axe
 def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, mara, page, wait_until):
     found = {}
     running = started(mara, payments(5_000), "slow")

@@ -6,29 +6,12 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
+from clocks import at
 
 CAP = 10
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
-
-
-def at(day, clock_time, zone):
-    """The environment of a process that believes it is that time, in that zone; UTC both."""
-    if FAKETIME is None:
-        pytest.skip("libfaketime is not installed: apt-get install faketime")
-    moment = datetime.fromisoformat(f"{day}T{clock_time}+00:00")
-    # As an offset: a date would be read as local time.
-    offset_s = round((moment - datetime.now(UTC)).total_seconds())
-    return {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME": f"{offset_s:+d}",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-        "TZ": zone,
-    }
 
 
 def timestamps_in(folder):

@@ -2,13 +2,10 @@
 
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
-import pytest
+from systemd_units import needs_systemd, systemd_on
 
 from pipeline.cli.desk import desk
 from pipeline.config.desk import DeskSection
@@ -36,11 +33,6 @@ def test_the_configuration_of_the_page_is_understood_and_its_table_has_every_key
     assert keys == set(DeskSection.model_fields) - {"roles"}
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
+@needs_systemd
 def test_systemd_takes_the_unit(tmp_path):
-    program = tmp_path / "precheck"
-    program.symlink_to(sys.executable)
-    unit = tmp_path / "precheck-desk.service"
-    unit.write_text(UNIT.replace("/opt/precheck/bin/precheck", str(program)))
-    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert systemd_on(UNIT, tmp_path / "precheck-desk.service") == (0, "")
